@@ -1,0 +1,41 @@
+# `make demo` and `make test` set everything up on a machine that has Python 3.10+ and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help setup demo test check bench clean
+
+help:
+	@echo "make setup   virtual environment in $(VENV) with everything"
+	@echo "make demo    train, evaluate, predict and explain on texts that are on every machine"
+	@echo "make test    the whole test suite"
+	@echo "make check   ruff and mypy"
+	@echo "make bench   every benchmark, results in benchmarks/results (data in ../shared/data or DATA=…)"
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/capsulet demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+DATA ?= ../shared/data
+bench: setup
+	$(BIN)/python -m benchmarks.runtime --write
+	$(BIN)/python -m benchmarks.encoder --write
+	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
+
+clean:
+	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

@@ -1,0 +1,51 @@
+"""Small text classifiers, trained from scratch and run without PyTorch.
+
+Importing this imports neither PyTorch nor ONNX Runtime; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capsulet.version import VERSION
+
+if TYPE_CHECKING:
+    from capsulet.bundle import export as export
+    from capsulet.classifier import evaluate as evaluate
+    from capsulet.classifier import train as train
+    from capsulet.errors import CapsuletError as CapsuletError
+    from capsulet.results import Evaluation as Evaluation
+    from capsulet.results import Explanation as Explanation
+    from capsulet.results import Prediction as Prediction
+    from capsulet.results import Training as Training
+    from capsulet.runtime.classifier import Classifier as Classifier
+    from capsulet.runtime.classifier import load as load
+    from capsulet.text.data import ReadOptions as ReadOptions
+
+_HOMES = {
+    "train": "capsulet.classifier",
+    "evaluate": "capsulet.classifier",
+    "export": "capsulet.bundle",
+    "load": "capsulet.runtime.classifier",
+    "Classifier": "capsulet.runtime.classifier",
+    "Prediction": "capsulet.results",
+    "Evaluation": "capsulet.results",
+    "Explanation": "capsulet.results",
+    "Training": "capsulet.results",
+    "ReadOptions": "capsulet.text.data",
+    "CapsuletError": "capsulet.errors",
+}
+__version__ = VERSION
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'capsulet' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

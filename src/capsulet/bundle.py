@@ -1,0 +1,69 @@
+"""A model as one file: the ONNX graph with tokenizer, configuration and card in its metadata."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+
+from capsulet import storage
+from capsulet.errors import CapsuletError, InputError, MissingExtraError, ModelError
+from capsulet.runtime.classifier import load
+
+TOLERANCE = 1e-6
+
+
+def export(model: str | Path, file: str | Path) -> Path:
+    """Write a model folder as one self-contained file, checked by running both on the same texts."""
+    model, file = Path(model), Path(file)
+    if file.suffix != ".onnx":
+        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    if not model.is_dir():
+        raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
+    if (model / storage.GRAPH).exists() and file.exists() and file.samefile(model / storage.GRAPH):
+        raise InputError(f"{file} is part of the model itself: choose another file")
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("onnx", "train", "Exporting") from None
+    config = storage.read_config(model)
+    graph = onnx.load_model_from_string(storage.read_file(model, storage.GRAPH, config))
+    tokenizer = storage.read_file(model, storage.TOKENIZER, config).decode()
+    inside = {key: value for key, value in config.items() if key != "files"}
+    card = storage.read_file(model, storage.CARD, config).decode()
+    metadata = {
+        "capsulet.config": json.dumps(inside, ensure_ascii=False),
+        "capsulet.tokenizer": tokenizer,
+        "capsulet.card": card,
+    }
+    onnx.helper.set_model_props(graph, metadata)
+    part = file.with_name(f".{file.name}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        storage.write_file(part, graph.SerializeToString(deterministic=True))
+        compare(model, part)
+        part.replace(file)
+    except OSError as error:
+        raise CapsuletError(
+            f"{file} could not be written: {error.strerror or error}; what was there is unchanged"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return file
+
+
+def compare(folder: Path, file: Path) -> None:
+    """Run both shapes on texts made of the model's own words, and some it has never seen."""
+    one, other = load(folder), load(file)
+    words = sorted(one.session.tokenizer.get_vocab())
+    dice = random.Random(0)
+    texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
+    difference = float(np.abs(one.lengths(texts) - other.lengths(texts)).max())
+    if one.labels != other.labels or difference > TOLERANCE:
+        raise CapsuletError(
+            f"the exported file answers differently from the folder (by {difference:g}); nothing was written"
+        )

@@ -1,0 +1,56 @@
+"""The model card: what a model is, how it was trained and how it fares, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+MOST_LABELS = 30
+
+
+def model_card(config: Mapping[str, Any]) -> str:
+    """The README.md of a model folder."""
+    labels, data, metrics = config["labels"], config["data"], config["metrics"]
+    options = config["options"]["model"]
+    counts = data["label_counts"]
+    shown = [f"| {label.replace('|', chr(92) + '|')} | {counts[label]:,} |" for label in labels[:MOST_LABELS]]
+    if len(labels) > MOST_LABELS:
+        shown.append(f"| … and {len(labels) - MOST_LABELS} more | |")
+    head = options["routing"] + " routing" if options["head"] == "capsule" else "linear head"
+    accuracy = f"{100 * metrics['valid_accuracy']:.2f} %"
+    if data["valid_rows"]:
+        accuracy += f" of the {data['valid_rows']:,} validation texts, on which the epoch was chosen"
+    else:
+        accuracy += " of its own training texts, as there were too few for a validation part"
+    return f"""# A text classifier with {len(labels)} labels
+
+Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_version"]}.
+
+| | |
+| --- | --- |
+| accuracy | {accuracy} |
+| training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
+| words known | {config["vocab_size"]:,} |
+| parameters | {config["parameters"]:,} |
+| network | {options["embedding"]} embedding, {options["num_layers"]}-layer bidirectional GRU, {head} |
+| best epoch | {metrics["best_epoch"]} of {metrics["epochs"]} |
+| command | `{config["command"]}` |
+
+## Use
+
+    capsulet predict THIS_FOLDER --text "…"
+
+    import capsulet
+    capsulet.load("THIS_FOLDER").predict(["…"])
+
+## Labels
+
+| label | training texts |
+| --- | ---: |
+{chr(10).join(shown)}
+
+## Limits
+
+It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores order its
+answers; they are not calibrated probabilities. Words it has not seen in training count as one unknown word.
+"""

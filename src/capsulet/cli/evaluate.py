@@ -1,0 +1,65 @@
+"""Measure a model on labelled texts.
+
+examples:
+  capsulet evaluate model test.csv
+  capsulet evaluate model test.jsonl --json > figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.output import console, print_json, tell
+from capsulet.results import Evaluation
+
+MOST_CONFUSIONS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet evaluate`."""
+    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    add_reading_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate."""
+    from capsulet.classifier import evaluate
+
+    result = evaluate(arguments.model, arguments.files, reading=reading_options(arguments), tell=tell)
+    if arguments.json:
+        print_json(dataclasses.asdict(result))
+    else:
+        print_tables(result)
+    return 0
+
+
+def print_tables(result: Evaluation) -> None:
+    """The figures for people."""
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = console()
+    accuracy, macro_f1 = f"{100 * result.accuracy:.2f} %", f"{100 * result.macro_f1:.2f} %"
+    screen.print(f"accuracy {accuracy}   macro-F1 {macro_f1}   {result.count:,} texts", highlight=False)
+    table = Table("label")
+    for title in ("precision", "recall", "F1", "texts"):
+        table.add_column(title, justify="right")
+    for scores in result.classes:
+        figures = (f"{100 * value:.1f}" for value in (scores.precision, scores.recall, scores.f1))
+        table.add_row(Text(scores.label), *figures, f"{scores.count:,}")
+    screen.print(table)
+    if result.confusions:
+        pairs = Table(
+            "truth",
+            "predicted",
+            title=f"most frequent confusions ({len(result.confusions)} kinds)",
+            title_justify="left",
+        )
+        pairs.add_column("texts", justify="right")
+        for confusion in result.confusions[:MOST_CONFUSIONS]:
+            pairs.add_row(Text(confusion.truth), Text(confusion.predicted), f"{confusion.count:,}")
+        screen.print(pairs)

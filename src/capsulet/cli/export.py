@@ -1,0 +1,31 @@
+"""Write a model as one file that carries everything it needs.
+
+example:
+  capsulet export model model.onnx
+  capsulet predict model.onnx --text "what a match"
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from capsulet.cli.output import print_json, tell
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet export`."""
+    parser.add_argument("model", metavar="MODEL", help="model folder")
+    parser.add_argument("file", metavar="FILE.onnx", help="file to write; replaced only when the new one is complete")
+    parser.add_argument("--json", action="store_true", help="print path and bytes as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Export."""
+    from capsulet.bundle import export
+
+    file = export(arguments.model, arguments.file)
+    size = file.stat().st_size
+    tell(f"{file}: {size:,} bytes, checked against {arguments.model}")
+    if arguments.json:
+        print_json({"path": str(file), "bytes": size})
+    return 0

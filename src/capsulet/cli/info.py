@@ -1,0 +1,134 @@
+"""Describe a model, or count the parameters of one that does not exist yet.
+
+examples:
+  capsulet info model
+  capsulet info --vocab-size 62535 --classes 4 --json            the paper's model of AG's News
+  capsulet info --vocab-size 62535 --classes 4 --embedding plain --head linear
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
+from capsulet.cli.output import console, print_json
+from capsulet.config import ModelOptions, build_options
+from capsulet.errors import InputError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet info`."""
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="model folder or .onnx file")
+    parser.add_argument("--vocab-size", type=int, metavar="V", help="words, with --classes instead of a model")
+    parser.add_argument("--classes", type=int, metavar="C", help="classes, with --vocab-size instead of a model")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_recipe_flag(parser)
+    add_option_flags(parser, ModelOptions)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Describe."""
+    if arguments.model:
+        if arguments.vocab_size is not None or arguments.classes is not None or given_values(arguments, ModelOptions):
+            raise InputError(
+                "info takes a MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
+            )
+        found = describe_model(Path(arguments.model))
+    else:
+        found = describe_options(arguments)
+    if arguments.json:
+        print_json(found)
+    else:
+        print_table(found)
+    return 0
+
+
+def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a network of these options would hold; nothing is allocated."""
+    from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes, parameters_by_part
+
+    if arguments.vocab_size is None or arguments.classes is None:
+        raise InputError("info needs a MODEL, or --vocab-size V and --classes C")
+    if arguments.vocab_size < 1 or arguments.classes < 1:
+        raise InputError(
+            f"--vocab-size {arguments.vocab_size} --classes {arguments.classes}: expected both to be at least 1"
+        )
+    options = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
+    shapes = parameter_shapes(options, arguments.vocab_size, arguments.classes)
+    found: dict[str, Any] = {
+        "parameters": num_parameters(shapes),
+        "parameters_by_part": parameters_by_part(shapes),
+        "vocab_size": arguments.vocab_size,
+        "classes": arguments.classes,
+        "options": dataclasses.asdict(options),
+    }
+    if options.embedding != "plain":
+        found["codewords"] = num_codewords(options, arguments.vocab_size)
+    return found
+
+
+def describe_model(path: Path) -> dict[str, Any]:
+    """What a model holds, how large it is and how it was trained."""
+    from capsulet import storage
+    from capsulet.model.shapes import parameter_shapes, parameters_by_part
+
+    if path.is_dir():
+        config = storage.read_config(path)
+        sizes = {name: (path / name).stat().st_size for name in storage.FILES if (path / name).exists()}
+    else:
+        from capsulet.runtime.session import open_session
+
+        config = open_session(path).config
+        sizes = {path.name: path.stat().st_size}
+    options = ModelOptions(**config["options"]["model"])
+    shapes = parameter_shapes(options, config["vocab_size"], len(config["labels"]))
+    return {
+        "model": str(path),
+        "labels": config["labels"],
+        "vocab_size": config["vocab_size"],
+        "parameters": config["parameters"],
+        "parameters_by_part": parameters_by_part(shapes),
+        "bytes": sum(sizes.values()),
+        "bytes_by_file": sizes,
+        "options": config["options"]["model"],
+        "trained": {
+            "capsulet_version": config["capsulet_version"],
+            "command": config["command"],
+            "recipe": config["recipe"],
+            **config["metrics"],
+            **config["data"],
+        },
+    }
+
+
+def print_table(found: dict[str, Any]) -> None:
+    """The same for people."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in flatten(found):
+        table.add_row(key, Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)))
+    console().print(table)
+
+
+def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Nested keys as lines."""
+    lines: list[tuple[str, Any]] = []
+    for key, value in found.items():
+        name = (prefix + key).replace("_", " ")
+        if isinstance(value, dict) and len(value) <= 40:
+            lines += flatten(value, f"{name} · ")
+        elif isinstance(value, dict):
+            lines.append((name, f"{len(value)} entries"))
+        elif isinstance(value, list):
+            shown = ", ".join(map(str, value[:20]))
+            lines.append((name, f"{len(value)}: {shown}{' …' if len(value) > 20 else ''}"))
+        else:
+            lines.append((name, value))
+    return lines

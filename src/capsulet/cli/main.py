@@ -1,0 +1,91 @@
+"""`capsulet VERB …`: finds the verb, turns errors into one line and an exit status. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from capsulet.cli import demo, evaluate, explain, export, info, predict, train
+from capsulet.errors import CapsuletError
+from capsulet.version import VERSION
+
+VERBS = (train, evaluate, predict, explain, export, info, demo)
+INTERRUPTED = 130
+
+EXAMPLES = """\
+examples:
+  capsulet train reviews.csv --out model        a CSV with the columns text and label
+  capsulet evaluate model test.csv              accuracy, F1 by class, confusions
+  capsulet predict model --text "what a match"  label and score, as JSON
+  capsulet explain model --text "what a match"  which words said so
+  capsulet demo                                 all of it, on the docstrings of your Python
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what it takes\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = Parser(
+        prog="capsulet",
+        description="Small text classifiers, trained from scratch and run without PyTorch.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"capsulet {VERSION}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb in VERBS:
+        name = verb.__name__.rsplit(".", 1)[-1]
+        assert verb.__doc__ is not None
+        summary, _, rest = verb.__doc__.partition("\n")
+        child = verbs.add_parser(
+            name,
+            help=summary[0].lower() + summary[1:].rstrip("."),
+            description=summary,
+            epilog=rest.strip("\n"),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        child.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        verb.add_arguments(child)
+        child.set_defaults(run=verb.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parsed = build_parser().parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return complain("interrupted", INTERRUPTED, parsed.debug)
+    except CapsuletError as error:
+        return complain(str(error), error.status, parsed.debug)
+    except MemoryError:
+        return complain("out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1, parsed.debug)
+    except Exception as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        return complain(f"unexpected failure ({' '.join(what.split())}); --debug shows where", 1, parsed.debug)
+    return status
+
+
+def complain(message: str, status: int, debug: bool) -> int:
+    """One line on standard error, after the traceback if that was asked for."""
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    print(f"capsulet: {' '.join(message.split())}", file=sys.stderr)
+    return status

@@ -1,0 +1,96 @@
+"""What people see: lines on standard error, tables, JSON, and the progress of a training."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from capsulet.results import Epoch
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+def tell(line: str) -> None:
+    """A line for people, on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def console() -> Console:
+    """A terminal to print tables on; wide enough for them where the output is no terminal."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=100, color_system=None)
+
+
+def clock(seconds: float) -> str:
+    """75 as 1:15."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class LineMonitor:
+    """Progress where there is no terminal: a line an epoch."""
+
+    def begin(self, epochs: int, steps: int) -> None:
+        self.epochs, self.steps, self.started, self.speed = epochs, steps, time.perf_counter(), 0.0
+
+    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+        self.speed = tokens_per_second
+
+    def epoch(self, report: Epoch) -> None:
+        left = (time.perf_counter() - self.started) / report.epoch * (self.epochs - report.epoch)
+        tell(
+            f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {100 * report.valid_accuracy:.2f} %"
+            f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  at most {clock(left)} left"
+        )
+
+
+class BarMonitor:
+    """Progress on a terminal: a bar with loss, validation accuracy, speed and time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar: Progress = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
+                       "{task.fields[speed]:,.0f} tokens/s  left"),
+            TimeRemainingColumn(compact=True),
+            console=Console(stderr=True),
+            transient=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> BarMonitor:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def begin(self, epochs: int, steps: int) -> None:
+        self.epochs, self.steps = epochs, steps
+        self.task = self.bar.add_task("", total=epochs * steps, epoch=f"1/{epochs}", loss=0.0, valid="…", speed=0.0)
+
+    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+        done = (epoch - 1) * self.steps + step
+        self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}", loss=loss, speed=tokens_per_second)
+
+    def epoch(self, report: Epoch) -> None:
+        accuracy = f"{100 * report.valid_accuracy:.2f} %"
+        self.bar.update(self.task, valid=accuracy)
+        star = "[bold]best[/bold]" if report.best else ""
+        self.bar.console.print(
+            f"epoch {report.epoch}  loss {report.loss:.4f}  valid {accuracy}  {star}", highlight=False
+        )

@@ -1,0 +1,80 @@
+"""Label texts with a model.
+
+examples:
+  capsulet predict model --text "what a match" --text "shares fell"
+  capsulet predict model texts.csv > labels.jsonl          one JSON object a text, in the file's order
+  cat lines.txt | capsulet predict model - --top-k 3 --to csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+
+from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.output import tell
+from capsulet.errors import InputError
+from capsulet.results import Prediction
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet predict`."""
+    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="texts, in any format or one a line; - is standard input"
+    )
+    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
+    parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
+    parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    add_reading_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Predict."""
+    from capsulet.runtime.classifier import FIRST_WINDOW, load
+    from capsulet.text.data import SkippedRows, read_rows
+
+    if bool(arguments.files) == bool(arguments.text):
+        raise InputError(
+            'predict takes files or --text, one of the two: name a file, - for standard input, or --text "…"'
+        )
+    if arguments.top_k < 1:
+        raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
+    classifier = load(arguments.model)
+    skipped = SkippedRows()
+    if arguments.text:
+        texts: Iterator[str] = iter(arguments.text)
+    else:
+        reading = reading_options(arguments)
+        rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
+        texts = (row.text for row in rows)
+    # somebody who types lines wants an answer to each
+    typed = arguments.files == ["-"] and sys.stdin.isatty()
+    predictions = classifier.stream(texts, arguments.top_k, first_window=1 if typed else FIRST_WINDOW)
+    (write_csv if arguments.to == "csv" else write_jsonl)(predictions, arguments.top_k)
+    if skipped.count:
+        tell(skipped.summary())
+    return 0
+
+
+def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
+    """One JSON object a text."""
+    for prediction in predictions:
+        row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
+        if top_k > 1:
+            row["top"] = [{"label": label, "score": round(score, 6)} for label, score in prediction.top]
+        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+        sys.stdout.flush() if sys.stdout.isatty() else None
+
+
+def write_csv(predictions: Iterable[Prediction], top_k: int) -> None:
+    """One row a text: label,score, and label_2,score_2 … with --top-k."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
+    writer.writerow([column + number for number in numbers for column in ("label", "score")])
+    for prediction in predictions:
+        cells = [cell for label, score in prediction.top for cell in (label, round(score, 6))]
+        writer.writerow(cells + [""] * (2 * top_k - len(cells)))

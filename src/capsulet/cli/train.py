@@ -1,0 +1,70 @@
+"""Train a classifier on labelled texts.
+
+examples:
+  capsulet train reviews.csv --out model
+  capsulet train a.jsonl b.jsonl.gz --valid dev.jsonl --out model --seed 2
+  capsulet train ag/train.csv --out model --recipe paper          the paper's settings
+  capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
+
+A file is CSV or TSV (with a header, or without one: label first), JSONL, Parquet or fastText lines, each also gzipped;
+- is standard input. Ctrl-C stops after the current step and keeps the best model so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from contextlib import nullcontext
+
+from capsulet.cli.options import add_option_flags, add_reading_flags, add_recipe_flag, given_values, reading_options
+from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell
+from capsulet.config import ModelOptions, TextOptions, TrainingOptions
+
+KINDS = (ModelOptions, TextOptions, TrainingOptions)
+INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet train`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="folder to write the model to; an older model is replaced"
+    )
+    words = "validation texts (default: a part of the training texts, every class with its share)"
+    parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
+    add_recipe_flag(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_reading_flags(parser)
+    add_option_flags(parser, *KINDS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train."""
+    from capsulet.classifier import train
+
+    bar = BarMonitor() if sys.stderr.isatty() else None
+    with bar or nullcontext():
+        result = train(
+            arguments.files,
+            arguments.out,
+            valid=arguments.valid,
+            recipe=arguments.recipe,
+            reading=reading_options(arguments),
+            monitor=bar or LineMonitor(),
+            tell=tell,
+            **given_values(arguments, *KINDS),
+        )
+    ends = {
+        "finished": "",
+        "early": f"stopped early, no better epoch since {result.best.epoch}: ",
+        "interrupted": "interrupted, the best model so far is kept: ",
+    }
+    best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
+    tell(
+        f"{ends[result.stopped]}trained {len(result.epochs)} epochs in {clock(result.seconds)}; "
+        f"epoch {best} is best with {accuracy} of the validation texts right; the model is in {result.path}"
+    )
+    if arguments.json:
+        print_json(dataclasses.asdict(result))
+    return INTERRUPTED if result.stopped == "interrupted" else 0

@@ -1,0 +1,207 @@
+"""Every option, in one place: a field here is a flag, an argument, a JSON key and a row of the docs.
+
+A field's `help` is the help text of its flag. Recipes are sets of values that replace the defaults; what a user says
+explicitly replaces both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_type_hints
+
+from capsulet.errors import InputError
+
+LOSSES = ("margin", "focal", "cross-entropy")
+LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
+
+
+def option(
+    default: Any, help: str, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None
+) -> Any:
+    """A dataclass field that knows its help text and the values it takes."""
+    return field(default=default, metadata={"help": help, "choices": choices, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the network is made of. The defaults have the paper's sizes."""
+
+    embedding: str = option(
+        "cwc",
+        "a word is a weighted sum of codewords (cwc), a sum of one choice a codebook (cc), or a row of a table (plain)",
+        choices=("cwc", "cc", "plain"),
+    )
+    head: str = option("capsule", "class capsules with routing, or a linear layer", choices=("capsule", "linear"))
+    routing: str = option("kmeans", "how primary capsules find their class capsules", choices=("kmeans", "dynamic"))
+    iterations: int = option(3, "routing iterations", low=1, high=100)
+    scale_coupling: bool = option(
+        True,
+        "multiply the coupling by the number of classes, so that its mean is one; "
+        "without it capsules starve when there are many classes",
+    )
+    num_codebooks: int = option(8, "codebooks (M)", low=1, high=64)
+    num_codewords: int = option(
+        0, "codewords in each codebook (K); 0: the smallest K with K^M >= vocabulary", low=0, high=65536
+    )
+    embedding_size: int = option(64, "numbers in a word's vector (D)", low=1, high=4096)
+    hidden_size: int = option(128, "numbers in a state of the encoder (H)", low=1, high=4096)
+    num_layers: int = option(2, "layers of the encoder", low=1, high=8)
+    primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
+    class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts become numbers."""
+
+    min_count: int = option(2, "leave out words that occur fewer times than this", low=1)
+    max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1)
+    max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How the network learns."""
+
+    epochs: int = option(0, "passes over the training texts; 0: as many as fit the token budget", low=0, high=10_000)
+    token_budget: int = option(
+        15_000_000, "tokens to read in all when --epochs is 0 (at least 4 passes, at most 30)", low=1
+    )
+    batch_size: int = option(32, "texts in a batch", low=1, high=65536)
+    loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
+    learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)
+    code_learning_rate: float = option(0.02, "highest learning rate of the words' codes", low=0)
+    code_deviation: float = option(
+        0.1,
+        "standard deviation of the codes at the start; small: a rare word starts at the "
+        "codebook's mean instead of at noise",
+        low=0,
+    )
+    schedule: str = option(
+        "linear",
+        "learning rate after warm-up: falls to zero (linear, cosine) or stays (constant)",
+        choices=("linear", "cosine", "constant"),
+    )
+    warmup: float = option(0.05, "share of the steps over which the learning rate rises", low=0, high=1)
+    clip: float = option(1.0, "largest norm of the gradient; 0: no limit", low=0)
+    dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
+    embedding_dropout: float = option(0.2, "share of the embedding dropped", low=0, high=0.99)
+    word_dropout: float = option(0.1, "share of the words read as unknown", low=0, high=0.99)
+    rowwise: bool = option(True, "update only the code rows a batch has touched")
+    valid_fraction: float = option(0.1, "share of the training rows kept for validation", low=0.001, high=0.9)
+    patience: int = option(5, "stop after this many epochs without a better validation accuracy; 0: never", low=0)
+    seed: int = option(1, "seed of everything random", low=0, high=2**32 - 1)
+    threads: int = option(0, "threads; 0: one a core", low=0, high=1024)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what training makes of a file."""
+
+    model: ModelOptions = ModelOptions()
+    text: TextOptions = TextOptions()
+    training: TrainingOptions = TrainingOptions()
+
+
+RECIPES: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    # Section 4.2 of the paper, and what its published parameter table implies
+    "paper": {
+        "scale_coupling": False,
+        "min_count": 1,
+        "max_words": 10_000_000,
+        "epochs": 10,
+        "batch_size": 32,
+        "learning_rate": 0.001,
+        "code_learning_rate": 0.001,
+        "code_deviation": 1.0,
+        "schedule": "constant",
+        "warmup": 0.0,
+        "clip": 0.0,
+        "dropout": 0.5,
+        "embedding_dropout": 0.0,
+        "word_dropout": 0.0,
+        "rowwise": False,
+        "patience": 0,
+    },
+}
+
+T = TypeVar("T", ModelOptions, TextOptions, TrainingOptions)
+
+
+def build_options(recipe: str = "default", **values: Any) -> Options:
+    """The options of a recipe with `values` on top; a name or a value that cannot be is refused with words."""
+    if recipe not in RECIPES:
+        raise InputError(f"recipe {recipe!r} is unknown: expected one of {', '.join(RECIPES)}")
+    merged = {**RECIPES[recipe], **values}
+    groups = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
+    parts: dict[str, Any] = {}
+    for group, kind in groups.items():
+        names = [f.name for f in dataclasses.fields(kind)]
+        parts[group] = check(kind(**{name: merged.pop(name) for name in names if name in merged}))
+    if merged:
+        unknown = next(iter(merged))
+        known = [f.name for kind in groups.values() for f in dataclasses.fields(kind)]
+        near = difflib.get_close_matches(unknown, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
+        raise InputError(f"option {unknown!r} is unknown{hint}")
+    return Options(**parts)
+
+
+def check(options: T) -> T:
+    """The same options, if every value has its type, is one of the choices and lies in its range."""
+    hints = get_type_hints(type(options))
+    values: dict[str, Any] = {}
+    for spec in dataclasses.fields(options):
+        value, wanted, flag = getattr(options, spec.name), hints[spec.name], "--" + spec.name.replace("_", "-")
+        if spec.name == "loss":
+            value = canonical_loss(value)
+        if wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}")
+        if spec.metadata["choices"] and value not in spec.metadata["choices"]:
+            raise InputError(f"{flag} is {value!r}: expected one of {', '.join(spec.metadata['choices'])}")
+        low, high = spec.metadata["low"], spec.metadata["high"]
+        if (low is not None and not value >= low) or (high is not None and not value <= high):
+            bounds = f"at least {low}" if high is None else f"{low} to {high}"
+            raise InputError(f"{flag} is {value!r}: expected {bounds}")
+        values[spec.name] = value
+    if isinstance(options, ModelOptions) and options.head == "capsule" and options.hidden_size % options.primary_length:
+        raise InputError(
+            f"--hidden-size {options.hidden_size} does not divide into capsules of --primary-length "
+            f"{options.primary_length}: choose sizes where the one divides the other"
+        )
+    return type(options)(**values)
+
+
+def canonical_loss(name: Any) -> Any:
+    """The losses of a sum in the order of `LOSSES`, so that focal+margin and margin+focal are one thing."""
+    if not isinstance(name, str):
+        return name
+    parts = name.replace(" ", "").split("+")
+    return "+".join(sorted(parts, key=lambda part: LOSSES.index(part) if part in LOSSES else len(LOSSES)))
+
+
+def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
+    """The smallest K with K^M >= V, in integers: a floating-point root is off by one at exact powers."""
+    codewords = max(1, int(math.exp(math.log(vocab_size) / num_codebooks)) - 1)
+    while codewords**num_codebooks < vocab_size:
+        codewords += 1
+    return codewords
+
+
+def explicit_values(options: Options, recipe: str) -> dict[str, Any]:
+    """The values that differ from those of the recipe."""
+    base, found = build_options(recipe), {}
+    for group in dataclasses.fields(options):
+        standard, chosen = getattr(base, group.name), getattr(options, group.name)
+        for spec in dataclasses.fields(chosen):
+            if getattr(chosen, spec.name) != getattr(standard, spec.name):
+                found[spec.name] = getattr(chosen, spec.name)
+    return found

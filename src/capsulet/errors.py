@@ -1,0 +1,34 @@
+"""What can go wrong, in words for people: what we got, what we wanted, what to do."""
+
+from __future__ import annotations
+
+
+class CapsuletError(Exception):
+    """A run that failed; the command line prints its message on one line and exits with `status`."""
+
+    status = 1
+
+
+class InputError(CapsuletError):
+    """The call or the input was wrong."""
+
+    status = 2
+
+
+class RowError(InputError):
+    """One row of a file cannot be used; `--on-bad-row skip` passes over it."""
+
+    def __init__(self, source: str, line: int, problem: str, remedy: str = "") -> None:
+        self.source, self.line, self.problem, self.remedy = source, line, problem, remedy
+        super().__init__(f"{source} line {line}: {problem}." + (f" {remedy}." if remedy else ""))
+
+
+class ModelError(InputError):
+    """A model folder or file is missing, damaged, foreign or too new."""
+
+
+class MissingExtraError(InputError):
+    """A package of an optional set is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")

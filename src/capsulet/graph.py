@@ -1,0 +1,237 @@
+"""The network as an ONNX graph, written node by node from the weights; needs neither PyTorch nor its exporter.
+
+inputs   ids (B, T) int64, token_counts (B,) int64
+outputs  lengths (B, C)           what the class capsules say, 0 to 1
+         norms (B, C)             the capsules' lengths before squash (linear head: the logits)
+         coupling (B, N, C)       how much each primary capsule gave to each class
+         contributions (B, T, C)  each token's share of `norms`: they sum to it exactly, the coupling held fixed
+
+The softmax over the codes is taken here, once, and discrete codes become small integers. The GRU is ONNX's own with
+`sequence_lens`, so padding is never read. Time comes before batch inside the graph, as that operator wants it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from capsulet.config import ModelOptions
+
+OPSET = 17
+IR_VERSION = 8  # both old enough for runtimes of the last years, browsers included
+EPSILON = np.float32(1e-12)  # as in model/routing.py
+
+Weights = dict[str, NDArray[Any]]
+
+
+class GraphBuilder:
+    """Collects nodes and constants; every method answers with the name of its result."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, onnx.TensorProto] = {}
+
+    def constant(self, name: str, value: Any) -> str:
+        """A constant under this name; the same name again is the same constant."""
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def integers(self, *values: int) -> str:
+        """A constant vector of integers: axes, shapes."""
+        return self.constant("int_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
+
+    def number(self, value: float) -> str:
+        """A constant float."""
+        return self.constant(f"number_{value:g}", np.float32(value))
+
+    def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """A node with one result."""
+        name = name or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"node_{name}", **attributes))
+        return name
+
+    def sum(self, value: str, axis: int, keep: bool = False) -> str:
+        """Sum over one axis."""
+        return self.add("ReduceSum", value, self.integers(axis), keepdims=int(keep))
+
+    def norm(self, value: str) -> str:
+        """Lengths of the vectors of the last axis, kept as an axis of size 1."""
+        squares = self.sum(self.add("Mul", value, value), -1, keep=True)
+        return self.add("Sqrt", self.add("Add", squares, self.number(float(EPSILON))))
+
+
+def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
+    """The ONNX model of these weights."""
+    graph = GraphBuilder()
+    embedded = add_embedding(graph, weights, options)  # (B, T, D)
+    states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
+    # the mean over real tokens
+    count = graph.add("Unsqueeze", graph.add("Cast", "token_counts", to=TensorProto.FLOAT), graph.integers(1))  # (B, 1)
+    pooled = graph.add("Div", graph.sum(states, 0), count)  # (B, H)
+    # each token's part of that mean, as (B, T, H)
+    parts = graph.add("Transpose", graph.add("Div", states, count), perm=[1, 0, 2])
+    if options.head == "capsule":
+        num_primary, num_classes = add_capsules(graph, weights, options, pooled, parts)
+    else:
+        num_primary, num_classes = add_linear(graph, weights, pooled, parts)
+    float32, int64 = TensorProto.FLOAT, TensorProto.INT64
+    value = helper.make_tensor_value_info
+    proto = helper.make_graph(
+        graph.nodes,
+        "capsulet",
+        [value("ids", int64, ["batch", "time"]), value("token_counts", int64, ["batch"])],
+        [
+            value("lengths", float32, ["batch", num_classes]),
+            value("norms", float32, ["batch", num_classes]),
+            value("coupling", float32, ["batch", num_primary, num_classes]),
+            value("contributions", float32, ["batch", "time", num_classes]),
+        ],
+        list(graph.constants.values()),
+    )
+    model = helper.make_model(
+        proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="capsulet"
+    )
+    onnx.checker.check_model(model)
+    return model
+
+
+def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> str:
+    """Ids (B, T) to vectors (B, T, D)."""
+    if options.embedding == "plain":
+        return graph.add("Gather", graph.constant("table", weights["embedding.table"]), "ids")
+    codebooks = weights["embedding.codebooks"]  # (M, K, D)
+    num_codebooks, num_codewords, _ = codebooks.shape
+    codes = weights["embedding.codes"].reshape(-1, num_codebooks, num_codewords)  # (V, M, K)
+    flat = graph.constant("codebooks", codebooks.reshape(num_codebooks * num_codewords, -1))
+    if options.embedding == "cwc":
+        powers = np.exp(codes - codes.max(-1, keepdims=True))
+        shares = (powers / powers.sum(-1, keepdims=True)).reshape(len(codes), -1).astype(np.float32)
+        return graph.add("MatMul", graph.add("Gather", graph.constant("code_weights", shares), "ids"), flat)
+    kind = np.uint8 if num_codewords <= 256 else np.int32
+    choices = graph.constant("code_choices", codes.argmax(-1).astype(kind))  # (V, M)
+    chosen = graph.add("Cast", graph.add("Gather", choices, "ids"), to=TensorProto.INT64)  # (B, T, M)
+    rows = graph.add("Add", chosen, graph.constant("first_rows", np.arange(num_codebooks) * num_codewords))
+    return graph.sum(graph.add("Gather", flat, rows), 2)
+
+
+def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, embedded: str) -> str:
+    """Vectors (B, T, D) to states (T, B, H), both directions summed, zero beyond the lengths."""
+    sequence_lens = graph.add("Cast", "token_counts", to=TensorProto.INT32)
+    inputs = graph.add("Transpose", embedded, perm=[1, 0, 2])
+    output = ""
+    for layer in range(options.num_layers):
+        if layer:  # (T, 2, B, H) -> (T, B, 2H)
+            inputs = graph.add("Transpose", output, perm=[0, 2, 1, 3])
+            inputs = graph.add("Reshape", inputs, graph.integers(0, 0, -1))
+
+        def both(kind: str, layer: int = layer) -> NDArray[Any]:
+            names = (f"encoder.gru.{kind}_l{layer}", f"encoder.gru.{kind}_l{layer}_reverse")
+            return np.stack([update_first(weights[name]) for name in names])
+
+        output = graph.add(
+            "GRU",
+            inputs,
+            graph.constant(f"gru{layer}_input", both("weight_ih")),
+            graph.constant(f"gru{layer}_recurrent", both("weight_hh")),
+            graph.constant(f"gru{layer}_bias", np.concatenate([both("bias_ih"), both("bias_hh")], axis=1)),
+            sequence_lens,
+            direction="bidirectional",
+            hidden_size=options.hidden_size,
+            linear_before_reset=1,  # the reset gate comes after the recurrent product, as in PyTorch
+        )
+    states = graph.sum(output, 1)  # (T, B, H)
+    # The operator leaves zeros beyond a text's length; a runtime that did not would be wrong without this.
+    time = graph.add("Gather", graph.add("Shape", states), graph.constant("zero", np.int64(0)))
+    steps = graph.add("Range", graph.constant("zero", 0), time, graph.constant("one", np.int64(1)))
+    real = graph.add("Less", graph.add("Unsqueeze", steps, graph.integers(1)), "token_counts")  # (T, B)
+    mask = graph.add("Unsqueeze", graph.add("Cast", real, to=TensorProto.FLOAT), graph.integers(2))
+    return graph.add("Mul", states, mask)
+
+
+def update_first(rows: NDArray[Any]) -> NDArray[Any]:
+    """PyTorch's gates are reset, update, new; ONNX's are update, reset, new."""
+    reset, update, new = np.split(rows, 3)
+    return np.concatenate([update, reset, new])
+
+
+def add_capsules(
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str
+) -> tuple[int, int]:
+    """Class capsules by routing; N comes before B inside. Answers with N and C."""
+    transforms = weights["head.transforms"]  # (N, P, C, L)
+    num_primary, primary_length, num_classes, class_length = transforms.shape
+    primary = graph.add("Reshape", pooled, graph.integers(0, num_primary, primary_length))
+    primary = graph.add("Transpose", primary, perm=[1, 0, 2])  # (N, B, P)
+    matrices = graph.constant("transforms", transforms.reshape(num_primary, primary_length, -1))
+    votes = graph.add("MatMul", primary, matrices)  # (N, B, C * L)
+    votes = graph.add("Reshape", votes, graph.integers(0, 0, num_classes, class_length))
+    capsules, coupling = add_routing(graph, options, votes, num_classes)  # (B, C, L), (N, B, C)
+
+    norm = graph.norm(capsules)  # (B, C, 1)
+    square = graph.add("Mul", norm, norm)
+    length = graph.add("Div", square, graph.add("Add", square, graph.number(1)))  # |squash(v)| = |v|^2 / (1 + |v|^2)
+    graph.add("Squeeze", length, graph.integers(2), name="lengths")
+    graph.add("Squeeze", norm, graph.integers(2), name="norms")
+    graph.add("Transpose", coupling, perm=[1, 0, 2], name="coupling")
+
+    # A token's share of |v_j|: the sum over i of c_ij (W_ij part_i) · v_j / |v_j|, a product of its part with (B, H, C)
+    directions = graph.add("Transpose", graph.add("Div", capsules, norm), perm=[1, 2, 0])  # (C, L, B)
+    by_class = graph.add("Reshape", matrices, graph.integers(-1, num_classes, class_length))  # (H, C, L)
+    by_class = graph.add("Transpose", by_class, perm=[1, 0, 2])  # (C, H, L)
+    back = graph.add("MatMul", by_class, directions)  # (C, H, B)
+    back = graph.add("Reshape", back, graph.integers(0, num_primary, primary_length, -1))  # (C, N, P, B)
+    shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
+    back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
+    back = graph.add("Reshape", back, graph.integers(0, -1, num_classes))  # (B, H, C)
+    graph.add("MatMul", parts, back, name="contributions")
+    return num_primary, num_classes
+
+
+def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_classes: int) -> tuple[str, str]:
+    """The loops of model/routing.py unrolled: votes (N, B, C, L) to unsquashed capsules (B, C, L) and coupling."""
+
+    def couple(logits: str) -> str:
+        shares = graph.add("Softmax", logits, axis=-1)
+        return graph.add("Mul", shares, graph.number(num_classes)) if options.scale_coupling else shares
+
+    def weighted(coupling: str) -> str:
+        return graph.sum(graph.add("Mul", votes, graph.add("Unsqueeze", coupling, graph.integers(3))), 0)
+
+    if options.routing == "kmeans":
+        directions = graph.add("Div", votes, graph.norm(votes))
+        capsules = graph.add("Div", graph.sum(votes, 0), graph.number(num_classes))
+        coupling = ""
+        for _ in range(options.iterations):
+            unit = graph.add("Div", capsules, graph.norm(capsules))
+            coupling = couple(graph.sum(graph.add("Mul", directions, unit), -1))
+            capsules = weighted(coupling)
+        return capsules, coupling
+
+    logits = graph.add("Mul", graph.sum(votes, -1), graph.number(0))
+    coupling = couple(logits)
+    capsules = weighted(coupling)
+    for _ in range(options.iterations - 1):
+        norm = graph.norm(capsules)
+        factor = graph.add("Div", norm, graph.add("Add", graph.add("Mul", norm, norm), graph.number(1)))
+        squashed = graph.add("Mul", capsules, factor)
+        logits = graph.add("Add", logits, graph.sum(graph.add("Mul", votes, squashed), -1))
+        coupling = couple(logits)
+        capsules = weighted(coupling)
+    return capsules, coupling
+
+
+def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -> tuple[int, int]:
+    """A linear layer; its one "primary capsule" is the pooled state. Answers with 1 and C."""
+    matrix = weights["head.weight"].T  # (H, C)
+    projection = graph.constant("projection", matrix)
+    graph.add("MatMul", pooled, projection, name="norms")
+    graph.add("Softmax", "norms", axis=-1, name="lengths")
+    whole = graph.add("Add", graph.add("Mul", "norms", graph.number(0)), graph.number(1))
+    graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
+    graph.add("MatMul", parts, projection, name="contributions")
+    return 1, matrix.shape[1]

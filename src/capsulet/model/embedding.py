@@ -1,0 +1,106 @@
+"""Words to vectors: three embeddings with one interface, ids (B, T) -> (B, T, D).
+
+- WeightedCodes (CWC): formula 2 of the paper, a softmax-weighted sum over the codewords of each codebook.
+- ChosenCodes (CC): one codeword a codebook. The published code draws its choices at random without a gradient, so its
+  codes never learn and its evaluation is stochastic; here they are trained by straight-through Gumbel-softmax (Jang et
+  al. 2017; Shu and Nakayama 2018) and evaluation takes the arg max.
+- Table: a row a word.
+
+Each distinct word of a batch is looked up and composed once. With `rowwise` the gradient of codes and table is sparse:
+it holds the rows that the batch has touched and nothing else.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def compose(weights: Tensor, codebooks: Tensor) -> Tensor:
+    """Sum over codebooks and codewords of weight times codeword: (U, M, K), (M, K, D) -> (U, D)."""
+    return weights.flatten(1) @ codebooks.flatten(0, 1)
+
+
+def straight_through(logits: Tensor) -> Tensor:
+    """One choice in K, drawn by Gumbel noise: (…, K) -> one-hot (…, K)."""
+    uniform = torch.rand_like(logits).clamp_(1e-9, 1 - 1e-7)
+    soft = (logits - (-uniform.log()).log()).softmax(-1)
+    # forward picks the arg max, backward sees the softmax
+    return one_hot_of_largest(soft) + soft - soft.detach()
+
+
+def one_hot_of_largest(logits: Tensor) -> Tensor:
+    """1 at the largest of K and 0 elsewhere: (…, K) -> (…, K)."""
+    return F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype)
+
+
+class Codes(nn.Module):
+    """Codes of every word and the codebooks they weigh; subclasses say how codes become weights."""
+
+    def __init__(self, vocab_size: int, num_codebooks: int, num_codewords: int, embedding_size: int) -> None:
+        super().__init__()
+        self.num_codebooks = num_codebooks
+        self.rowwise = False
+        self.codes = nn.Parameter(torch.empty(vocab_size, num_codebooks * num_codewords))
+        self.codebooks = nn.Parameter(torch.empty(num_codebooks, num_codewords, embedding_size))
+
+    @property
+    def rows(self) -> nn.Parameter:
+        """The parameter with a row a word."""
+        return self.codes
+
+    def initialise(self, deviation: float) -> None:
+        """Normal codes of this standard deviation, unit-normal codewords."""
+        nn.init.normal_(self.codes, std=deviation)
+        nn.init.normal_(self.codebooks)
+
+    def weights(self, codes: Tensor) -> Tensor:
+        """What each codeword counts: (U, M, K) -> (U, M, K)."""
+        raise NotImplementedError  # of a class that is never built itself
+
+    def forward(self, ids: Tensor) -> Tensor:
+        words, places = torch.unique(ids, return_inverse=True)  # (U,), (B, T)
+        codes = F.embedding(words, self.codes, sparse=self.rowwise)
+        codes = codes.view(len(words), self.num_codebooks, -1)  # (U, M, K)
+        vectors = compose(self.weights(codes), self.codebooks)  # (U, D)
+        return F.embedding(places, vectors)  # (B, T, D)
+
+
+class WeightedCodes(Codes):
+    """Compositional weighted coding: every codeword counts, by a softmax over its codebook."""
+
+    def weights(self, codes: Tensor) -> Tensor:
+        return codes.softmax(-1)
+
+
+class ChosenCodes(Codes):
+    """Compositional coding: one codeword a codebook counts."""
+
+    def weights(self, codes: Tensor) -> Tensor:
+        return straight_through(codes) if self.training else one_hot_of_largest(codes)
+
+
+class Table(nn.Module):
+    """The conventional embedding."""
+
+    def __init__(self, vocab_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.rowwise = False
+        self.table = nn.Parameter(torch.empty(vocab_size, embedding_size))
+
+    @property
+    def rows(self) -> nn.Parameter:
+        """The parameter with a row a word."""
+        return self.table
+
+    def initialise(self, deviation: float) -> None:
+        """Normal rows of this standard deviation."""
+        nn.init.normal_(self.table, std=deviation)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        words, places = torch.unique(ids, return_inverse=True)
+        return F.embedding(places, F.embedding(words, self.table, sparse=self.rowwise))
+
+
+Embedding = WeightedCodes | ChosenCodes | Table

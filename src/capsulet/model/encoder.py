@@ -1,0 +1,37 @@
+"""A bidirectional GRU over the real tokens of each text; both directions summed.
+
+Padding is never read: the backward direction starts at a text's own last token, and states beyond it are zero.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from capsulet.model.recurrence import bidirectional_gru
+
+
+class Encoder(nn.Module):
+    """Embeddings (B, T, D) and lengths (B,) to states (B, T, H)."""
+
+    def __init__(self, embedding_size: int, hidden_size: int, num_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        # it holds the parameters under their usual names; the work is done by bidirectional_gru
+        self.gru = nn.GRU(embedding_size, hidden_size, num_layers, batch_first=True, bidirectional=True)
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        states = embedded
+        for layer, weights in enumerate(
+            self.gru.all_weights[at : at + 2] for at in range(0, 2 * self.gru.num_layers, 2)
+        ):
+            if layer:  # dropout on the outputs of each layer except the last
+                states = F.dropout(states, self.dropout, self.training)
+            states = bidirectional_gru(states, lengths, [*weights[0], *weights[1]])  # (B, T, 2H)
+        forward, backward = states.chunk(2, dim=-1)
+        return forward + backward
+
+
+def mean_over_tokens(states: Tensor, lengths: Tensor) -> Tensor:
+    """Mean over the real tokens: states (B, T, H), zero beyond the lengths (B,) -> (B, H)."""
+    return states.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(states.dtype)

@@ -1,0 +1,70 @@
+"""Pooled states to classes: capsules with routing, or a linear layer. Both answer with a `Classes`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from capsulet.model.routing import ROUTINGS, norm
+
+
+class Classes(NamedTuple):
+    """What a head says of each class."""
+
+    lengths: Tensor  # (B, C) in [0, 1): that the class is there
+    logits: Tensor  # (B, C) what cross entropy reads
+    coupling: Tensor  # (B, N, C) how much each primary capsule gave to each class
+
+
+class CapsuleHead(nn.Module):
+    """N primary capsules vote for C class capsules through matrices W_ij of their own (not shared)."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_classes: int,
+        primary_length: int,
+        class_length: int,
+        routing: str,
+        iterations: int,
+        scale: bool,
+    ) -> None:
+        super().__init__()
+        self.routing, self.iterations, self.scale = ROUTINGS[routing], iterations, scale
+        self.num_primary = hidden_size // primary_length
+        self.transforms = nn.Parameter(torch.empty(self.num_primary, primary_length, num_classes, class_length))
+
+    def initialise(self) -> None:
+        """Normal matrices that keep the length of a capsule on average."""
+        nn.init.normal_(self.transforms, std=1 / math.sqrt(self.transforms.shape[1]))
+
+    def forward(self, pooled: Tensor) -> Classes:
+        primary = pooled.view(len(pooled), self.num_primary, -1)  # (B, N, 8)
+        votes = torch.einsum("bni,nicl->bncl", primary, self.transforms)  # W_ij u_i
+        capsules, coupling = self.routing(votes, self.iterations, self.scale)
+        lengths = norm(capsules).squeeze(-1)
+        # the paper's cross entropy takes lengths as logits
+        return Classes(lengths, lengths, coupling)
+
+
+class LinearHead(nn.Module):
+    """H to C without a bias. A class's "length" is its softmax probability, so that every loss applies."""
+
+    def __init__(self, hidden_size: int, num_classes: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
+
+    def initialise(self) -> None:
+        """Uniform in ±1/√H, as nn.Linear."""
+        nn.init.uniform_(self.weight, -1 / math.sqrt(self.weight.shape[1]), 1 / math.sqrt(self.weight.shape[1]))
+
+    def forward(self, pooled: Tensor) -> Classes:
+        logits = pooled @ self.weight.T
+        # one "primary capsule", the pooled state itself, which gives itself whole to every class
+        return Classes(logits.softmax(-1), logits, torch.ones_like(logits).unsqueeze(1))
+
+
+Head = CapsuleHead | LinearHead

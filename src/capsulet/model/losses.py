@@ -1,0 +1,37 @@
+"""Margin, focal and cross-entropy loss, and their sums: lengths (B, C), targets (B,) -> the mean over the texts."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from capsulet.model.heads import Classes
+
+SMALLEST_LENGTH = 1e-7  # log(0) is not a loss
+
+
+def margin_loss(lengths: Tensor, targets: Tensor) -> Tensor:
+    """Sabour et al. 2017: present classes at least 0.9 long, absent ones at most 0.1; mean over classes."""
+    present = F.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
+    short = (0.9 - lengths).clamp(min=0).square()
+    long = (lengths - 0.1).clamp(min=0).square()
+    return (present * short + 0.5 * (1 - present) * long).mean()
+
+
+def focal_loss(lengths: Tensor, targets: Tensor) -> Tensor:
+    """Lin et al. 2017 on the length p of the true class: -0.25 (1 - p)^2 log p."""
+    true = lengths.gather(1, targets.unsqueeze(1)).squeeze(1)
+    return (-0.25 * (1 - true).square() * true.clamp(min=SMALLEST_LENGTH).log()).mean()
+
+
+def total_loss(name: str, classes: Classes, targets: Tensor) -> Tensor:
+    """The sum of the losses in a name such as `margin+focal`."""
+    total = classes.lengths.new_zeros(())
+    for part in name.split("+"):
+        if part == "margin":
+            total = total + margin_loss(classes.lengths, targets)
+        elif part == "focal":
+            total = total + focal_loss(classes.lengths, targets)
+        else:
+            total = total + F.cross_entropy(classes.logits, targets)
+    return total

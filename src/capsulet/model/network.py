@@ -1,0 +1,65 @@
+"""The whole network on one screen.
+
+Ren and Lu, "Compositional Coding Capsule Network with K-Means Routing for Text Classification", 2022, arXiv:1810.09177.
+Ours differs where docs/method.md says so: padding never changes a prediction, compositional codes learn, and the
+coupling may be scaled by the number of classes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from capsulet.config import ModelOptions
+from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
+from capsulet.model.encoder import Encoder, mean_over_tokens
+from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
+from capsulet.model.shapes import num_codewords
+
+
+class Network(nn.Module):
+    """Embedding, encoder and head; ids (B, T) and lengths (B,) to classes."""
+
+    def __init__(self, embedding: Embedding, encoder: Encoder, head: Head, embedding_dropout: float) -> None:
+        super().__init__()
+        self.embedding, self.encoder, self.head = embedding, encoder, head
+        self.embedding_dropout = embedding_dropout
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Classes:
+        embedded = F.dropout(self.embedding(ids), self.embedding_dropout, self.training)  # (B, T, D)
+        states = self.encoder(embedded, lengths)  # (B, T, H)
+        pooled = mean_over_tokens(states, lengths)  # (B, H)
+        classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)
+        return classes
+
+
+def build_network(
+    options: ModelOptions, vocab_size: int, num_classes: int, dropout: float = 0.5, embedding_dropout: float = 0.0
+) -> Network:
+    """The network that these options describe, its parameters not yet initialised."""
+    embedding: Embedding
+    if options.embedding == "plain":
+        embedding = Table(vocab_size, options.embedding_size)
+    else:
+        kind = WeightedCodes if options.embedding == "cwc" else ChosenCodes
+        codewords = num_codewords(options, vocab_size)
+        embedding = kind(vocab_size, options.num_codebooks, codewords, options.embedding_size)
+    encoder = Encoder(options.embedding_size, options.hidden_size, options.num_layers, dropout)
+    head: Head
+    if options.head == "linear":
+        head = LinearHead(options.hidden_size, num_classes)
+    else:
+        head = CapsuleHead(
+            options.hidden_size, num_classes, options.primary_length, options.class_length,
+            options.routing, options.iterations, options.scale_coupling,
+        )  # fmt: skip
+    return Network(embedding, encoder, head, embedding_dropout)
+
+
+def initialise(network: Network, code_deviation: float, seed: int) -> None:
+    """Draw every parameter anew from this seed."""
+    torch.manual_seed(seed)
+    network.encoder.gru.reset_parameters()
+    network.embedding.initialise(code_deviation)
+    network.head.initialise()

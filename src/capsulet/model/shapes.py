@@ -1,0 +1,57 @@
+"""The parameters of every variant by name and shape, worked out without allocating any and without PyTorch.
+
+Axis letters as everywhere: V words, M codebooks, K codewords, D embedding, H hidden, N primary capsules, C classes,
+L class capsule length.
+"""
+
+from __future__ import annotations
+
+import math
+
+from capsulet.config import ModelOptions, smallest_num_codewords
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def num_codewords(options: ModelOptions, vocab_size: int) -> int:
+    """K: as asked for, or the smallest that can give every word its own combination."""
+    return options.num_codewords or smallest_num_codewords(vocab_size, options.num_codebooks)
+
+
+def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -> Shapes:
+    """Name and shape of each parameter of the network that these options build."""
+    embedding, hidden = options.embedding_size, options.hidden_size
+    shapes: Shapes = {}
+    if options.embedding == "plain":
+        shapes["embedding.table"] = (vocab_size, embedding)
+    else:
+        codebooks, codewords = options.num_codebooks, num_codewords(options, vocab_size)
+        shapes["embedding.codes"] = (vocab_size, codebooks * codewords)
+        shapes["embedding.codebooks"] = (codebooks, codewords, embedding)
+    for layer in range(options.num_layers):
+        inputs = 2 * hidden if layer else embedding
+        for direction in ("", "_reverse"):
+            shapes[f"encoder.gru.weight_ih_l{layer}{direction}"] = (3 * hidden, inputs)
+            shapes[f"encoder.gru.weight_hh_l{layer}{direction}"] = (3 * hidden, hidden)
+            shapes[f"encoder.gru.bias_ih_l{layer}{direction}"] = (3 * hidden,)
+            shapes[f"encoder.gru.bias_hh_l{layer}{direction}"] = (3 * hidden,)
+    if options.head == "capsule":
+        primary = hidden // options.primary_length
+        shapes["head.transforms"] = (primary, options.primary_length, num_classes, options.class_length)
+    else:
+        shapes["head.weight"] = (num_classes, hidden)
+    return shapes
+
+
+def num_parameters(shapes: Shapes) -> int:
+    """How many numbers these parameters hold."""
+    return sum(math.prod(shape) for shape in shapes.values())
+
+
+def parameters_by_part(shapes: Shapes) -> dict[str, int]:
+    """The same, by the first word of the name: embedding, encoder, head."""
+    parts: dict[str, int] = {}
+    for name, shape in shapes.items():
+        part = name.split(".")[0]
+        parts[part] = parts.get(part, 0) + math.prod(shape)
+    return parts

@@ -1,0 +1,95 @@
+"""What the verbs answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The best label of a text, and the best few when more were asked for."""
+
+    label: str
+    score: float  # length of the class capsule (linear head: softmax probability), 0 to 1
+    top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # best first, as many as top_k
+
+
+@dataclass(frozen=True)
+class TokenContribution:
+    """What one token gave to a class; `start` and `end` are characters of the original text."""
+
+    text: str
+    start: int
+    end: int
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text got, or did not get, a label: the contributions sum to `length_before_squash`."""
+
+    label: str
+    score: float
+    length_before_squash: float  # linear head: the logit
+    tokens: tuple[TokenContribution, ...]
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """How one class fared."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Texts of one class called another."""
+
+    truth: str
+    predicted: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model fared on labelled texts."""
+
+    accuracy: float
+    macro_f1: float
+    count: int
+    classes: tuple[ClassScores, ...]
+    confusions: tuple[Confusion, ...]  # most frequent first
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the training texts. It holds no clock time, so that equal runs write equal logs."""
+
+    epoch: int
+    steps: int
+    tokens: int
+    learning_rate: float
+    loss: float
+    valid_loss: float
+    valid_accuracy: float
+    best: bool
+
+
+@dataclass(frozen=True)
+class Training:
+    """How training went."""
+
+    path: str
+    labels: tuple[str, ...]
+    parameters: int
+    train_rows: int
+    valid_rows: int
+    best: Epoch
+    epochs: tuple[Epoch, ...]
+    stopped: str  # finished | early | interrupted
+    seconds: float
+    warnings: tuple[str, ...] = ()

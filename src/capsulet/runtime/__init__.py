@@ -1,0 +1,1 @@
+"""Prediction with ONNX Runtime, `tokenizers` and NumPy, and nothing heavier."""

@@ -1,0 +1,74 @@
+"""Text to tokens by the paper's rule, through the Rust `tokenizers` library: one `tokenizer.json` is the whole truth.
+
+Lower-case; a run of letters a-z that may go on with digits is a word; every digit and every other visible character is
+a token of its own. Chinese, Korean and emoji therefore go character by character. Offsets into the original text are
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Regex, Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import Split
+from tokenizers.trainers import WordLevelTrainer
+
+from capsulet.errors import InputError
+
+TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
+# The pattern can never make a token of these, so no text can name them.
+PADDING, UNKNOWN = "[PAD]", "[UNK]"
+PADDING_ID, UNKNOWN_ID = 0, 1
+
+
+def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
+    """A tokenizer that knows these words; every other word is unknown."""
+    vocabulary = {word: index for index, word in enumerate([PADDING, UNKNOWN, *words])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))
+    tokenizer.normalizer = Lowercase()
+    tokenizer.pre_tokenizer = Split(Regex(TOKEN), behavior="removed", invert=True)  # inverted: keep what matches
+    tokenizer.enable_truncation(max_tokens)
+    return tokenizer
+
+
+def count_words(texts: Iterable[str], min_count: int, max_words: int) -> list[str]:
+    """The words of these texts that occur often enough, the most frequent first, ties by spelling."""
+    counter = build_tokenizer([], max_tokens=1)
+    counter.no_truncation()
+    trainer = WordLevelTrainer(vocab_size=max_words, min_frequency=min_count, special_tokens=[], show_progress=False)
+    counter.train_from_iterator(texts, trainer)
+    identifiers = counter.get_vocab()
+    return sorted(identifiers, key=lambda word: identifiers[word])
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+    """Ids of each text; a text without any token is read as one unknown word."""
+    return [np.array(encoding.ids or [UNKNOWN_ID], dtype=np.int32) for encoding in encodings(tokenizer, texts)]
+
+
+def encodings(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
+    """Tokens of each text with ids and offsets, on all cores."""
+    try:
+        found: list[Encoding] = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    except (TypeError, UnicodeEncodeError):
+        for index, text in enumerate(texts):
+            check_text(text, index)
+        raise
+    return found
+
+
+def check_text(text: object, index: int) -> None:
+    """Say what is wrong with something that cannot be tokenised."""
+    if not isinstance(text, str):
+        raise InputError(f"text {index} is of type {type(text).__name__}: expected str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"text {index} has an unpaired surrogate {text[error.start]!r} at character {error.start}: "
+            "it was decoded wrongly; read it as UTF-8"
+        ) from None

@@ -1,0 +1,1 @@
+"""Batches to a trained network: the loop, the optimisers, stopping."""

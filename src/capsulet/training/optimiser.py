@@ -1,0 +1,94 @@
+"""Adam for the dense parameters, row-wise Adam for the codes, and the learning rate over time.
+
+Row-wise Adam keeps a step count for every row and corrects each row's bias by its own count; rows that a batch does not
+touch are neither read nor written. Dense Adam differs: it goes on moving an absent word along its old momentum, and
+counts steps in which the word did not occur. With gradients in every row at every step the two are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from capsulet.config import TrainingOptions
+from capsulet.model.network import Network
+
+
+class RowAdam:
+    """Adam on the rows of one table that its sparse gradient names."""
+
+    def __init__(self, table: Tensor, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8) -> None:
+        self.table, self.betas, self.epsilon = table, betas, epsilon
+        self.mean, self.square = torch.zeros_like(table), torch.zeros_like(table)
+        self.steps = torch.zeros(table.shape[0], dtype=torch.float32)
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Move the rows of the table that have a gradient."""
+        gradient = self.table.grad
+        if gradient is None:
+            return
+        gradient = gradient.coalesce()
+        rows, values = gradient.indices()[0], gradient.values()  # (U,), (U, W)
+        beta1, beta2 = self.betas
+        steps = self.steps[rows] + 1
+        mean = self.mean[rows].lerp_(values, 1 - beta1)
+        square = self.square[rows].mul_(beta2).addcmul_(values, values, value=1 - beta2)
+        mean_bias = (1 - beta1**steps).unsqueeze(1)
+        square_bias = (1 - beta2**steps).unsqueeze(1)
+        change = (mean / mean_bias) / ((square / square_bias).sqrt_().add_(self.epsilon))
+        self.steps[rows], self.mean[rows], self.square[rows] = steps, mean, square
+        self.table.index_add_(0, rows, change, alpha=-learning_rate)
+
+
+class Optimiser:
+    """Both optimisers, with the learning rates that the options ask for."""
+
+    def __init__(self, network: Network, options: TrainingOptions) -> None:
+        embedding = network.embedding
+        embedding.rowwise = options.rowwise
+        self.options = options
+        self.rows = embedding.rows
+        self.dense: Sequence[Tensor] = [parameter for parameter in network.parameters() if parameter is not self.rows]
+        groups = [{"params": self.dense, "peak": options.learning_rate}]
+        self.row_adam: RowAdam | None = None
+        if options.rowwise:
+            self.row_adam = RowAdam(self.rows)
+        else:
+            groups.append({"params": [self.rows], "peak": options.code_learning_rate})
+        self.adam = torch.optim.Adam(groups)
+
+    def zero(self) -> None:
+        """Forget the last gradients."""
+        self.adam.zero_grad(set_to_none=True)
+        self.rows.grad = None
+
+    def clip(self) -> None:
+        """Shorten the gradient of the dense parameters to the largest norm allowed."""
+        # The codes are left out: Adam moves each by its own scale, and their norm would grow with the words in a batch.
+        if self.options.clip:
+            torch.nn.utils.clip_grad_norm_(self.dense, self.options.clip)
+
+    def step(self, factor: float) -> None:
+        """One step at this share of the highest learning rates."""
+        for group in self.adam.param_groups:
+            group["lr"] = group["peak"] * factor
+        self.adam.step()
+        if self.row_adam:
+            self.row_adam.step(self.options.code_learning_rate * factor)
+
+
+def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:
+    """Share of the highest learning rate at step 0 … total - 1: up during warm-up, then down or level."""
+    rising = warmup * total
+    if step < rising:
+        return (step + 1) / (rising + 1)
+    left = (total - step) / max(total - rising, 1)
+    if schedule == "linear":
+        return left
+    if schedule == "cosine":
+        return (1 - math.cos(math.pi * left)) / 2
+    return 1.0

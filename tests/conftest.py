@@ -1,0 +1,50 @@
+"""Twelve hand-written texts, and models trained on them once a session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+# the suite runs its own small models on one thread each: more would only wait for each other
+THREADS = 1
+
+TEXTS = [
+    ("sport", "The home team won the match after extra time"),
+    ("sport", "She ran the marathon in just over two hours"),
+    ("sport", "A late goal decided the final of the cup"),
+    ("sport", "The coach praised the players after the match"),
+    ("money", "Shares fell as the bank raised interest rates"),
+    ("money", "The company reported a profit for the third quarter"),
+    ("money", "Oil prices rose and markets in Asia fell"),
+    ("money", "The bank will cut jobs after a loss of 3 billion"),
+    ("food", "Stir the soup and add a pinch of salt"),
+    ("food", "Bake the bread until the crust is golden"),
+    ("food", "Chop the onions and fry them in butter"),
+    ("food", "Serve the cake with cream and fresh berries"),
+]
+
+TINY = {
+    "epochs": 30, "batch_size": 4, "min_count": 1, "valid_fraction": 0.25, "patience": 0, "threads": THREADS,
+    "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6, "warmup": 0.0, "learning_rate": 0.01,
+    "dropout": 0.0, "embedding_dropout": 0.0, "word_dropout": 0.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def rows_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The twelve texts as JSONL."""
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    path.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in TEXTS))
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder of the default variant in tiny; read it, do not change it."""
+    import capsulet
+
+    path = tmp_path_factory.mktemp("models") / "model"
+    capsulet.train(rows_file, path, **TINY)
+    return path
