@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def export(model: str | Path, file: str | Path) -> Path:
         "capsulet.card": card,
     }
     onnx.helper.set_model_props(graph, metadata)
-    part = file.with_name(f".{file.name}.part")
+    part = file.with_name(f".{file.name[:32]}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         storage.write_file(part, graph.SerializeToString(deterministic=True))

@@ -13,7 +13,7 @@ def model_card(config: Mapping[str, Any]) -> str:
     labels, data, metrics = config["labels"], config["data"], config["metrics"]
     options = config["options"]["model"]
     counts = data["label_counts"]
-    shown = [f"| {label.replace('|', chr(92) + '|')} | {counts[label]:,} |" for label in labels[:MOST_LABELS]]
+    shown = [f"| {cell(label)} | {counts[label]:,} |" for label in labels[:MOST_LABELS]]
     if len(labels) > MOST_LABELS:
         shown.append(f"| … and {len(labels) - MOST_LABELS} more | |")
     head = options["routing"] + " routing" if options["head"] == "capsule" else "linear head"
@@ -34,7 +34,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 | parameters | {config["parameters"]:,} |
 | network | {options["embedding"]} embedding, {options["num_layers"]}-layer bidirectional GRU, {head} |
 | best epoch | {metrics["best_epoch"]} of {metrics["epochs"]} |
-| command | `{config["command"]}` |
+| command | `{cell(config["command"])}` |
 
 ## Use
 
@@ -54,3 +54,8 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores order its
 answers; they are not calibrated probabilities. Words it has not seen in training count as one unknown word.
 """
+
+
+def cell(words: str) -> str:
+    """Words that stay within their cell of a table."""
+    return " ".join(words.split()).replace("|", "\\|")

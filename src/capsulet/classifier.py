@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import math
 import shlex
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ import numpy as np
 from capsulet import storage
 from capsulet.card import model_card
 from capsulet.config import Options, build_options, explicit_values
-from capsulet.errors import InputError, MissingExtraError, RowError
+from capsulet.errors import CapsuletError, InputError, MissingExtraError, RowError
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.runtime.classifier import Classifier, load, some
@@ -100,11 +101,16 @@ def train(
             "train_tokens": len(train_corpus.ids),
             "label_counts": count_labels(train_pairs, labels),
         },
-        "command": command_line(files, valid, recipe, options),
+        "command": command_line(files, valid, recipe, reading, options),
     }
     best_files: dict[str, bytes] = {}
 
     def keep(epochs: Sequence[Epoch]) -> None:
+        if not math.isfinite(epochs[-1].valid_loss):  # every answer of such a network would be NaN
+            raise CapsuletError(
+                "training diverged: the validation loss is not a number; try a lower --learning-rate and "
+                "--code-learning-rate"
+            )
         best_files.update(model_files(network, options, tokenizer.to_str(pretty=False)))
         save(out, best_files, description, epochs, epochs[-1], "running")
 
@@ -133,7 +139,10 @@ def evaluate(
     """How a model fares on labelled files."""
     classifier = model if isinstance(model, Classifier) else load(model)
     pairs = labelled_pairs(files, reading or ReadOptions(), tell, known=classifier.labels, allow_empty=True)
-    return classifier.evaluate(pairs)
+    result = classifier.evaluate(pairs)
+    if not result.count:
+        raise InputError(f"{', '.join(paths(files))}: no row that can be used")
+    return result
 
 
 def require_training() -> None:
@@ -226,17 +235,24 @@ def remarks(train_pairs: Sequence[Pair], valid_pairs: Sequence[Pair], labels: Se
     return found
 
 
-def command_line(files: Paths, valid: Paths, recipe: str, options: Options) -> str:
+def command_line(files: Paths, valid: Paths, recipe: str, reading: ReadOptions, options: Options) -> str:
     """The command that trains this model; where it writes to is left out, so that equal models are equal files."""
     words = ["capsulet", "train", *paths(files)]
     for file in paths(valid):
         words += ["--valid", file]
     if recipe != "default":
         words += ["--recipe", recipe]
+    for column in reading.text_columns:
+        words += ["--text-column", column]
+    for flag, said in (("--label-column", reading.label_column), ("--format", reading.file_format)):
+        words += [flag, said] if said is not None else []
+    words += ["--no-header"] if reading.header is False else []
+    words += ["--on-bad-row", reading.on_bad_row] if reading.on_bad_row != "fail" else []
     for name, value in explicit_values(options, recipe).items():
         flag = name.replace("_", "-")
         words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
-    return shlex.join(words)
+    # a file name that is not UTF-8 has no letters for some of its bytes
+    return shlex.join(words).encode(errors="backslashreplace").decode()
 
 
 def model_files(network: Network, options: Options, tokenizer: str) -> dict[str, bytes]:

@@ -59,9 +59,9 @@ class ModelOptions:
 class TextOptions:
     """How texts become numbers."""
 
-    min_count: int = option(2, "leave out words that occur fewer times than this", low=1)
-    max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1)
-    max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1)
+    min_count: int = option(2, "leave out words that occur fewer times than this", low=1, high=2**31 - 1)
+    max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1, high=2**31 - 1)
+    max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1, high=2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,9 @@ class TrainingOptions:
     )
     batch_size: int = option(32, "texts in a batch", low=1, high=65536)
     loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
+    sum_margin: bool = option(
+        True, "add the margin loss up over the classes instead of averaging it; with many classes the mean fades away"
+    )
     learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)
     code_learning_rate: float = option(0.02, "highest learning rate of the words' codes", low=0)
     code_deviation: float = option(
@@ -116,6 +119,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "min_count": 1,
         "max_words": 10_000_000,
         "epochs": 10,
+        "sum_margin": False,
         "batch_size": 32,
         "learning_rate": 0.001,
         "code_learning_rate": 0.001,
@@ -167,6 +171,8 @@ def check(options: T) -> T:
             raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}")
         if spec.metadata["choices"] and value not in spec.metadata["choices"]:
             raise InputError(f"{flag} is {value!r}: expected one of {', '.join(spec.metadata['choices'])}")
+        if wanted is float and not math.isfinite(value):
+            raise InputError(f"{flag} is {value!r}: expected a finite number")
         low, high = spec.metadata["low"], spec.metadata["high"]
         if (low is not None and not value >= low) or (high is not None and not value <= high):
             bounds = f"at least {low}" if high is None else f"{low} to {high}"
@@ -190,10 +196,11 @@ def canonical_loss(name: Any) -> Any:
 
 def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
     """The smallest K with K^M >= V, in integers: a floating-point root is off by one at exact powers."""
-    codewords = max(1, int(math.exp(math.log(vocab_size) / num_codebooks)) - 1)
-    while codewords**num_codebooks < vocab_size:
-        codewords += 1
-    return codewords
+    low, high = 1, 1 << -(-vocab_size.bit_length() // num_codebooks)  # the latter to the power of M is above V
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle**num_codebooks >= vocab_size else (middle + 1, high)
+    return low
 
 
 def explicit_values(options: Options, recipe: str) -> dict[str, Any]:

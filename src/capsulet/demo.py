@@ -72,7 +72,7 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
     """Training and test rows from the modules with the most docstrings; no text is in both."""
     library = library or Path(sysconfig.get_paths()["stdlib"])
     label_of: dict[str, str] = {}
-    for text, label in docstrings(library):
+    for text, label in docstrings(library) if library.is_dir() else ():
         label_of.setdefault(text, label)
     modules = [label for label, _ in Counter(label_of.values()).most_common(NUM_MODULES)]
     if len(modules) < 2:

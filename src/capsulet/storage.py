@@ -29,26 +29,50 @@ CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD = (
     "config.json", "tokenizer.json", "model.safetensors", "model.onnx", "training.jsonl", "README.md",
 )  # fmt: skip
 FILES = (CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD)
+# what the readers of a configuration rely on
+KEYS = {
+    "labels": list, "vocab_size": int, "parameters": int, "options": dict, "metrics": dict, "data": dict,
+    "capsulet_version": str, "command": str, "recipe": str,
+}  # fmt: skip
+KIND_NAMES = {list: "a list", dict: "an object", int: "an integer", str: "a string"}
 
 
 def check_target(path: Path) -> None:
     """Refuse a place where writing a model would destroy something else."""
+    try:
+        check_resolved(path, path.resolve())  # the place itself: "missing/.." is the current folder
+    except (OSError, RuntimeError, ValueError) as error:  # too long, not ours to look into, links in a circle, NUL
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path} cannot be written to ({reason}): choose another --out") from None
+
+
+def check_resolved(path: Path, place: Path) -> None:
+    """The same for a path whose links have been followed to `place`."""
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to nothing: remove it or choose another --out")
-    if path.exists() and not path.is_dir():
+    if place.exists() and not place.is_dir():
         raise InputError(f"{path} is a file, expected a folder to write the model to: choose another --out")
-    if path.is_dir():
-        if path.samefile(Path.cwd()):
+    if place.is_dir():
+        if place.samefile(Path.cwd()):
             raise InputError(f"{path} is the current folder, which a model would replace: choose another --out")
-        others = sorted(entry.name for entry in path.iterdir() if entry.name not in FILES)
+        entries = sorted(place.iterdir())
+        others = [entry.name for entry in entries if entry.name not in FILES or not entry.is_file()]
         if others:
             raise InputError(f"{path} holds {others[0]!r}, which is not part of a model: choose another --out")
-        if any(path.iterdir()) and not (path / CONFIG).is_file():
-            raise InputError(f"{path} holds files but no {CONFIG}, so it is not a model: choose another --out")
-    parent = path.absolute().parent
-    existing = next(folder for folder in (parent, *parent.parents) if folder.exists())
+        if entries and not is_model(place):  # other libraries' models have files of the same names
+            raise InputError(f"{path} holds files, but no model of ours: remove it or choose another --out")
+    existing = next(folder for folder in place.parents if folder.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise InputError(f"{existing} cannot be written to: choose another --out")
+
+
+def is_model(folder: Path) -> bool:
+    """Whether this module wrote the folder."""
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(config, dict) and {"format_version", "files"} <= config.keys()
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
@@ -57,7 +81,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], config: Mapping[str, An
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        fresh = Path(tempfile.mkdtemp(prefix=f".{path.name[:32]}.", suffix=".part", dir=path.parent))
         try:
             digests = {name: {"bytes": len(data), "sha256": digest(data)} for name, data in files.items()}
             complete = json.dumps(
@@ -132,7 +156,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ModelError(
             f"{folder} has no {CONFIG}, so it is not a model: name a folder that `capsulet train` wrote"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ModelError(f"{folder / CONFIG} cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{folder / CONFIG} is damaged ({error}): train again or restore it from a copy") from None
     return check_config(config, str(folder / CONFIG))
 
@@ -140,15 +166,18 @@ def read_config(folder: Path) -> dict[str, Any]:
 def check_config(config: Any, source: str) -> dict[str, Any]:
     """The same configuration, if it is one and not from the future."""
     version = config.get("format_version") if isinstance(config, dict) else None
-    if not isinstance(version, int):
+    if type(version) is not int or version < 1:
         raise ModelError(f"{source} has no format_version, so it is not a capsulet model")
     if version > FORMAT_VERSION:
         raise ModelError(
             f"{source} has format {version}, this capsulet reads up to {FORMAT_VERSION}: pip install --upgrade capsulet"
         )
-    labels = config.get("labels")
-    if not isinstance(labels, list) or len(labels) < 2 or not all(isinstance(label, str) for label in labels):
-        raise ModelError(f"{source} is damaged: labels is {str(labels)[:40]}, expected a list of two or more strings")
+    for key, kind in KEYS.items():
+        if type(config.get(key)) is not kind:
+            raise ModelError(f"{source} is damaged: {key} is {config.get(key)!r:.40}, expected {KIND_NAMES[kind]}")
+    labels = config["labels"]
+    if len(labels) < 2 or not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
+        raise ModelError(f"{source} is damaged: labels is {labels!r:.40}, expected two or more strings, all different")
     return dict(config)
 
 
@@ -158,8 +187,14 @@ def read_file(folder: Path, name: str, config: Mapping[str, Any]) -> bytes:
         data = (folder / name).read_bytes()
     except FileNotFoundError:
         raise ModelError(f"{folder} lacks {name}: the model is incomplete; copy the whole folder") from None
-    expected = config.get("files", {}).get(name)
-    if expected and (len(data) != expected["bytes"] or digest(data) != expected["sha256"]):
+    except OSError as error:
+        raise ModelError(f"{folder / name} cannot be read ({error.strerror or error})") from None
+    try:
+        expected = config.get("files", {}).get(name, {})
+        whole = not expected or (len(data) == expected["bytes"] and digest(data) == expected["sha256"])
+    except (AttributeError, KeyError, TypeError):
+        raise ModelError(f"{folder / CONFIG} is damaged: files does not say size and digest of {name}") from None
+    if not whole:
         raise ModelError(
             f"{folder / name} is damaged: {len(data)} bytes, expected {expected['bytes']} with another digest; "
             "restore it from a copy or train again"

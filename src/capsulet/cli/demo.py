@@ -2,6 +2,9 @@
 
 The question: which module of the standard library is a docstring from? Nothing is downloaded; the texts are on every
 machine that has Python. It takes about a minute and leaves a folder with the data and the model to play with.
+
+example:
+  capsulet demo --out capsulet-demo
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from pathlib import Path
 
 from capsulet.cli import evaluate, explain, train
 from capsulet.cli.output import console, tell
+from capsulet.errors import InputError
 
 SENTENCES = (
     "Draw a circle with the given radius and fill it with a colour.",
@@ -23,6 +27,7 @@ SENTENCES = (
     "Put a button into the window and call this function when it is clicked.",
     "Check that both lists are equal, or fail with a message.",
 )
+LEFT_BEHIND = {"model", "model.onnx", "train.jsonl", "test.jsonl"}  # what an earlier demo, and its advice, leave
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.runtime.classifier import load
 
     folder = Path(arguments.out)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     model, train_file, test_file = folder / "model", folder / "train.jsonl", folder / "test.jsonl"
     tell("reading the docstrings of the standard library …")
     train_pairs, test_pairs = library_rows()
@@ -84,6 +89,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def make_folder(folder: Path) -> None:
+    """A folder to work in; one that holds other people's files is refused, as the demo would write over them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(entry.name for entry in folder.iterdir() if entry.name not in LEFT_BEHIND)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be a folder to work in ({error.strerror}): choose another --out") from None
+    if others:
+        raise InputError(f"{folder} holds {others[0]!r}, which no demo left there: choose another --out")
+
+
 def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     """Labelled texts as JSONL."""
     path.write_text(
@@ -93,4 +109,6 @@ def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
 
 def heading(words: str) -> None:
     """A line between the parts of the demo."""
-    console().print(f"\n[bold]$ {words}[/bold]", highlight=False, soft_wrap=True)
+    from rich.text import Text
+
+    console().print(Text(f"\n$ {words}", style="bold"), soft_wrap=True)

@@ -53,12 +53,9 @@ def print_tables(result: Evaluation) -> None:
         table.add_row(Text(scores.label), *figures, f"{scores.count:,}")
     screen.print(table)
     if result.confusions:
-        pairs = Table(
-            "truth",
-            "predicted",
-            title=f"most frequent confusions ({len(result.confusions)} kinds)",
-            title_justify="left",
-        )
+        kinds = len(result.confusions)
+        screen.print(f"most frequent confusions ({kinds:,} kind{'' if kinds == 1 else 's'})", highlight=False)
+        pairs = Table("truth", "predicted")
         pairs.add_column("texts", justify="right")
         for confusion in result.confusions[:MOST_CONFUSIONS]:
             pairs.add_row(Text(confusion.truth), Text(confusion.predicted), f"{confusion.count:,}")

@@ -49,7 +49,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
     from rich.text import Text
 
     screen = console()
-    screen.print(f"[bold]{explanation.label}[/bold]  score {explanation.score:.3f}", highlight=False)
+    screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}"))
     screen.print(coloured(text, explanation))
     table = Table("word", box=None, pad_edge=False)
     table.add_column("contribution", justify="right")

@@ -15,8 +15,8 @@ from typing import Any
 
 from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import console, print_json
-from capsulet.config import ModelOptions, build_options
-from capsulet.errors import InputError
+from capsulet.config import ModelOptions, build_options, check
+from capsulet.errors import InputError, ModelError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Describe."""
     if arguments.model:
-        if arguments.vocab_size is not None or arguments.classes is not None or given_values(arguments, ModelOptions):
+        if arguments.vocab_size is not None or arguments.classes is not None or chosen_options(arguments):
             raise InputError(
                 "info takes a MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
             )
@@ -44,6 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_table(found)
     return 0
+
+
+def chosen_options(arguments: argparse.Namespace) -> bool:
+    """Whether anything was said about the network."""
+    return arguments.recipe != "default" or bool(given_values(arguments, ModelOptions))
 
 
 def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def describe_model(path: Path) -> dict[str, Any]:
 
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
-    options = ModelOptions(**config["options"]["model"])
+    options = stored_options(config, path)
     shapes = parameter_shapes(options, config["vocab_size"], len(config["labels"]))
     return {
         "model": str(path),
@@ -93,7 +98,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "parameters_by_part": parameters_by_part(shapes),
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
-        "options": config["options"]["model"],
+        "options": dataclasses.asdict(options),
         "trained": {
             "capsulet_version": config["capsulet_version"],
             "command": config["command"],
@@ -102,6 +107,14 @@ def describe_model(path: Path) -> dict[str, Any]:
             **config["data"],
         },
     }
+
+
+def stored_options(config: dict[str, Any], path: Path) -> ModelOptions:
+    """The options of the network that a model was trained with."""
+    try:
+        return check(ModelOptions(**config["options"]["model"]))
+    except (KeyError, TypeError, InputError) as error:
+        raise ModelError(f"{path} is damaged: the options of its network cannot be read ({error})") from None
 
 
 def print_table(found: dict[str, Any]) -> None:
@@ -113,7 +126,9 @@ def print_table(found: dict[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for key, value in flatten(found):
-        table.add_row(key, Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)))
+        table.add_row(
+            Text(key), Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+        )
     console().print(table)
 
 
@@ -121,7 +136,7 @@ def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Nested keys as lines."""
     lines: list[tuple[str, Any]] = []
     for key, value in found.items():
-        name = (prefix + key).replace("_", " ")
+        name = prefix + (key if prefix.endswith("label counts · ") else key.replace("_", " "))  # labels as they are
         if isinstance(value, dict) and len(value) <= 40:
             lines += flatten(value, f"{name} · ")
         elif isinstance(value, dict):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from capsulet.cli import demo, evaluate, explain, export, info, predict, train
@@ -62,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    open_streams()
     parsed = build_parser().parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
@@ -76,9 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return complain("out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1, parsed.debug)
     except Exception as error:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.strerror:
+            what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         return complain(f"unexpected failure ({' '.join(what.split())}); --debug shows where", 1, parsed.debug)
     return status
+
+
+def open_streams() -> None:
+    """Make standard output and error usable where they are closed or cannot write every letter."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def complain(message: str, status: int, debug: bool) -> int:

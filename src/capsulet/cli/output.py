@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -16,12 +17,23 @@ if TYPE_CHECKING:
 
 def tell(line: str) -> None:
     """A line for people, on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it: no reason to stop the work
+        print(line, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
-    print(json.dumps(value, ensure_ascii=False))
+    print(json_line(value))
+
+
+def json_line(value: Any) -> str:
+    """JSON on one line, in ASCII where standard output has no way to write the letters themselves."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        line = json.dumps(value)
+    return line
 
 
 def console() -> Console:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterable, Iterator
 
 from capsulet.cli.options import add_reading_flags, reading_options
-from capsulet.cli.output import tell
+from capsulet.cli.output import json_line, tell
 from capsulet.errors import InputError
 from capsulet.results import Prediction
 
@@ -44,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     classifier = load(arguments.model)
+    top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
     if arguments.text:
         texts: Iterator[str] = iter(arguments.text)
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         texts = (row.text for row in rows)
     # somebody who types lines wants an answer to each
     typed = arguments.files == ["-"] and sys.stdin.isatty()
-    predictions = classifier.stream(texts, arguments.top_k, first_window=1 if typed else FIRST_WINDOW)
-    (write_csv if arguments.to == "csv" else write_jsonl)(predictions, arguments.top_k)
+    predictions = classifier.stream(texts, top_k, first_window=1 if typed else FIRST_WINDOW)
+    (write_csv if arguments.to == "csv" else write_jsonl)(predictions, top_k)
     if skipped.count:
         tell(skipped.summary())
     return 0
@@ -66,7 +66,7 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
         row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
         if top_k > 1:
             row["top"] = [{"label": label, "score": round(score, 6)} for label, score in prediction.top]
-        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_line(row) + "\n")
         sys.stdout.flush() if sys.stdout.isatty() else None
 
 
@@ -76,5 +76,4 @@ def write_csv(predictions: Iterable[Prediction], top_k: int) -> None:
     numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
     writer.writerow([column + number for number in numbers for column in ("label", "score")])
     for prediction in predictions:
-        cells = [cell for label, score in prediction.top for cell in (label, round(score, 6))]
-        writer.writerow(cells + [""] * (2 * top_k - len(cells)))
+        writer.writerow([cell for label, score in prediction.top for cell in (label, round(score, 6))])

@@ -10,12 +10,17 @@ from capsulet.model.heads import Classes
 SMALLEST_LENGTH = 1e-7  # log(0) is not a loss
 
 
-def margin_loss(lengths: Tensor, targets: Tensor) -> Tensor:
-    """Sabour et al. 2017: present classes at least 0.9 long, absent ones at most 0.1; mean over classes."""
+def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False) -> Tensor:
+    """Sabour et al. 2017: present classes at least 0.9 long, absent ones at most 0.1.
+
+    The mean over the classes, as the paper prints it, or their sum, as Sabour et al. have it: of a thousand classes one is
+    present, so in the mean its pull is a thousandth.
+    """
     present = F.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
     short = (0.9 - lengths).clamp(min=0).square()
     long = (lengths - 0.1).clamp(min=0).square()
-    return (present * short + 0.5 * (1 - present) * long).mean()
+    terms = present * short + 0.5 * (1 - present) * long
+    return terms.sum(1).mean() if add_up else terms.mean()
 
 
 def focal_loss(lengths: Tensor, targets: Tensor) -> Tensor:
@@ -24,12 +29,12 @@ def focal_loss(lengths: Tensor, targets: Tensor) -> Tensor:
     return (-0.25 * (1 - true).square() * true.clamp(min=SMALLEST_LENGTH).log()).mean()
 
 
-def total_loss(name: str, classes: Classes, targets: Tensor) -> Tensor:
+def total_loss(name: str, classes: Classes, targets: Tensor, sum_margin: bool = False) -> Tensor:
     """The sum of the losses in a name such as `margin+focal`."""
     total = classes.lengths.new_zeros(())
     for part in name.split("+"):
         if part == "margin":
-            total = total + margin_loss(classes.lengths, targets)
+            total = total + margin_loss(classes.lengths, targets, sum_margin)
         elif part == "focal":
             total = total + focal_loss(classes.lengths, targets)
         else:

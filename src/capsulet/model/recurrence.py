@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from capsulet.native import gru
 
 logger = logging.getLogger("capsulet")
+_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def native_available() -> bool:
@@ -38,14 +39,7 @@ def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]
     The weights are those of one layer of `torch.nn.GRU`, in its order: weight_ih (3H, I), weight_hh (3H, H), bias_ih
     (3H), bias_hh (3H), and the same four of the reverse direction, which starts at each text's own last token.
     """
-    if len(weights) != 8:
-        raise ValueError(
-            f"{len(weights)} weights, expected 8: weight_ih, weight_hh, bias_ih, bias_hh of both directions"
-        )
-    if lengths.shape != inputs.shape[:1] or lengths.dtype != torch.int64:
-        raise ValueError(
-            f"lengths are {lengths.dtype} of shape {tuple(lengths.shape)}, expected int64 of shape ({len(inputs)},)"
-        )
+    _check(inputs, lengths, weights)
     if not native_available():
         _say_fallback("the compiled GRU is not installed" if gru is None else "CAPSULET_NATIVE=0")
     elif any(tensor.device.type != "cpu" or tensor.dtype != torch.float32 for tensor in (inputs, *weights)):
@@ -54,6 +48,24 @@ def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]
         outputs: Tensor = _NativeGRU.apply(inputs, lengths.cpu(), *weights)  # type: ignore[no-untyped-call]
         return outputs
     return _torch_gru(inputs, lengths, weights)
+
+
+def _check(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> None:
+    """Shapes and types: the compiled code sees bare pointers and believes them."""
+    if len(weights) != 8:
+        raise ValueError(
+            f"{len(weights)} weights, expected 8: weight_ih, weight_hh, bias_ih, bias_hh of both directions"
+        )
+    if inputs.dim() != 3:
+        raise ValueError(f"inputs are {tuple(inputs.shape)}, expected (texts, tokens, input size)")
+    if lengths.shape != inputs.shape[:1] or lengths.dtype != torch.int64:
+        found = f"{lengths.dtype} of shape {tuple(lengths.shape)}"
+        raise ValueError(f"lengths are {found}, expected int64 of shape ({len(inputs)},)")
+    gates = len(weights[0])
+    expected = ((gates, inputs.shape[2]), (gates, gates // 3), (gates,), (gates,))
+    for weight, name, shape in zip(weights, 2 * _NAMES, 2 * expected, strict=True):
+        if weight.shape != shape:
+            raise ValueError(f"{name} is {tuple(weight.shape)}, expected {shape}")
 
 
 @cache  # one line for each reason, not one for each batch
@@ -85,88 +97,52 @@ class _NativeGRU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, lengths: Tensor, *weights: Tensor) -> Tensor:
         assert gru is not None
-        batch, steps, input_size = inputs.shape
+        batch, steps, _ = inputs.shape
         hidden = weights[1].shape[1]
-        padded = _padded(hidden)
-        inputs, lengths, *contiguous = (tensor.contiguous() for tensor in (inputs, lengths, *weights))
+        inputs, lengths, *weights_ = (tensor.contiguous() for tensor in (inputs, lengths, *weights))
         offsets = torch.empty(steps + 1, dtype=torch.int64)  # first packed row of each step
         positions = torch.empty(batch * steps, dtype=torch.int64)  # packed row -> row of (B T, ...)
         tokens = gru.plan(lengths.data_ptr(), batch, steps, offsets.data_ptr(), positions.data_ptr())
-        outputs = inputs.new_zeros(batch, steps, 2 * hidden)
-        gates = inputs.new_empty(2, tokens * 4 * padded)  # r, z, n and W_hn h + b_hn
-        states = inputs.new_empty(2, tokens, padded)
-        pointers = [weight.data_ptr() for weight in contiguous]
-        gru.forward(
-            (offsets.data_ptr(), positions.data_ptr(), steps, tokens),
-            (input_size, hidden, padded),
-            inputs.data_ptr(),
-            outputs.data_ptr(),
-            tuple(pointers[:4]),
-            tuple(pointers[4:]),
-            _pointers(gates),
-            _pointers(states),
-            _threads(),
-        )
+        saved = inputs.new_empty(2, gru.saved_size(tokens, hidden))  # gates and states of both directions
+        outputs = _zeros_where_padded(inputs, tokens, 2 * hidden)
+        gru.forward(*_shared(inputs, offsets, positions, tokens, saved, weights_), outputs.data_ptr(), _threads())
         ctx.tokens = tokens
-        ctx.save_for_backward(inputs, offsets, positions, gates, states, *contiguous)
+        ctx.save_for_backward(inputs, offsets, positions, saved, *weights_)
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, output_gradients: Tensor) -> tuple[Tensor | None, ...]:
         assert gru is not None
-        inputs, offsets, positions, gates, states, *weights = ctx.saved_tensors
-        batch, steps, input_size = inputs.shape
-        hidden, tokens = weights[1].shape[1], ctx.tokens
-        padded = _padded(hidden)
+        inputs, offsets, positions, saved, *weights = ctx.saved_tensors
         output_gradients = output_gradients.contiguous()
-        stride = 4 * padded + 16  # an odd number of cache lines: neighbouring rows fall into different sets
-        gate_gradients = inputs.new_empty(2, tokens, stride)  # n of the input side, r, z, n of the recurrent side
-        previous = inputs.new_empty(2, tokens, padded)
+        input_gradients = _zeros_where_padded(inputs, ctx.tokens, inputs.shape[2]) if ctx.needs_input_grad[0] else None
+        weight_gradients = [torch.empty_like(weight) for weight in weights]
         gru.backward(
-            (offsets.data_ptr(), positions.data_ptr(), steps, tokens),
-            (batch, hidden, padded, stride),
+            *_shared(inputs, offsets, positions, ctx.tokens, saved, weights),
             output_gradients.data_ptr(),
-            (weights[1].data_ptr(), weights[5].data_ptr()),
-            _pointers(gates),
-            _pointers(states),
-            _pointers(gate_gradients),
-            _pointers(previous),
+            0 if input_gradients is None else input_gradients.data_ptr(),
+            tuple(gradient.data_ptr() for gradient in weight_gradients),
             _threads(),
         )
-        rows = positions[:tokens]
-        packed_inputs = inputs.view(batch * steps, input_size).index_select(0, rows)  # (P, I)
-        packed_gradients = inputs.new_zeros(tokens, input_size)
-        gradients: list[Tensor | None] = []
-        for direction in range(2):
-            of_inputs = gate_gradients[direction, :, : 3 * padded]  # (P, 3H): n, r, z
-            of_states = gate_gradients[direction, :, padded : 4 * padded]  # (P, 3H): r, z, n
-            weight = inputs.new_zeros(3, padded, input_size)
-            weight[:, :hidden] = weights[4 * direction].view(3, hidden, input_size)[[2, 0, 1]]
-            packed_gradients.addmm_(of_inputs, weight.view(3 * padded, input_size))
-            weight_ih = (of_inputs.t() @ packed_inputs).view(3, padded, input_size)[[1, 2, 0], :hidden]
-            weight_hh = (of_states.t() @ previous[direction]).view(3, padded, padded)[:, :hidden, :hidden]
-            biases = gate_gradients[direction, :, : 4 * padded].sum(0).view(4, padded)[:, :hidden]
-            gradients += [
-                weight_ih.reshape(3 * hidden, input_size),
-                weight_hh.reshape(3 * hidden, hidden),
-                biases[[1, 2, 0]].reshape(-1),
-                biases[1:].reshape(-1),
-            ]
-        input_gradients = inputs.new_zeros(batch * steps, input_size)
-        input_gradients[rows] = packed_gradients
-        return input_gradients.view_as(inputs), None, *gradients
+        return input_gradients, None, *weight_gradients
 
 
-def _padded(hidden: int) -> int:
-    assert gru is not None
-    width = 2 * gru.instruction_set()[1]
-    return int(-(-hidden // width) * width)
+def _zeros_where_padded(inputs: Tensor, tokens: int, width: int) -> Tensor:
+    """A buffer (B, T, width) for the compiled code, which writes the rows of real tokens and no other."""
+    batch, steps, _ = inputs.shape
+    create = inputs.new_empty if tokens == batch * steps else inputs.new_zeros
+    return create((batch, steps, width))
+
+
+def _shared(
+    inputs: Tensor, offsets: Tensor, positions: Tensor, tokens: int, saved: Tensor, weights: Sequence[Tensor]
+) -> tuple[tuple[int, ...], int, tuple[int, ...], int]:
+    """The first arguments of the compiled forward and backward."""
+    batch, steps, input_size = inputs.shape
+    sizes = (batch, steps, tokens, input_size, weights[1].shape[1], offsets.data_ptr(), positions.data_ptr())
+    return sizes, inputs.data_ptr(), tuple(weight.data_ptr() for weight in weights), saved.data_ptr()
 
 
 def _threads() -> int:
     return min(2, torch.get_num_threads())
-
-
-def _pointers(pair: Tensor) -> tuple[int, int]:
-    return pair[0].data_ptr(), pair[1].data_ptr()

@@ -1,29 +1,20 @@
-_Plan = tuple[int, int, int, int]
-_Pair = tuple[int, int]
-_Weights = tuple[int, int, int, int]
-
-def plan(lengths: int, texts: int, steps: int, offsets: int, positions: int) -> int: ...
+# Pointers are integers. `sizes` is (texts, steps, tokens, input size, hidden size, offsets, positions). The weights and
+# their gradients are eight, in the order of torch.nn.GRU.
+def plan(lengths: int, texts: int, steps: int, offsets: int, positions: int, /) -> int: ...
+def saved_size(tokens: int, hidden: int, /) -> int: ...
 def forward(
-    plan: _Plan,
-    sizes: tuple[int, int, int],
-    inputs: int,
-    outputs: int,
-    weights: _Weights,
-    reverse_weights: _Weights,
-    gates: _Pair,
-    states: _Pair,
-    threads: int,
+    sizes: tuple[int, ...], inputs: int, weights: tuple[int, ...], saved: int, outputs: int, threads: int, /
 ) -> None: ...
 def backward(
-    plan: _Plan,
-    sizes: tuple[int, int, int, int],
+    sizes: tuple[int, ...],
+    inputs: int,
+    weights: tuple[int, ...],
+    saved: int,
     output_gradients: int,
-    weights_hh: _Pair,
-    gates: _Pair,
-    states: _Pair,
-    gate_gradients: _Pair,
-    previous: _Pair,
+    input_gradients: int,
+    weight_gradients: tuple[int, ...],
     threads: int,
+    /,
 ) -> None: ...
-def instruction_set() -> tuple[str, int]: ...
-def choose(name: str) -> None: ...
+def instruction_set() -> str: ...
+def choose_instruction_set(name: str, /) -> None: ...

@@ -1,4 +1,32 @@
-/* head comment later */
+/* One layer of a bidirectional GRU, forward and backward, on plain float buffers.
+ *
+ * The equations are PyTorch's, with the reset gate applied after the recurrent product (x input, h previous state):
+ *
+ *   r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)          reset
+ *   z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)          update
+ *   q = W_hn h + b_hn                                   recurrent part of the new gate
+ *   n = tanh(W_in x + b_in + r q)                       new
+ *   h' = n + z (h - n)
+ *
+ * and backward, from dh' = output gradient + what comes back from the next step:
+ *
+ *   dn = dh' (1 - z) (1 - n^2)      dr = dn q r (1 - r)      dz = dh' (h - n) z (1 - z)      dq = dn r
+ *   dh = dh' z + [dr dz dq] W_hh    dx = [dr dz dn] W_ih     dW_ih = [dr dz dn]' x           dW_hh = [dr dz dq]' h
+ *
+ * Layout of the work. Texts are sorted by length, longest first, and tokens are numbered step by step ("packed rows"), so
+ * the texts that still run at a step are a prefix, and padding has no number: offsets[step] is the first packed row of a
+ * step, positions[row] the row of (B T, ...) it stands for. Each direction is one task from start to end, on a thread of its own
+ * where there are two, and the tasks never wait for each other: forward projects all inputs in one product and then runs
+ * the time loop; backward runs the time loop and then makes the weight gradients in two products over all tokens. Only the
+ * gradient of the inputs needs both directions; it is a third product, split by tokens. What is computed does not depend
+ * on the number of threads, so neither do the bytes of the result.
+ *
+ * All products are register-blocked (gru_kernel.h). Weights are packed once a call in the order in which the blocks read
+ * them; with 128 units the recurrent weights take 196 kB and stay in the second-level cache for the whole time loop. The
+ * gates are computed on the sums while these are still in registers.
+ *
+ * No header but Python's and the system's: pointers arrive as integers, and the caller answers for their sizes.
+ */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -12,71 +40,69 @@
 #include <immintrin.h>
 #endif
 
-struct plan {
-  const int64_t *offsets, *positions;
-  int64_t steps, tokens;
+/* What both directions share. */
+struct layer {
+  int64_t texts, steps, tokens, input_size, hidden;
+  int64_t padded; /* hidden, rounded up to whole register blocks; the units added have zero weights and stay zero */
+  int64_t stride; /* floats from one token's gate gradients to the next's */
+  const int64_t *offsets;   /* (steps + 1) */
+  const int64_t *positions; /* (tokens) */
+  const float *inputs;      /* (texts, steps, input_size) */
+  const float *zeros;       /* the state before a text's first token */
+  float *input_gradients;   /* (texts, steps, input_size), or NULL when nobody asks */
 };
 
-struct forward {
-  struct plan plan;
-  int64_t input_size, hidden, padded, reverse;
-  const float *inputs, *weight_ih, *weight_hh, *bias_ih, *bias_hh, *zeros;
-  float *gates, *states, *outputs;
+struct direction {
+  const struct layer *layer;
+  int reverse;
+  const float *weight_ih, *weight_hh, *bias_ih, *bias_hh;
+  /* kept from forward to backward */
+  float *gates;  /* (padded / LANES, tokens, 4, LANES): r, z, n, q */
+  float *states; /* (tokens, padded) */
+  /* forward */
+  float *outputs; /* (texts, steps, 2 hidden), from this direction's half on */
+  /* backward */
+  const float *output_gradients; /* as outputs */
+  float *weight_ih_gradient, *weight_hh_gradient, *bias_ih_gradient, *bias_hh_gradient;
+  float *gate_gradients; /* (tokens, stride): dn, dr, dz, dq of `padded` units each, so that [dn dr dz] and [dr dz dq] are runs */
+  float *carry;          /* (texts, padded): dh' z */
+  int64_t *before;       /* (tokens): packed row of the previous state, or -1 */
+  /* scratch of both */
+  float *packed_ih, *packed_hh, *biases, *panel;
 };
 
-struct backward {
-  struct plan plan;
-  int64_t hidden, padded, stride, reverse;
-  const float *output_gradients, *weight_hh, *gates, *states, *zeros;
-  float *gate_gradients, *previous, *carry;
+enum {
+  CHUNK = 96,  /* tokens of the projections that are multiplied with all weights in turn */
+  DEPTH = 128, /* tokens of the weight gradients that are summed in registers in one go */
 };
-
-static void *allocate(int64_t floats) {
-  void *memory = NULL;
-  return posix_memalign(&memory, 64, sizeof(float) * (size_t)(floats ? floats : 1)) ? NULL : memory;
-}
 
 #define UNROLL _Pragma("GCC unroll 16")
 
 #if defined(__x86_64__)
-#define NAME(x) x##_avx2
-#define TARGET __attribute__((target("avx2,fma")))
-#define LANES 8
-#define FORWARD_ROWS 4
-#define BACKWARD_ROWS 6
-#define MINIMUM(a, b) (VECTOR) _mm256_min_ps((__m256)(a), (__m256)(b))
-#define MAXIMUM(a, b) (VECTOR) _mm256_max_ps((__m256)(a), (__m256)(b))
-#include "gru_kernel.h"
-#undef NAME
-#undef TARGET
-#undef LANES
-#undef FORWARD_ROWS
-#undef BACKWARD_ROWS
-#undef MINIMUM
-#undef MAXIMUM
-
 #define NAME(x) x##_avx512
 #define TARGET __attribute__((target("avx512f,avx2,fma")))
-#define LANES 16
+#define LANES 16 /* 32 registers */
 #define FORWARD_ROWS 8
 #define BACKWARD_ROWS 12
 #define MINIMUM(a, b) (VECTOR) _mm512_min_ps((__m512)(a), (__m512)(b))
 #define MAXIMUM(a, b) (VECTOR) _mm512_max_ps((__m512)(a), (__m512)(b))
 #include "gru_kernel.h"
-#undef NAME
-#undef TARGET
-#undef LANES
-#undef FORWARD_ROWS
-#undef BACKWARD_ROWS
-#undef MINIMUM
-#undef MAXIMUM
+
+#define NAME(x) x##_avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#define LANES 8 /* 16 registers */
+#define FORWARD_ROWS 4
+#define BACKWARD_ROWS 6
+#define MINIMUM(a, b) (VECTOR) _mm256_min_ps((__m256)(a), (__m256)(b))
+#define MAXIMUM(a, b) (VECTOR) _mm256_max_ps((__m256)(a), (__m256)(b))
+#include "gru_kernel.h"
 #endif
 
 #define NAME(x) x##_portable
 #define TARGET
 #define LANES 4
 #if defined(__aarch64__)
-#define FORWARD_ROWS 8 /* 32 vector registers */
+#define FORWARD_ROWS 8 /* 32 registers */
 #define BACKWARD_ROWS 12
 #else
 #define FORWARD_ROWS 4
@@ -88,21 +114,20 @@ typedef int32_t mask_portable __attribute__((vector_size(16)));
 #define MAXIMUM(a, b) SELECT((mask_portable)((a) > (b)), a, b)
 #include "gru_kernel.h"
 
-struct instruction_set {
+static const struct instruction_set {
   const char *name;
   int lanes;
-  int (*forward)(const struct forward *);
-  int (*backward)(const struct backward *);
-};
-
-static const struct instruction_set sets[] = {
+  void (*forward)(const struct direction *);
+  void (*backward)(const struct direction *);
+  void (*unproject)(const struct direction *, int64_t, int64_t);
+} sets[] = {
 #if defined(__x86_64__)
-    {"avx512", 16, forward_avx512, backward_avx512},
-    {"avx2", 8, forward_avx2, backward_avx2},
+    {"avx512", 16, forward_avx512, backward_avx512, unproject_avx512},
+    {"avx2", 8, forward_avx2, backward_avx2, unproject_avx2},
 #endif
-    {"portable", 4, forward_portable, backward_portable},
+    {"portable", 4, forward_portable, backward_portable, unproject_portable},
 };
-static const struct instruction_set *chosen;
+static const struct instruction_set *chosen; /* set when the module is imported */
 
 static int supported(const struct instruction_set *set) {
 #if defined(__x86_64__)
@@ -113,51 +138,113 @@ static int supported(const struct instruction_set *set) {
   return set->lanes == 4;
 }
 
+/* ---- two tasks, on one thread or two ---- */
+
 struct task {
-  int (*run)(const void *);
-  const void *job;
-  int failed;
+  void (*run)(const struct direction *directions, int half);
+  const struct direction *directions;
 };
 
-static void *run_task(void *argument) {
-  struct task *task = argument;
-  task->failed = task->run(task->job);
+static void run_forward(const struct direction *directions, int half) { chosen->forward(directions + half); }
+
+static void run_backward(const struct direction *directions, int half) { chosen->backward(directions + half); }
+
+static void run_unproject(const struct direction *directions, int half) {
+  int64_t tokens = directions->layer->tokens, middle = (tokens / 2 + 11) / 12 * 12; /* whole blocks on both sides */
+  if (middle > tokens) middle = tokens;
+  chosen->unproject(directions, half ? middle : 0, half ? tokens : middle);
+}
+
+static void *run_second(void *argument) {
+  const struct task *task = argument;
+  task->run(task->directions, 1);
   return NULL;
 }
 
-/* Both tasks: the second on a thread of its own when threads > 1. */
-static int run_both(struct task tasks[2], int threads) {
-  pthread_t worker;
-  sigset_t all, old;
+/* The second half gets a thread made for it: a pool would not outlive a fork, and making a thread takes microseconds where
+ * the work takes milliseconds. Signals stay with the threads that Python knows. */
+static void run_both(struct task task, int threads) {
+  pthread_t second;
   int started = 0;
   if (threads > 1) {
+    sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = pthread_create(&worker, NULL, run_task, &tasks[1]) == 0;
+    started = pthread_create(&second, NULL, run_second, &task) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
   }
-  run_task(&tasks[0]);
+  task.run(task.directions, 0);
   if (started)
-    pthread_join(worker, NULL);
+    pthread_join(second, NULL);
   else
-    run_task(&tasks[1]);
-  return tasks[0].failed || tasks[1].failed;
+    run_second(&task);
 }
 
-static int forward_task(const void *job) { return chosen->forward(job); }
-static int backward_task(const void *job) { return chosen->backward(job); }
+/* ---- memory ---- */
 
+static int64_t padded_size(int64_t size) {
+  int64_t width = 2 * chosen->lanes;
+  return (size + width - 1) / width * width;
+}
+
+/* Floats to keep from forward to backward, for one direction: gates, then states. */
+static int64_t saved_size(int64_t tokens, int64_t hidden) { return 5 * tokens * padded_size(hidden); }
+
+struct arena {
+  char *memory; /* NULL while the sizes are added up */
+  size_t used;
+};
+
+static void *take(struct arena *arena, int64_t count, size_t size) {
+  size_t start = arena->used;
+  arena->used += ((size_t)count * size + 63) / 64 * 64;
+  return arena->memory ? arena->memory + start : NULL;
+}
+
+/* Gives the layer and its directions their scratch memory. */
+static void take_scratch(struct arena *arena, struct layer *layer, struct direction *directions, int backward) {
+  int64_t padded = layer->padded, widest = padded_size(layer->input_size);
+  layer->zeros = take(arena, padded > widest ? padded : widest, sizeof(float));
+  for (struct direction *one = directions; one < directions + 2; one++) {
+    one->packed_ih = take(arena, 3 * padded * widest, sizeof(float));
+    one->packed_hh = take(arena, 3 * padded * padded, sizeof(float));
+    one->biases = take(arena, 4 * padded, sizeof(float));
+    if (!backward) continue;
+    one->panel = take(arena, DEPTH * 2 * chosen->lanes, sizeof(float));
+    one->gate_gradients = take(arena, layer->tokens * layer->stride, sizeof(float));
+    one->carry = take(arena, layer->texts * padded, sizeof(float));
+    one->before = take(arena, layer->tokens, sizeof(int64_t));
+  }
+}
+
+static void *allocate_scratch(struct layer *layer, struct direction *directions, int backward) {
+  struct arena arena = {NULL, 0};
+  void *memory;
+  take_scratch(&arena, layer, directions, backward);
+  if (posix_memalign(&memory, 64, arena.used + 64)) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  arena = (struct arena){memory, 0};
+  take_scratch(&arena, layer, directions, backward);
+  memset((void *)layer->zeros, 0, (size_t)((char *)directions[0].packed_ih - (char *)layer->zeros));
+  return memory;
+}
+
+/* ---- the module ---- */
+
+/* plan(lengths, texts, steps, offsets, positions) -> tokens; a counting sort, stable, longest text first. */
 static PyObject *plan(PyObject *self, PyObject *arguments) {
   (void)self;
   Py_ssize_t lengths_at, texts, steps, offsets_at, positions_at;
   if (!PyArg_ParseTuple(arguments, "nnnnn", &lengths_at, &texts, &steps, &offsets_at, &positions_at)) return NULL;
   const int64_t *lengths = (const int64_t *)lengths_at;
   int64_t *offsets = (int64_t *)offsets_at, *positions = (int64_t *)positions_at;
-  int64_t *ranks = calloc((size_t)(steps + 2), sizeof(int64_t)); /* texts of each length, then the next rank of it */
+  int64_t *ranks = calloc((size_t)steps + 1, sizeof(int64_t)); /* texts of each length, then the next rank of the length */
   if (!ranks) return PyErr_NoMemory();
   for (Py_ssize_t text = 0; text < texts; text++) {
     if (lengths[text] < 0 || lengths[text] > steps) {
-      PyErr_Format(PyExc_ValueError, "text %zd has length %lld, expected 0 to %zd (the steps of the inputs)", text,
+      PyErr_Format(PyExc_ValueError, "text %zd of the batch has length %lld, expected 0 to %zd", text,
                    (long long)lengths[text], steps);
       free(ranks);
       return NULL;
@@ -169,7 +256,7 @@ static PyObject *plan(PyObject *self, PyObject *arguments) {
     int64_t same = ranks[length];
     ranks[length] = longer;
     longer += same;
-    if (length > 0) offsets[length] = longer; /* texts that have a token at step length - 1 */
+    if (length) offsets[length] = longer; /* texts with a token at step length - 1 */
   }
   offsets[0] = 0;
   for (int64_t step = 0; step < steps; step++) offsets[step + 1] += offsets[step];
@@ -181,76 +268,109 @@ static PyObject *plan(PyObject *self, PyObject *arguments) {
   return PyLong_FromLongLong(offsets[steps]);
 }
 
+static PyObject *saved(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t tokens, hidden;
+  if (!PyArg_ParseTuple(arguments, "nn", &tokens, &hidden)) return NULL;
+  return PyLong_FromLongLong(saved_size(tokens, hidden));
+}
+
+#define PLAN "(nnnnnnn)"
+#define EIGHT "(nnnnnnnn)"
+#define EIGHT_OF(x) &x[0], &x[1], &x[2], &x[3], &x[4], &x[5], &x[6], &x[7]
+
+/* The arguments that forward and backward share, in their order in Python. */
+struct arguments {
+  Py_ssize_t texts, steps, tokens, input_size, hidden, offsets, positions, inputs, weights[8], saved;
+};
+
+#define SHARED PLAN "n" EIGHT "n"
+#define SHARED_OF(x)                                                                                                       \
+  &x.texts, &x.steps, &x.tokens, &x.input_size, &x.hidden, &x.offsets, &x.positions, &x.inputs, EIGHT_OF(x.weights), &x.saved
+
+static void fill(const struct arguments *from, struct layer *layer, struct direction *directions) {
+  int64_t padded = padded_size(from->hidden);
+  *layer = (struct layer){
+      .texts = from->texts,
+      .steps = from->steps,
+      .tokens = from->tokens,
+      .input_size = from->input_size,
+      .hidden = from->hidden,
+      .padded = padded,
+      .stride = 4 * padded + 16, /* an odd number of cache lines, so that neighbouring rows fall into different sets */
+      .offsets = (const int64_t *)from->offsets,
+      .positions = (const int64_t *)from->positions,
+      .inputs = (const float *)from->inputs,
+  };
+  for (int reverse = 0; reverse < 2; reverse++) {
+    const Py_ssize_t *weights = from->weights + 4 * reverse;
+    float *kept = (float *)from->saved + reverse * saved_size(from->tokens, from->hidden);
+    directions[reverse] = (struct direction){
+        .layer = layer,
+        .reverse = reverse,
+        .weight_ih = (const float *)weights[0],
+        .weight_hh = (const float *)weights[1],
+        .bias_ih = (const float *)weights[2],
+        .bias_hh = (const float *)weights[3],
+        .gates = kept,
+        .states = kept + 4 * from->tokens * padded,
+    };
+  }
+}
+
 static PyObject *forward(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t offsets, positions, steps, tokens, input_size, hidden, padded, inputs, outputs, w[2][4], gates[2], states[2];
+  struct arguments shared;
+  Py_ssize_t outputs;
   int threads;
-  if (!PyArg_ParseTuple(arguments, "(nnnn)(nnn)nn(nnnn)(nnnn)(nn)(nn)i", &offsets, &positions, &steps, &tokens, &input_size,
-                        &hidden, &padded, &inputs, &outputs, &w[0][0], &w[0][1], &w[0][2], &w[0][3], &w[1][0], &w[1][1],
-                        &w[1][2], &w[1][3], &gates[0], &gates[1], &states[0], &states[1], &threads))
-    return NULL;
-  float *zeros = calloc((size_t)padded, sizeof(float));
-  if (!zeros) return PyErr_NoMemory();
-  struct forward jobs[2];
-  struct task tasks[2];
-  for (int reverse = 0; reverse < 2; reverse++) {
-    jobs[reverse] = (struct forward){
-        .plan = {(const int64_t *)offsets, (const int64_t *)positions, steps, tokens},
-        .input_size = input_size, .hidden = hidden, .padded = padded, .reverse = reverse,
-        .inputs = (const float *)inputs,
-        .weight_ih = (const float *)w[reverse][0], .weight_hh = (const float *)w[reverse][1],
-        .bias_ih = (const float *)w[reverse][2], .bias_hh = (const float *)w[reverse][3],
-        .zeros = zeros, .gates = (float *)gates[reverse], .states = (float *)states[reverse],
-        .outputs = (float *)outputs + reverse * hidden,
-    };
-    tasks[reverse] = (struct task){forward_task, &jobs[reverse], 0};
-  }
-  int failed;
+  if (!PyArg_ParseTuple(arguments, SHARED "ni", SHARED_OF(shared), &outputs, &threads)) return NULL;
+  struct layer layer;
+  struct direction directions[2];
+  fill(&shared, &layer, directions);
+  directions[0].outputs = (float *)outputs;
+  directions[1].outputs = (float *)outputs + layer.hidden;
+  void *scratch = allocate_scratch(&layer, directions, 0);
+  if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
-  failed = run_both(tasks, threads);
+  run_both((struct task){run_forward, directions}, threads);
   Py_END_ALLOW_THREADS
-  free(zeros);
-  if (failed) return PyErr_NoMemory();
+  free(scratch);
   Py_RETURN_NONE;
 }
 
 static PyObject *backward(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t offsets, positions, steps, tokens, texts, hidden, padded, stride, outputs, w[2], gates[2], states[2], gradients[2],
-      previous[2];
+  struct arguments shared;
+  Py_ssize_t output_gradients, input_gradients, weight_gradients[8];
   int threads;
-  if (!PyArg_ParseTuple(arguments, "(nnnn)(nnnn)n(nn)(nn)(nn)(nn)(nn)i", &offsets, &positions, &steps, &tokens, &texts, &hidden,
-                        &padded, &stride, &outputs, &w[0], &w[1], &gates[0], &gates[1], &states[0], &states[1],
-                        &gradients[0], &gradients[1], &previous[0], &previous[1], &threads))
+  if (!PyArg_ParseTuple(arguments, SHARED "nn" EIGHT "i", SHARED_OF(shared), &output_gradients, &input_gradients,
+                        EIGHT_OF(weight_gradients), &threads))
     return NULL;
-  float *zeros = calloc((size_t)(padded * (1 + 2 * texts)), sizeof(float));
-  if (!zeros) return PyErr_NoMemory();
-  struct backward jobs[2];
-  struct task tasks[2];
+  struct layer layer;
+  struct direction directions[2];
+  fill(&shared, &layer, directions);
+  layer.input_gradients = (float *)input_gradients;
   for (int reverse = 0; reverse < 2; reverse++) {
-    jobs[reverse] = (struct backward){
-        .plan = {(const int64_t *)offsets, (const int64_t *)positions, steps, tokens},
-        .hidden = hidden, .padded = padded, .stride = stride, .reverse = reverse,
-        .output_gradients = (const float *)outputs + reverse * hidden,
-        .weight_hh = (const float *)w[reverse], .gates = (const float *)gates[reverse],
-        .states = (const float *)states[reverse], .zeros = zeros,
-        .gate_gradients = (float *)gradients[reverse], .previous = (float *)previous[reverse],
-        .carry = zeros + padded * (1 + reverse * texts),
-    };
-    tasks[reverse] = (struct task){backward_task, &jobs[reverse], 0};
+    const Py_ssize_t *gradients = weight_gradients + 4 * reverse;
+    directions[reverse].output_gradients = (const float *)output_gradients + reverse * layer.hidden;
+    directions[reverse].weight_ih_gradient = (float *)gradients[0];
+    directions[reverse].weight_hh_gradient = (float *)gradients[1];
+    directions[reverse].bias_ih_gradient = (float *)gradients[2];
+    directions[reverse].bias_hh_gradient = (float *)gradients[3];
   }
-  int failed;
+  void *scratch = allocate_scratch(&layer, directions, 1);
+  if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
-  failed = run_both(tasks, threads);
+  run_both((struct task){run_backward, directions}, threads);
+  if (layer.input_gradients) run_both((struct task){run_unproject, directions}, threads);
   Py_END_ALLOW_THREADS
-  free(zeros);
-  if (failed) return PyErr_NoMemory();
+  free(scratch);
   Py_RETURN_NONE;
 }
 
 static PyObject *instruction_set(PyObject *self, PyObject *arguments) {
   (void)self, (void)arguments;
-  return Py_BuildValue("(si)", chosen->name, chosen->lanes);
+  return PyUnicode_FromString(chosen->name);
 }
 
 static PyObject *choose(PyObject *self, PyObject *arguments) {
@@ -262,15 +382,16 @@ static PyObject *choose(PyObject *self, PyObject *arguments) {
       chosen = &sets[i];
       Py_RETURN_NONE;
     }
-  return PyErr_Format(PyExc_ValueError, "instruction set %s is not supported by this processor", name);
+  return PyErr_Format(PyExc_ValueError, "this processor or build has no instruction set %s", name);
 }
 
 static PyMethodDef methods[] = {
-    {"plan", plan, METH_VARARGS, ""},
-    {"forward", forward, METH_VARARGS, ""},
-    {"backward", backward, METH_VARARGS, ""},
-    {"instruction_set", instruction_set, METH_NOARGS, ""},
-    {"choose", choose, METH_VARARGS, ""},
+    {"plan", plan, METH_VARARGS, "Number the tokens step by step, longest text first; answer how many there are."},
+    {"saved_size", saved, METH_VARARGS, "Floats to keep from forward to backward for one direction."},
+    {"forward", forward, METH_VARARGS, "States of both directions."},
+    {"backward", backward, METH_VARARGS, "Gradients of the inputs and of the weights."},
+    {"instruction_set", instruction_set, METH_NOARGS, "Name of the instruction set in use."},
+    {"choose_instruction_set", choose, METH_VARARGS, "Use the named instruction set, between a backward and a forward."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,9 +20,10 @@ INLINE VECTOR NAME(load)(const float *from) { return *(const VECTOR *)from; }
 
 INLINE void NAME(store)(float *to, VECTOR value) { *(VECTOR *)to = value; }
 
-/* The first `count` elements, the others zero: for hidden sizes that are no multiple of LANES. */
+/* The first `count` elements, the others zero: for sizes that are no multiple of the block. `count` may be past either end. */
 INLINE VECTOR NAME(load_first)(const float *from, int64_t count) {
   if (count >= LANES) return NAME(load)(from);
+  if (count <= 0) return (VECTOR){0};
   float values[LANES] = {0};
   for (int64_t i = 0; i < count; i++) values[i] = from[i];
   return NAME(load)(values);
@@ -33,6 +34,7 @@ INLINE void NAME(store_first)(float *to, VECTOR value, int64_t count) {
     NAME(store)(to, value);
     return;
   }
+  if (count <= 0) return;
   float values[LANES];
   NAME(store)(values, value);
   for (int64_t i = 0; i < count; i++) to[i] = values[i];
@@ -72,17 +74,20 @@ static TARGET void NAME(pack_forward)(const float *weight, int64_t hidden, int64
     }
 }
 
-/* weight (3 hidden, hidden) -> packed (padded / 2 LANES, 3 padded, 2 LANES): what the backward block reads, in its order. */
-static TARGET void NAME(pack_backward)(const float *weight, int64_t hidden, int64_t padded, float *packed) {
-  for (int64_t first = 0; first < padded; first += 2 * LANES) {
-    int64_t count = hidden - first < 2 * LANES ? hidden - first : 2 * LANES;
-    if (count < 0) count = 0;
-    for (int64_t gate = 0; gate < 3; gate++)
-      for (int64_t unit = 0; unit < padded; unit++, packed += 2 * LANES) {
-        memset(packed, 0, sizeof(float) * 2 * LANES);
-        if (unit < hidden) memcpy(packed, weight + (gate * hidden + unit) * hidden + first, sizeof(float) * (size_t)count);
+/* weight (3 hidden, columns) -> packed (columns / 2 LANES rounded up, 3 padded, 2 LANES): what the backward block reads, in
+ * its order. `gates` is the order of the gates along the depth. */
+static TARGET void NAME(pack_backward)(const float *weight, const int gates[3], int64_t hidden, int64_t columns,
+                                       int64_t padded, float *packed) {
+  for (int64_t first = 0; first < columns; first += 2 * LANES)
+    for (int gate = 0; gate < 3; gate++) {
+      const float *from = weight + gates[gate] * hidden * columns + first;
+      for (int64_t unit = 0; unit < hidden; unit++, packed += 2 * LANES, from += columns) {
+        NAME(store)(packed, NAME(load_first)(from, columns - first));
+        NAME(store)(packed + LANES, NAME(load_first)(from + LANES, columns - first - LANES));
       }
-  }
+      memset(packed, 0, sizeof(float) * 2 * LANES * (size_t)(padded - hidden));
+      packed += 2 * LANES * (padded - hidden);
+    }
 }
 
 /* sums (rows, 3) += rows of elements (rows, depth) x panel (depth, 3, LANES) */
@@ -115,19 +120,20 @@ INLINE void NAME(multiply_backward)(VECTOR sums[][2], const float *elements, int
 }
 
 /* Input projection of `rows` tokens for LANES units: gates (token, 4, LANES) gets reset, update, new. */
-INLINE void NAME(project_rows)(const struct forward *job, const float *panel, const float *bias, int64_t unit,
-                               int64_t token, const int rows) {
+INLINE void NAME(project_rows)(const struct direction *job, int64_t unit, int64_t token, const int rows) {
+  const struct layer *layer = job->layer;
+  const float *bias = job->biases + unit * 3;
   const float *elements[FORWARD_ROWS];
   VECTOR sums[FORWARD_ROWS][3];
   UNROLL
   for (int row = 0; row < rows; row++) {
-    elements[row] = job->inputs + job->plan.positions[token + row] * job->input_size;
+    elements[row] = layer->inputs + layer->positions[token + row] * layer->input_size;
     sums[row][0] = NAME(load)(bias);
     sums[row][1] = NAME(load)(bias + LANES);
     sums[row][2] = NAME(load)(bias + 2 * LANES);
   }
-  NAME(multiply_forward)(sums, elements, job->input_size, panel, rows);
-  float *gates = job->gates + (unit * job->plan.tokens + token * LANES) * 4;
+  NAME(multiply_forward)(sums, elements, layer->input_size, job->packed_ih + unit * layer->input_size * 3, rows);
+  float *gates = job->gates + (unit * layer->tokens + token * LANES) * 4;
   UNROLL
   for (int row = 0; row < rows; row++, gates += 4 * LANES) {
     NAME(store)(gates, sums[row][0]);
@@ -138,20 +144,21 @@ INLINE void NAME(project_rows)(const struct forward *job, const float *panel, co
 
 /* One time step of `rows` texts for LANES units. `before` is the packed row of the first text's previous state, or -1
  * where the texts have none: then the recurrent product is left out. */
-INLINE void NAME(step_rows)(const struct forward *job, const float *panel, const float *bias, int64_t unit,
-                            int64_t token, int64_t before, const int rows) {
-  const int64_t padded = job->padded;
+INLINE void NAME(step_rows)(const struct direction *job, int64_t unit, int64_t token, int64_t before, const int rows) {
+  const struct layer *layer = job->layer;
+  const int64_t padded = layer->padded;
   const float *elements[FORWARD_ROWS];
   VECTOR sums[FORWARD_ROWS][3];
-  float *gates = job->gates + (unit * job->plan.tokens + token * LANES) * 4;
+  float *gates = job->gates + (unit * layer->tokens + token * LANES) * 4;
   UNROLL
   for (int row = 0; row < rows; row++) {
-    elements[row] = before < 0 ? job->zeros : job->states + (before + row) * padded;
+    elements[row] = before < 0 ? layer->zeros : job->states + (before + row) * padded;
     sums[row][0] = NAME(load)(gates + row * 4 * LANES);
     sums[row][1] = NAME(load)(gates + row * 4 * LANES + LANES);
-    sums[row][2] = NAME(load)(bias);
+    sums[row][2] = NAME(load)(job->biases + 3 * padded + unit);
   }
-  NAME(multiply_forward)(sums, elements, before < 0 ? 0 : job->hidden, panel, rows);
+  if (before >= 0)
+    NAME(multiply_forward)(sums, elements, layer->hidden, job->packed_hh + unit * layer->hidden * 3, rows);
   UNROLL
   for (int row = 0; row < rows; row++, gates += 4 * LANES) {
     VECTOR reset = NAME(sigmoid)(sums[row][0]);
@@ -163,15 +170,17 @@ INLINE void NAME(step_rows)(const struct forward *job, const float *panel, const
     NAME(store)(gates + 2 * LANES, new);
     NAME(store)(gates + 3 * LANES, sums[row][2]);
     NAME(store)(job->states + (token + row) * padded + unit, state);
-    NAME(store_first)(job->outputs + job->plan.positions[token + row] * 2 * job->hidden + unit, state, job->hidden - unit);
+    NAME(store_first)(job->outputs + layer->positions[token + row] * 2 * layer->hidden + unit, state,
+                      layer->hidden - unit);
   }
 }
 
-/* Backward of one time step of `rows` texts for 2 LANES units. `after` is the packed row that came next in time (its gate
- * gradients are ready) or -1 at a text's last step; `before` as above; `text` is the first text's place in the order. */
-INLINE void NAME(unstep_rows)(const struct backward *job, const float *panel, int64_t unit, int64_t token, int64_t after,
-                              int64_t before, int64_t text, const int rows) {
-  const int64_t padded = job->padded, stride = job->stride;
+/* Backward of one time step of `rows` texts for 2 LANES units. `after` is the packed row that came next (its gate gradients
+ * are ready), or -1 at a text's last step; `text` is the first text's place in the order of lengths. */
+INLINE void NAME(unstep_rows)(const struct direction *job, int64_t unit, int64_t token, int64_t after, int64_t text,
+                              const int rows) {
+  const struct layer *layer = job->layer;
+  const int64_t padded = layer->padded, hidden = layer->hidden, stride = layer->stride;
   VECTOR sums[BACKWARD_ROWS][2];
   UNROLL
   for (int row = 0; row < rows; row++)
@@ -179,34 +188,83 @@ INLINE void NAME(unstep_rows)(const struct backward *job, const float *panel, in
     for (int half = 0; half < 2; half++) {
       int64_t place = unit + half * LANES;
       sums[row][half] = NAME(load_first)(
-          job->output_gradients + job->plan.positions[token + row] * 2 * job->hidden + place, job->hidden - place);
+          job->output_gradients + layer->positions[token + row] * 2 * hidden + place, hidden - place);
       if (after >= 0) sums[row][half] += NAME(load)(job->carry + (text + row) * padded + place);
     }
   if (after >= 0)
-    NAME(multiply_backward)(sums, job->gate_gradients + after * stride + padded, stride, 3 * padded, panel, rows);
+    NAME(multiply_backward)(sums, job->gate_gradients + after * stride + padded, stride, 3 * padded,
+                            job->packed_hh + unit * padded * 3, rows);
   UNROLL
-  for (int row = 0; row < rows; row++)
+  for (int row = 0; row < rows; row++) {
+    int64_t before = job->before[token + row];
+    const float *states = before < 0 ? layer->zeros : job->states + before * padded;
     UNROLL
     for (int half = 0; half < 2; half++) {
       int64_t place = unit + half * LANES;
-      const float *gates = job->gates + (place * job->plan.tokens + (token + row) * LANES) * 4;
+      const float *gates = job->gates + (place * layer->tokens + (token + row) * LANES) * 4;
       float *gradients = job->gate_gradients + (token + row) * stride + place;
-      VECTOR state = sums[row][half];
+      VECTOR state = sums[row][half], previous = NAME(load)(states + place);
       VECTOR reset = NAME(load)(gates), update = NAME(load)(gates + LANES);
       VECTOR new = NAME(load)(gates + 2 * LANES), recurrent = NAME(load)(gates + 3 * LANES);
-      VECTOR previous = NAME(load)((before < 0 ? job->zeros : job->states + (before + row) * padded) + place);
       VECTOR kept = state * update;
       VECTOR into_new = (state - kept) * (1.0f - new * new);
       NAME(store)(job->carry + (text + row) * padded + place, kept);
-      NAME(store)(job->previous + (token + row) * padded + place, previous);
       NAME(store)(gradients, into_new);
       NAME(store)(gradients + padded, into_new * recurrent * (reset - reset * reset));
       NAME(store)(gradients + 2 * padded, (previous - new) * (kept - kept * update));
       NAME(store)(gradients + 3 * padded, into_new * reset);
     }
+  }
 }
 
-#define FORWARD_CASE(number, call) case number: call; break;
+/* Gradient of the inputs of `rows` tokens, for 2 LANES of their columns: both directions' gate gradients x weight_ih. */
+INLINE void NAME(unproject_rows)(const struct direction *jobs, int64_t column, int64_t token, const int rows) {
+  const struct layer *layer = jobs->layer;
+  const int64_t depth = 3 * layer->padded, stride = layer->stride;
+  VECTOR sums[BACKWARD_ROWS][2];
+  UNROLL
+  for (int row = 0; row < rows; row++) sums[row][0] = sums[row][1] = (VECTOR){0};
+  for (int reverse = 0; reverse < 2; reverse++)
+    NAME(multiply_backward)(sums, jobs[reverse].gate_gradients + token * stride, stride, depth,
+                            jobs[reverse].packed_ih + column * depth, rows);
+  UNROLL
+  for (int row = 0; row < rows; row++) {
+    float *gradients = layer->input_gradients + layer->positions[token + row] * layer->input_size + column;
+    NAME(store_first)(gradients, sums[row][0], layer->input_size - column);
+    NAME(store_first)(gradients + LANES, sums[row][1], layer->input_size - column - LANES);
+  }
+}
+
+/* weights (rows, columns) += gradients (depth, rows)' x panel (depth, 2 LANES), for `count` <= 2 LANES columns; the first
+ * time they are set. */
+INLINE void NAME(weigh_rows)(float *weights, int64_t columns, int64_t count, const float *gradients, int64_t stride,
+                             const float *panel, int64_t depth, int first, const int rows) {
+  VECTOR sums[BACKWARD_ROWS][2];
+  UNROLL
+  for (int row = 0; row < rows; row++)
+    if (first) {
+      sums[row][0] = sums[row][1] = (VECTOR){0};
+    } else {
+      sums[row][0] = NAME(load_first)(weights + row * columns, count);
+      sums[row][1] = NAME(load_first)(weights + row * columns + LANES, count - LANES);
+    }
+  for (int64_t k = 0; k < depth; k++, panel += 2 * LANES, gradients += stride) {
+    VECTOR left = NAME(load)(panel), right = NAME(load)(panel + LANES);
+    UNROLL
+    for (int row = 0; row < rows; row++) {
+      float element = gradients[row];
+      sums[row][0] += left * element;
+      sums[row][1] += right * element;
+    }
+  }
+  UNROLL
+  for (int row = 0; row < rows; row++) {
+    NAME(store_first)(weights + row * columns, sums[row][0], count);
+    NAME(store_first)(weights + row * columns + LANES, sums[row][1], count - LANES);
+  }
+}
+
+/* The register blocks of every height. */
 #if FORWARD_ROWS == 8
 #define FORWARD_CASES(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8)
 #else
@@ -218,138 +276,180 @@ INLINE void NAME(unstep_rows)(const struct backward *job, const float *panel, in
 #define BACKWARD_CASES(f) f(1) f(2) f(3) f(4) f(5) f(6)
 #endif
 
-static TARGET void NAME(project_block)(const struct forward *job, const float *panel, const float *bias, int64_t unit,
-                                       int64_t token, int64_t rows) {
+static TARGET void NAME(project_block)(const struct direction *job, int64_t unit, int64_t token, int64_t rows) {
   switch (rows) {
-#define CASE(n) case n: NAME(project_rows)(job, panel, bias, unit, token, n); break;
+#define CASE(n) case n: NAME(project_rows)(job, unit, token, n); break;
     FORWARD_CASES(CASE)
 #undef CASE
   }
 }
 
-static TARGET void NAME(step_block)(const struct forward *job, const float *panel, const float *bias, int64_t unit,
-                                    int64_t token, int64_t before, int64_t rows) {
+static TARGET void NAME(step_block)(const struct direction *job, int64_t unit, int64_t token, int64_t before,
+                                    int64_t rows) {
   switch (rows) {
-#define CASE(n) case n: NAME(step_rows)(job, panel, bias, unit, token, before, n); break;
+#define CASE(n) case n: NAME(step_rows)(job, unit, token, before, n); break;
     FORWARD_CASES(CASE)
 #undef CASE
   }
 }
 
-static TARGET void NAME(unstep_block)(const struct backward *job, const float *panel, int64_t unit, int64_t token,
-                                      int64_t after, int64_t before, int64_t text, int64_t rows) {
+static TARGET void NAME(unstep_block)(const struct direction *job, int64_t unit, int64_t token, int64_t after,
+                                      int64_t text, int64_t rows) {
   switch (rows) {
-#define CASE(n) case n: NAME(unstep_rows)(job, panel, unit, token, after, before, text, n); break;
+#define CASE(n) case n: NAME(unstep_rows)(job, unit, token, after, text, n); break;
     BACKWARD_CASES(CASE)
 #undef CASE
   }
 }
 
-/* For every token: gates = inputs x weight_ih' + biases. The tokens go in chunks that stay in the second-level cache while
- * all panels of the weights pass over them. */
-static TARGET void NAME(project)(const struct forward *job, const float *packed, const float *biases) {
-  const int64_t chunk = 64;
-  for (int64_t start = 0; start < job->plan.tokens; start += chunk) {
-    int64_t end = start + chunk < job->plan.tokens ? start + chunk : job->plan.tokens;
-    for (int64_t unit = 0; unit < job->padded; unit += LANES)
-      for (int64_t token = start, blocks = (end - start + FORWARD_ROWS - 1) / FORWARD_ROWS; blocks > 0; blocks--) {
-        int64_t rows = (end - token + blocks - 1) / blocks;
-        NAME(project_block)(job, packed + unit * job->input_size * 3, biases + unit * 3, unit, token, rows);
-        token += rows;
-      }
+static TARGET void NAME(unproject_block)(const struct direction *jobs, int64_t column, int64_t token, int64_t rows) {
+  switch (rows) {
+#define CASE(n) case n: NAME(unproject_rows)(jobs, column, token, n); break;
+    BACKWARD_CASES(CASE)
+#undef CASE
   }
 }
 
-/* All running texts of one step for the rows [from, to) of the step, in blocks of nearly equal height. */
-static TARGET void NAME(step)(const struct forward *job, const float *packed, const float *bias, int64_t first,
-                              int64_t from, int64_t to, int64_t before) {
-  if (to <= from) return;
-  for (int64_t unit = 0; unit < job->padded; unit += LANES)
-    for (int64_t row = from, blocks = (to - from + FORWARD_ROWS - 1) / FORWARD_ROWS; blocks > 0; blocks--) {
-      int64_t rows = (to - row + blocks - 1) / blocks;
-      NAME(step_block)(job, packed + unit * job->hidden * 3, bias + unit, unit, first + row, before < 0 ? -1 : before + row,
-                       rows);
-      row += rows;
-    }
+static TARGET void NAME(weigh_block)(float *weights, int64_t columns, int64_t count, const float *gradients,
+                                     int64_t stride, const float *panel, int64_t depth, int first, int64_t rows) {
+  switch (rows) {
+#define CASE(n) case n: NAME(weigh_rows)(weights, columns, count, gradients, stride, panel, depth, first, n); break;
+    BACKWARD_CASES(CASE)
+#undef CASE
+  }
 }
 
-static TARGET int NAME(forward)(const struct forward *job) {
-  const int64_t padded = job->padded, hidden = job->hidden, depth = job->input_size;
-  const int64_t *offsets = job->plan.offsets, steps = job->plan.steps;
-  float *packed_input = allocate(3 * padded * depth), *packed_state = allocate(3 * padded * hidden);
-  float *biases = allocate(4 * padded);
-  int failed = !packed_input || !packed_state || !biases;
-  if (!failed) {
-    NAME(pack_forward)(job->weight_ih, hidden, depth, padded, packed_input);
-    NAME(pack_forward)(job->weight_hh, hidden, hidden, padded, packed_state);
-    memset(biases, 0, sizeof(float) * 4 * (size_t)padded);
-    for (int64_t unit = 0; unit < hidden; unit++) {
-      float *bias = biases + unit / LANES * 3 * LANES + unit % LANES; /* (padded / LANES, 3, LANES) */
-      bias[0] = job->bias_ih[unit] + job->bias_hh[unit];
-      bias[LANES] = job->bias_ih[hidden + unit] + job->bias_hh[hidden + unit];
-      bias[2 * LANES] = job->bias_ih[2 * hidden + unit];
-      biases[3 * padded + unit] = job->bias_hh[2 * hidden + unit];
-    }
-    NAME(project)(job, packed_input, biases);
-    for (int64_t i = 0; i < steps; i++) {
-      int64_t step = job->reverse ? steps - 1 - i : i;
-      int64_t earlier = job->reverse ? step + 1 : step - 1; /* the step computed just before this one */
-      int64_t count = offsets[step + 1] - offsets[step], started = 0;
-      if (earlier >= 0 && earlier < steps) {
-        started = offsets[earlier + 1] - offsets[earlier];
-        if (started > count) started = count;
-      }
-      if (started) NAME(step)(job, packed_state, biases + 3 * padded, offsets[step], 0, started, offsets[earlier]);
-      NAME(step)(job, packed_state, biases + 3 * padded, offsets[step], started, count, -1);
+/* for (row = from; row < to; row += rows), in blocks of at most `most` rows and of nearly equal height: 32 rows are
+ * 6 + 6 + 5 + 5 + 5 + 5 and not 6 + 6 + 6 + 6 + 6 + 2, because a block of 2 leaves the multipliers idle. */
+#define FOR_BLOCKS(row, rows, from, to, most)                                                                     \
+  for (int64_t row = (from), left_##row = ((to) - (from) + (most)-1) / (most),                                    \
+               rows = left_##row ? ((to)-row + left_##row - 1) / left_##row : 0;                                  \
+       row < (to); row += rows, left_##row--, rows = left_##row ? ((to)-row + left_##row - 1) / left_##row : 0)
+
+/* Gates of all tokens: inputs x weight_ih' + biases, in chunks of tokens that stay in the second-level cache while all
+ * panels of the weights pass over them. */
+static TARGET void NAME(project)(const struct direction *job) {
+  const struct layer *layer = job->layer;
+  for (int64_t start = 0; start < layer->tokens; start += CHUNK) {
+    int64_t end = start + CHUNK < layer->tokens ? start + CHUNK : layer->tokens;
+    for (int64_t unit = 0; unit < layer->padded; unit += LANES)
+      FOR_BLOCKS(token, rows, start, end, FORWARD_ROWS) NAME(project_block)(job, unit, token, rows);
+  }
+}
+
+/* One direction, forward. */
+static TARGET void NAME(forward)(const struct direction *job) {
+  const struct layer *layer = job->layer;
+  const int64_t padded = layer->padded, hidden = layer->hidden, steps = layer->steps, *offsets = layer->offsets;
+  NAME(pack_forward)(job->weight_ih, hidden, layer->input_size, padded, job->packed_ih);
+  NAME(pack_forward)(job->weight_hh, hidden, hidden, padded, job->packed_hh);
+  memset(job->biases, 0, sizeof(float) * 4 * (size_t)padded);
+  for (int64_t unit = 0; unit < hidden; unit++) {
+    float *bias = job->biases + unit / LANES * 3 * LANES + unit % LANES; /* (padded / LANES, 3, LANES) */
+    bias[0] = job->bias_ih[unit] + job->bias_hh[unit];
+    bias[LANES] = job->bias_ih[hidden + unit] + job->bias_hh[hidden + unit];
+    bias[2 * LANES] = job->bias_ih[2 * hidden + unit];
+    job->biases[3 * padded + unit] = job->bias_hh[2 * hidden + unit];
+  }
+  NAME(project)(job);
+  for (int64_t i = 0; i < steps; i++) {
+    int64_t step = job->reverse ? steps - 1 - i : i, earlier = job->reverse ? step + 1 : step - 1;
+    int64_t first = offsets[step], count = offsets[step + 1] - first;
+    int64_t started = i ? offsets[earlier + 1] - offsets[earlier] : 0; /* texts with a previous state */
+    if (started > count) started = count;
+    for (int64_t unit = 0; unit < padded; unit += LANES) {
+      FOR_BLOCKS(row, rows, 0, started, FORWARD_ROWS)
+        NAME(step_block)(job, unit, first + row, offsets[earlier] + row, rows);
+      FOR_BLOCKS(row, rows, started, count, FORWARD_ROWS)
+        NAME(step_block)(job, unit, first + row, -1, rows);
     }
   }
-  free(packed_input);
-  free(packed_state);
-  free(biases);
-  return failed;
 }
 
-static TARGET void NAME(unstep)(const struct backward *job, const float *packed, int64_t first, int64_t from, int64_t to,
-                                int64_t after, int64_t before) {
-  if (to <= from) return;
-  for (int64_t unit = 0; unit < job->padded; unit += 2 * LANES)
-    for (int64_t row = from, blocks = (to - from + BACKWARD_ROWS - 1) / BACKWARD_ROWS; blocks > 0; blocks--) {
-      int64_t rows = (to - row + blocks - 1) / blocks;
-      NAME(unstep_block)(job, packed + unit * job->padded * 3, unit, first + row, after < 0 ? -1 : after + row,
-                         before < 0 ? -1 : before + row, row, rows);
-      row += rows;
+/* Weight gradient (3 hidden, columns) of one of the two products: over all tokens, gate gradients' x the product's other
+ * side, whose row for token p is at sources[p] * width, or zero where sources[p] < 0. Tokens go in chunks: their gate
+ * gradients stay in the second-level cache, and 2 LANES columns of the other side, copied together, in the first. */
+static TARGET void NAME(weigh)(const struct direction *job, float *weights, int64_t columns, const float *gradients,
+                               const int places[3], const float *side, int64_t width, const int64_t *sources) {
+  const struct layer *layer = job->layer;
+  const int64_t hidden = layer->hidden, stride = layer->stride;
+  for (int64_t start = 0; start < layer->tokens; start += DEPTH) {
+    int64_t depth = layer->tokens - start < DEPTH ? layer->tokens - start : DEPTH;
+    for (int64_t column = 0; column < columns; column += 2 * LANES) {
+      for (int64_t k = 0; k < depth; k++) {
+        int64_t source = sources[start + k];
+        const float *from = (source < 0 ? layer->zeros : side + source * width + column);
+        NAME(store)(job->panel + k * 2 * LANES, NAME(load_first)(from, columns - column));
+        NAME(store)(job->panel + k * 2 * LANES + LANES, NAME(load_first)(from + LANES, columns - column - LANES));
+      }
+      for (int gate = 0; gate < 3; gate++)
+        FOR_BLOCKS(unit, rows, 0, hidden, BACKWARD_ROWS)
+          NAME(weigh_block)(weights + (gate * hidden + unit) * columns + column, columns, columns - column,
+                            gradients + start * stride + places[gate] * layer->padded + unit, stride, job->panel, depth,
+                            start == 0, rows);
     }
+  }
 }
 
-static TARGET int NAME(backward)(const struct backward *job) {
-  const int64_t padded = job->padded;
-  const int64_t *offsets = job->plan.offsets, steps = job->plan.steps;
-  float *packed = allocate(3 * padded * padded);
-  if (!packed) return 1;
-  NAME(pack_backward)(job->weight_hh, job->hidden, padded, packed);
+/* One direction, backward: gate gradients of all tokens in the time loop, then the gradients of the weights. */
+static TARGET void NAME(backward)(const struct direction *job) {
+  const struct layer *layer = job->layer;
+  const int64_t padded = layer->padded, hidden = layer->hidden, steps = layer->steps, *offsets = layer->offsets;
+  static const int order[3] = {0, 1, 2}, new_first[3] = {2, 0, 1}, places_ih[3] = {1, 2, 0}, places_hh[3] = {1, 2, 3};
+  NAME(pack_backward)(job->weight_hh, order, hidden, hidden, padded, job->packed_hh);
+  if (layer->input_gradients)
+    NAME(pack_backward)(job->weight_ih, new_first, hidden, layer->input_size, padded, job->packed_ih);
   for (int64_t i = 0; i < steps; i++) {
     int64_t step = job->reverse ? i : steps - 1 - i;
     int64_t later = job->reverse ? step - 1 : step + 1, earlier = job->reverse ? step + 1 : step - 1;
-    int64_t count = offsets[step + 1] - offsets[step], going = 0, started = 0;
-    if (later >= 0 && later < steps) going = offsets[later + 1] - offsets[later];
-    if (earlier >= 0 && earlier < steps) started = offsets[earlier + 1] - offsets[earlier];
+    int64_t first = offsets[step], count = offsets[step + 1] - first;
+    int64_t going = i ? offsets[later + 1] - offsets[later] : 0;                   /* texts with a next state */
+    int64_t started = i < steps - 1 ? offsets[earlier + 1] - offsets[earlier] : 0; /* texts with a previous state */
     if (going > count) going = count;
-    if (started > count) started = count;
-    int64_t cut = going < started ? going : started;
-    /* Forward in time all texts have a previous state (or none has); in reverse all go on (or none does): at most one of
-     * the two middle calls has rows. */
-    int64_t after = going ? offsets[later] : -1, before = started ? offsets[earlier] : -1;
-    NAME(unstep)(job, packed, offsets[step], 0, cut, after, before);
-    NAME(unstep)(job, packed, offsets[step], cut, going, after, -1);
-    NAME(unstep)(job, packed, offsets[step], cut > going ? cut : going, started, -1, before);
-    NAME(unstep)(job, packed, offsets[step], going > started ? going : started, count, -1, -1);
+    for (int64_t row = 0; row < count; row++) job->before[first + row] = row < started ? offsets[earlier] + row : -1;
+    for (int64_t unit = 0; unit < padded; unit += 2 * LANES) {
+      FOR_BLOCKS(row, rows, 0, going, BACKWARD_ROWS)
+        NAME(unstep_block)(job, unit, first + row, offsets[later] + row, row, rows);
+      FOR_BLOCKS(row, rows, going, count, BACKWARD_ROWS)
+        NAME(unstep_block)(job, unit, first + row, -1, row, rows);
+    }
   }
-  free(packed);
-  return 0;
+  NAME(weigh)(job, job->weight_ih_gradient, layer->input_size, job->gate_gradients, places_ih, layer->inputs,
+              layer->input_size, layer->positions);
+  NAME(weigh)(job, job->weight_hh_gradient, hidden, job->gate_gradients, places_hh, job->states, padded, job->before);
+  memset(job->biases, 0, sizeof(float) * 4 * (size_t)padded);
+  for (int64_t token = 0; token < layer->tokens; token++) {
+    const float *gradients = job->gate_gradients + token * layer->stride;
+    for (int64_t unit = 0; unit < 4 * padded; unit++) job->biases[unit] += gradients[unit];
+  }
+  for (int gate = 0; gate < 3; gate++) {
+    size_t bytes = sizeof(float) * (size_t)hidden;
+    memcpy(job->bias_ih_gradient + gate * hidden, job->biases + places_ih[gate] * padded, bytes);
+    memcpy(job->bias_hh_gradient + gate * hidden, job->biases + places_hh[gate] * padded, bytes);
+  }
+  if (!layer->tokens) {
+    memset(job->weight_ih_gradient, 0, sizeof(float) * (size_t)(3 * hidden * layer->input_size));
+    memset(job->weight_hh_gradient, 0, sizeof(float) * (size_t)(3 * hidden * hidden));
+  }
 }
 
-#undef FORWARD_CASE
+/* Gradients of the inputs of the tokens [start, end), when both directions are done. */
+static TARGET void NAME(unproject)(const struct direction *jobs, int64_t start, int64_t end) {
+  for (; start < end; start += CHUNK)
+    for (int64_t column = 0; column < jobs->layer->input_size; column += 2 * LANES)
+      FOR_BLOCKS(token, rows, start, start + CHUNK < end ? start + CHUNK : end, BACKWARD_ROWS)
+        NAME(unproject_block)(jobs, column, token, rows);
+}
+
 #undef FORWARD_CASES
 #undef BACKWARD_CASES
+#undef FOR_BLOCKS
 #undef INLINE
 #undef VECTOR
+#undef NAME
+#undef TARGET
+#undef LANES
+#undef FORWARD_ROWS
+#undef BACKWARD_ROWS
+#undef MINIMUM
+#undef MAXIMUM

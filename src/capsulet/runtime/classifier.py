@@ -15,7 +15,7 @@ from capsulet.errors import InputError
 from capsulet.results import Evaluation, Explanation, Prediction, TokenContribution
 from capsulet.runtime.session import Session, open_session
 from capsulet.text.batch import pad
-from capsulet.text.tokens import encode, encodings
+from capsulet.text.tokens import check_text, encode, encodings
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
 BATCH = 64
@@ -42,14 +42,14 @@ class Classifier:
         """A prediction a text, in order. A list or tuple gives a list; any other iterable is streamed."""
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
-        if top_k < 1:
-            raise InputError(f"top_k is {top_k}: expected at least 1")
+        if not isinstance(top_k, int) or top_k < 1:
+            raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
         stream = self.stream(texts, top_k)
         return list(stream) if isinstance(texts, (list, tuple)) else stream
 
     def stream(self, texts: Iterable[str], top_k: int = 1, first_window: int = FIRST_WINDOW) -> Iterator[Prediction]:
         """Predictions one by one, reading ahead at most a window of texts."""
-        for window in windows(texts, first_window):
+        for window in windows(checked(texts), first_window):
             for lengths in self.lengths(window):
                 order = np.argsort(-lengths, kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(lengths[index])) for index in order)
@@ -68,6 +68,7 @@ class Classifier:
         """What each token contributed to a label (default: the predicted one)."""
         if label is not None and label not in self.labels:
             raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
+        check_text(text, 0)
         (encoding,) = encodings(self.session.tokenizer, [text])
         ids, counts = pad(encode(self.session.tokenizer, [text]))
         lengths, norms, contributions = self.session.run(["lengths", "norms", "contributions"], ids, counts)
@@ -90,7 +91,8 @@ class Classifier:
                 if label not in places:
                     raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
                 truth.append(places[label])
-            predicted.extend(self.lengths([text for text, _ in window]).argmax(1).tolist())
+            texts = list(checked((text for text, _ in window), first=len(predicted)))
+            predicted.extend(self.lengths(texts).argmax(1).tolist())
         return metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
 
 
@@ -102,6 +104,13 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
 def some(labels: Sequence[str]) -> str:
     """A few labels, for messages."""
     return ", ".join(labels[:8]) + (f" … ({len(labels)} in all)" if len(labels) > 8 else "")
+
+
+def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
+    """The same texts; the first that is none is refused by its number (the tokenizer would take a pair of texts)."""
+    for index, text in enumerate(texts, first):
+        check_text(text, index)
+        yield text
 
 
 def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:

@@ -16,6 +16,7 @@ from capsulet import storage
 from capsulet.errors import ModelError
 
 INPUTS = {"ids", "token_counts"}
+OUTPUTS = {"lengths", "norms", "contributions"}
 
 
 class Session(NamedTuple):
@@ -39,21 +40,29 @@ def open_session(path: Path, threads: int = 0) -> Session:
     """Load a model folder, or a file that carries tokenizer and configuration in its metadata."""
     if path.is_dir():
         config = storage.read_config(path)
-        tokenizer = storage.read_file(path, storage.TOKENIZER, config).decode()
+        tokenizer = parse_tokenizer(storage.read_file(path, storage.TOKENIZER, config), path / storage.TOKENIZER)
         graph = start(storage.read_file(path, storage.GRAPH, config), path / storage.GRAPH, threads)
-        return Session(graph, parse_tokenizer(tokenizer, path / storage.TOKENIZER), config)
+        return agreeing(Session(graph, tokenizer, config), path)
     if not path.exists():
         raise ModelError(
             f"{path} does not exist: expected a model folder or .onnx file; `capsulet train … --out {path}` makes one"
         )
-    graph = start(path.read_bytes(), path, threads)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror or error})") from None
+    graph = start(data, path, threads)
     metadata = graph.get_modelmeta().custom_metadata_map
     if "capsulet.config" not in metadata or "capsulet.tokenizer" not in metadata:
         raise ModelError(
             f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` wrote"
         )
-    config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
-    return Session(graph, parse_tokenizer(metadata["capsulet.tokenizer"], path), config)
+    try:
+        config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
+    tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
+    return agreeing(Session(graph, tokenizer, config), path)
 
 
 def start(data: bytes, source: Path, threads: int) -> onnxruntime.InferenceSession:
@@ -66,15 +75,28 @@ def start(data: bytes, source: Path, threads: int) -> onnxruntime.InferenceSessi
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
         raise ModelError(f"{source} is not a model that ONNX Runtime can read ({reason})") from None
-    if {node.name for node in graph.get_inputs()} != INPUTS:
-        found = ", ".join(sorted(node.name for node in graph.get_inputs()))
-        raise ModelError(f"{source} is an ONNX model, but not a capsulet one: its inputs are {found}")
+    inputs, outputs = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
+    if set(inputs) != INPUTS or not set(outputs) >= OUTPUTS:
+        found = f"inputs {', '.join(inputs) or 'none'}; outputs {', '.join(outputs)}"
+        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({found:.200})")
     return graph
 
 
-def parse_tokenizer(text: str, source: Path) -> Tokenizer:
+def agreeing(session: Session, source: Path) -> Session:
+    """The same session, if its graph, tokenizer and labels are of one model."""
+    words, classes = session.config["vocab_size"], len(session.config["labels"])
+    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == "lengths")
+    if session.tokenizer.get_vocab_size() != words or lengths[-1] != classes:
+        raise ModelError(
+            f"{source} is damaged: tokenizer of {session.tokenizer.get_vocab_size()} words and graph of {lengths[-1]} "
+            f"classes, expected {words} and {classes}; its parts are of different models"
+        )
+    return session
+
+
+def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
     """The tokenizer of this JSON."""
     try:
-        return Tokenizer.from_str(text)
+        return Tokenizer.from_str(data.decode())
     except Exception as error:  # the library raises bare Exception
         raise ModelError(f"{source} holds no tokenizer that can be read ({error})") from None

@@ -188,7 +188,7 @@ def read_files(paths: Sequence[str | Path], readings: Sequence[Reading], skipped
             elif skipped.count == num_skipped:
                 raise InputError(f"{reading.source}: a header but no rows, expected {reading.expected}")
     if not found:
-        sources = listing(reading.source for reading in readings)
+        sources = ", ".join(reading.source for reading in readings)
         reasons = " ".join(map(str, skipped.first[before : before + 1]))
         raise InputError(f"{sources}: no usable row, {skipped.count - before:,} skipped. {reasons}")
 
@@ -225,13 +225,7 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
         return "jsonl"
     if start.startswith(LABEL_PREFIX):
         return "fasttext"
-    delimiter = recognise_delimiter(
-        lines,
-        preferred=",",
-        text_column=reading.text_names[0],
-        header=reading.options.header,
-        integers=reading.labelled,
-    )
+    delimiter = recognise_delimiter(lines, ",", reading.text_names[0], integers=reading.labelled)
     if delimiter is None and reading.options.header is False:  # only tables have headers to do without
         delimiter = splitting_delimiter(lines, ",")
     if delimiter is not None:
@@ -246,9 +240,7 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
 def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Reading) -> Iterator[Row]:
     """The rows of a table with or without a header."""
     options, source, labelled, allow_empty = reading.options, reading.source, reading.labelled, reading.allow_empty
-    delimiter = recognise_delimiter(
-        head.lines, preferred=preferred, text_column=reading.text_names[0], header=options.header, integers=True
-    )
+    delimiter = recognise_delimiter(head.lines, preferred, reading.text_names[0], integers=True)
     named = bool(options.text_columns or options.label_column)
     if delimiter is None:
         # texts alone may contain any delimiter: only a table that needs several columns goes looking for one
@@ -304,7 +296,7 @@ def good_lines(chunks: Iterator[Chunk], reading: Reading) -> Iterator[tuple[int,
             if number in problems:
                 reading.reject(number, *problems[number])
             else:
-                yield number, line.rstrip("\r\n")
+                yield number, line.removesuffix("\r")
 
 
 def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[Row]:

@@ -25,7 +25,7 @@ Stream = io.BufferedReader | gzip.GzipFile  # both have peek and read1
 
 
 class Chunk(NamedTuple):
-    """Some lines of a file, with their line ends, and what is wrong with a few of them."""
+    """Some lines of a file without their ends (of CRLF the CR is left), and what is wrong with a few of them."""
 
     first: int  # number of the first line
     lines: list[str]
@@ -78,10 +78,7 @@ def open_bytes(path: str | Path) -> Iterator[Stream]:
     with ExitStack() as stack:
         try:
             stream: Stream
-            if str(path) == "-":
-                stream = open_stdin(stack)
-            else:
-                stream = cast(Stream, stack.enter_context(Path(path).open("rb", buffering=CHUNK_BYTES)))
+            stream = open_stdin(stack) if str(path) == "-" else stack.enter_context(Path(path).open("rb"))
             if stream.peek(2)[:2] == GZIP_MAGIC:
                 stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
             elif str(path).lower().endswith(".gz") and stream.peek(1):
@@ -104,24 +101,26 @@ def open_stdin(stack: ExitStack) -> Stream:
     raw = sys.stdin.buffer
     if hasattr(raw, "peek"):
         return cast(Stream, raw)
-    stream = io.BufferedReader(cast(io.RawIOBase, raw), CHUNK_BYTES)
+    stream = io.BufferedReader(cast(io.RawIOBase, raw))
     stack.callback(stream.detach)  # otherwise the end of `stream` would close standard input
     return cast(Stream, stream)
 
 
 def read_chunks(stream: Stream, source: str) -> Iterator[Chunk]:
-    """The lines of a stream; a line ends with LF, CRLF or a lone CR, as in Python's own text files."""
-    refuse_foreign(stream.peek(4)[:4], source)
-    if stream.peek(3)[:3] == UTF8_MARK:
+    """The lines of a stream, which end with LF or CRLF, or all with CR as on old Macintoshes."""
+    start = stream.peek(4)
+    refuse_foreign(start[:4], source)
+    if start[:3] == UTF8_MARK:
         stream.read(3)
+    # where lines end with LF, a CR may stand inside a text, and does not make two lines of it
+    end = b"\r" if b"\n" not in start and b"\r" in start.rstrip(b"\r") else b"\n"
     first = 1
     parts: list[bytes] = []  # the beginning of a line whose end has not been read
     size = 0
     while data := stream.read1(CHUNK_BYTES):
-        # a CR at the very end may be half a CRLF: it has to wait
-        cut = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, -1) + 1
+        cut = data.rfind(end) + 1
         if cut:
-            chunk = decode_lines(b"".join(parts) + data[:cut], first, cut_short=size > MAX_LINE_BYTES)
+            chunk = decode_lines(b"".join(parts) + data[:cut], first, end, cut_short=size > MAX_LINE_BYTES)
             yield chunk
             first += len(chunk.lines)
             parts, size = [], 0
@@ -130,7 +129,7 @@ def read_chunks(stream: Stream, source: str) -> Iterator[Chunk]:
         if size > MAX_LINE_BYTES:
             parts = []  # the line is refused whatever follows: keep memory bounded
     if size:
-        yield decode_lines(b"".join(parts) or b"\n", first, cut_short=size > MAX_LINE_BYTES)
+        yield decode_lines(b"".join(parts), first, end, cut_short=size > MAX_LINE_BYTES)
 
 
 def refuse_foreign(start: bytes, source: str) -> None:
@@ -143,17 +142,17 @@ def refuse_foreign(start: bytes, source: str) -> None:
         )
 
 
-def decode_lines(blob: bytes, first: int, cut_short: bool = False) -> Chunk:
+def decode_lines(blob: bytes, first: int, end: bytes, cut_short: bool) -> Chunk:
     """A chunk from whole lines; `cut_short`: the first line was too long and its beginning is gone."""
-    raw_lines = blob.splitlines(keepends=True)  # for bytes these are LF, CR and CRLF only
+    blob = blob.removesuffix(end)
     if not cut_short and b"\0" not in blob:
         try:
-            return Chunk(first, list(map(bytes.decode, raw_lines)), {})
+            return Chunk(first, blob.decode().split(end.decode()), {})
         except UnicodeDecodeError:
             pass  # once more, line by line
     problems: dict[int, tuple[str, str]] = {}
     lines = []
-    for number, raw in enumerate(raw_lines, first):
+    for number, raw in enumerate(blob.split(end), first):
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
@@ -167,7 +166,7 @@ def decode_lines(blob: bytes, first: int, cut_short: bool = False) -> Chunk:
         lines.append(line)
     if cut_short:
         problems[first] = f"a line of more than {MAX_LINE_BYTES >> 20} MiB", "Split it, or look for missing line ends"
-        lines[0] = "\n"
+        lines[0] = ""
     return Chunk(first, lines, problems)
 
 
@@ -177,7 +176,7 @@ def peek_lines(chunks: Iterator[Chunk]) -> tuple[Chunk | None, Iterator[Chunk]]:
     for chunk in chunks:
         for place, line in enumerate(chunk.lines):
             number = chunk.first + place
-            if number in chunk.problems or not line.isspace():
+            if number in chunk.problems or line.strip():
                 return Chunk(number, chunk.lines[place:], chunk.problems), chain(blank, [chunk], chunks)
         blank.append(chunk)
     return None, iter(blank)

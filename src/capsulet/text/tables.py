@@ -119,17 +119,15 @@ def first_fields(lines: Iterable[str], delimiter: str) -> list[str]:
         return []
 
 
-def recognise_delimiter(
-    lines: Sequence[str], *, preferred: str, text_column: str, header: bool | None, integers: bool
-) -> str | None:
+def recognise_delimiter(lines: Sequence[str], preferred: str, text_column: str, *, integers: bool) -> str | None:
     """The delimiter that gives the first row a text column or, with `integers`, a class index; None: no sign of one."""
     order = (preferred, *(other for other in DELIMITERS if other != preferred))
     rows = {delimiter: first_fields(lines, delimiter) for delimiter in order}
     for delimiter, fields in rows.items():
-        if header is not False and len(fields) > 1 and has_column(fields, text_column):
+        if len(fields) > 1 and has_column(fields, text_column):
             return delimiter
     for delimiter, fields in rows.items():
-        if header is not True and len(fields) > 1 and integers and is_integer(fields[0]):
+        if len(fields) > 1 and integers and is_integer(fields[0]):
             return delimiter
     return None
 
@@ -210,13 +208,14 @@ def record_batches(
 
 def record_reader(lines: list[str], start: int, delimiter: str) -> Reader:
     """Parses the lines from `start` on; a quote that is not closed or closed too early is an error."""
-    return csv.reader(islice(lines, start, None), delimiter=delimiter, strict=True)
+    ended = (line + "\n" for line in islice(lines, start, None))
+    return csv.reader(ended, delimiter=delimiter, strict=True)
 
 
 def records_at_once(lines: list[str], delimiter: str) -> list[list[str]]:
-    """All records of the lines; none if csv cannot read one of them."""
+    """All records of the lines if each is one line, and so needs no line end; otherwise none, or too few."""
     try:
-        return list(record_reader(lines, 0, delimiter))
+        return list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error:
         return []
 
@@ -226,6 +225,8 @@ def explain(error: csv.Error, line: int, num_lines: int) -> tuple[str, str]:
     if "field larger" in str(error):
         problem = f"a field of more than {MAX_FIELD:,} characters"
         return problem, "Close the quote that starts it, or shorten the text"
+    if "new-line character" in str(error):
+        return "a stray carriage return or line feed outside quotes", "Quote texts that contain line ends"
     if "unexpected end" in str(error):
         return "unclosed quote, open to the end of the file", 'Close it; write a quote inside a quoted text twice ("")'
     if num_lines > 1:

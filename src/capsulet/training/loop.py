@@ -91,7 +91,7 @@ def train_network(
             factor = learning_rate_factor(
                 options.schedule, options.warmup, (epoch - 1) * steps + len(losses), epochs * steps
             )
-            loss = total_loss(options.loss, network(ids, lengths), targets)
+            loss = total_loss(options.loss, network(ids, lengths), targets, options.sum_margin)
             optimiser.zero()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.clip()
@@ -106,7 +106,7 @@ def train_network(
 
         if stopped == "interrupted" and best:
             break  # what the unfinished epoch has changed is not validated and not kept
-        valid_loss, valid_accuracy = validate(network, valid, options.loss)
+        valid_loss, valid_accuracy = validate(network, valid, options)
         better = best is None or (valid_accuracy, -valid_loss) > (best.valid_accuracy, -best.valid_loss)
         rate = options.learning_rate * factor
         report = Epoch(epoch, len(losses), tokens, rate, float(np.mean(losses)), valid_loss, valid_accuracy, better)
@@ -127,13 +127,13 @@ def train_network(
 
 
 @torch.no_grad()
-def validate(network: Network, corpus: Corpus, loss: str) -> tuple[float, float]:
+def validate(network: Network, corpus: Corpus, options: TrainingOptions) -> tuple[float, float]:
     """Mean loss and accuracy over a corpus."""
     network.eval()
     total, right = 0.0, 0
     for _, batch in ordered_batches(corpus, EVALUATION_BATCH):
         ids, lengths, targets = map(torch.from_numpy, batch)
         classes = network(ids, lengths)
-        total += total_loss(loss, classes, targets).item() * len(targets)
+        total += total_loss(options.loss, classes, targets, options.sum_margin).item() * len(targets)
         right += int((classes.lengths.argmax(-1) == targets).sum())
     return total / max(len(corpus), 1), right / max(len(corpus), 1)

@@ -1,0 +1,189 @@
+"""Test accuracy of the default recipe on public data sets, mean and standard deviation over seeds.
+
+    python -m benchmarks.accuracy --data ../shared/data --write
+    python -m benchmarks.accuracy --data ../shared/data --sets trec6 --seeds 1 --options epochs=5
+
+A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
+from train; the test file is read once a run, at the end. Runs that a results file already holds, made by the same
+source and options, are not made again. Beside ours stands TF-IDF of words and word pairs with logistic regression
+(scikit-learn), its strength C chosen on the same validation part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import capsulet
+from benchmarks import record
+from capsulet.text.data import ReadOptions, read_rows
+
+SETS = ("ag_news_61k", "trec6", "r8", "banking77")
+
+
+def main() -> None:
+    """Measure, print and, if asked to, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
+    parser.add_argument(
+        "--options", nargs="*", default=[], metavar="NAME=VALUE", help="options on top of the default recipe"
+    )
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/accuracy.json, run by run")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    arguments = parser.parse_args()
+    options = dict(parse_option(pair) for pair in arguments.options)
+    missing = [name for name in arguments.sets if not (arguments.data / name).is_dir()]
+    if missing:
+        parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
+
+    path = record.RESULTS / "accuracy.json"
+    source = source_digest()
+    old = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
+    runs = [run for run in old if run["source"] == source and run["options"] == options]
+    result = {**record.circumstances(record.command_line("benchmarks.accuracy")), "runs": runs}
+    for name in arguments.sets:
+        folder = arguments.data / name
+        for seed in arguments.seeds:
+            if not any(run["set"] == name and run["seed"] == seed for run in runs):
+                runs.append(
+                    {"set": name, "seed": seed, "source": source, "options": options, **measure(folder, seed, options)}
+                )
+                print(f"{name} seed {seed}: {100 * runs[-1]['accuracy']:.2f} %", file=sys.stderr, flush=True)
+                if arguments.write:
+                    record.write("accuracy", result)
+        if not any(run["set"] == name and run["seed"] == "tf-idf" for run in runs):
+            runs.append({"set": name, "seed": "tf-idf", "source": source, "options": options, **baseline(folder)})
+            if arguments.write:
+                record.write("accuracy", result)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        Console(width=110).print(table(runs, arguments.sets))
+
+
+def parse_option(pair: str) -> tuple[str, Any]:
+    """`epochs=5` as a name and a value."""
+    name, _, value = pair.partition("=")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def source_digest() -> str:
+    """Which source made a run: the tree of src in git, or the commit with its changes."""
+    root = Path(__file__).parent.parent
+    files = sorted((root / "src").rglob("*.py")) + sorted((root / "src").rglob("*.[ch]"))
+    done = subprocess.run(["git", "hash-object", "--", *files], capture_output=True, text=True, cwd=root)
+    return hashlib.sha256(done.stdout.encode()).hexdigest()[:12]
+
+
+def split_file(folder: Path, split: str) -> Path:
+    """train.csv or train.jsonl, whichever is there."""
+    return next(path for path in (folder / f"{split}.csv", folder / f"{split}.jsonl") if path.exists())
+
+
+def measure(folder: Path, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Train once, test once."""
+    with tempfile.TemporaryDirectory() as scratch:
+        model = Path(scratch) / "model"
+        training = capsulet.train(split_file(folder, "train"), model, seed=seed, **options)
+        evaluation = capsulet.evaluate(model, split_file(folder, "test"))
+        return {
+            "accuracy": evaluation.accuracy,
+            "macro_f1": evaluation.macro_f1,
+            "test_rows": evaluation.count,
+            "train_rows": training.train_rows,
+            "valid_accuracy": training.best.valid_accuracy,
+            "best_epoch": training.best.epoch,
+            "epochs": len(training.epochs),
+            "parameters": training.parameters,
+            "onnx_bytes": (model / "model.onnx").stat().st_size,
+            "seconds": round(training.seconds, 1),
+        }
+
+
+def baseline(folder: Path) -> dict[str, Any]:
+    """TF-IDF of words and pairs, logistic regression; C chosen on the validation part."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    from capsulet.classifier import sorted_labels, split_pairs
+
+    started = time.perf_counter()
+    rows = read_rows([split_file(folder, "train")], labelled=True, options=ReadOptions())
+    pairs = [(row.text, str(row.label)) for row in rows]
+    train, valid = split_pairs(pairs, sorted_labels({label for _, label in pairs}), 0.1)
+    vectoriser = TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
+    )
+    features = vectoriser.fit_transform(text for text, _ in train)
+    valid_features = vectoriser.transform(text for text, _ in valid)
+    scores = {}
+    for strength in (3.0, 10.0, 30.0, 100.0):
+        model = LogisticRegression(C=strength, max_iter=1000).fit(features, [label for _, label in train])
+        scores[strength] = (model.score(valid_features, [label for _, label in valid]), model)
+    valid_accuracy, model = max(scores.values(), key=lambda pair: pair[0])
+    test_file = split_file(folder, "test")
+    test_rows = read_rows([test_file], labelled=True, options=ReadOptions(), allow_empty=True)
+    test = [(row.text, str(row.label)) for row in test_rows]
+    accuracy = model.score(vectoriser.transform(text for text, _ in test), [label for _, label in test])
+    return {
+        "accuracy": float(accuracy),
+        "valid_accuracy": float(valid_accuracy),
+        "parameters": int(model.coef_.size),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+
+
+def table(runs: list[dict[str, Any]], sets: list[str]) -> Table:
+    """A row a data set."""
+    shown = Table(title="test accuracy, %", title_justify="left")
+    for column in (
+        "set",
+        "ours, mean ± sd",
+        "seeds",
+        "TF-IDF + LR",
+        "validation",
+        "parameters",
+        "model.onnx",
+        "minutes",
+    ):
+        shown.add_column(column, justify="left" if column == "set" else "right")
+    for name in sets:
+        ours = [run for run in runs if run["set"] == name and run["seed"] != "tf-idf"]
+        other = next(run for run in runs if run["set"] == name and run["seed"] == "tf-idf")
+        shown.add_row(
+            name,
+            mean_and_deviation([100 * run["accuracy"] for run in ours]),
+            " ".join(str(run["seed"]) for run in ours),
+            f"{100 * other['accuracy']:.2f}",
+            f"{statistics.mean(100 * run['valid_accuracy'] for run in ours):.2f}",
+            f"{ours[0]['parameters']:,}",
+            f"{ours[0]['onnx_bytes'] / 1e6:.1f} MB",
+            f"{statistics.mean(run['seconds'] for run in ours) / 60:.1f}",
+        )
+    return shown
+
+
+def mean_and_deviation(values: list[float]) -> str:
+    """92.10 ± 0.20."""
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):.2f} ± {deviation:.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Does the default recipe learn with any number of classes? Generated texts, 2 to 1,000 classes.
+
+    python -m benchmarks.classes [--classes 2 10 100 1000] [--json] [--write]
+
+A class is a pair of key words that stand anywhere, in any order, among words that mean nothing; every key word is part
+of many classes, so that no single word gives a class away. The test texts are others than the training texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import capsulet
+from benchmarks import record
+
+TRAIN_ROWS, TEST_ROWS, TOKENS, NOISE_WORDS = 20, 4, 10, 500  # rows a class
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--classes", nargs="+", type=int, default=[2, 10, 100, 1000], metavar="C")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/classes.json")
+    arguments = parser.parse_args()
+    result: dict[str, Any] = {**record.circumstances(record.command_line("benchmarks.classes")), "runs": []}
+    for number in arguments.classes:
+        result["runs"].append(measure(number))
+        if not arguments.json:
+            print(
+                "{classes:>5} classes  {train_rows:>6} training texts  test accuracy {accuracy:.3f}".format_map(
+                    result["runs"][-1]
+                )
+            )
+    if arguments.write:
+        record.write("classes", result)
+    if arguments.json:
+        print(json.dumps(result))
+
+
+def measure(number: int) -> dict[str, Any]:
+    """Train and test with this many classes."""
+    dice = random.Random(0)
+    size = max(3, math.ceil(math.sqrt(2 * number)) + 1)
+    pairs = list(itertools.combinations([f"key{index}" for index in range(size)], 2))[:number]
+    rows = max(TRAIN_ROWS, 400 // number)  # a few classes have more texts each
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, count in (("train", rows), ("test", TEST_ROWS * rows // TRAIN_ROWS)):
+            lines = [row(label, pair, dice) for label, pair in enumerate(pairs) for _ in range(count)]
+            (folder / f"{name}.jsonl").write_text("".join(lines))
+        training = capsulet.train(folder / "train.jsonl", folder / "model")
+        accuracy = capsulet.evaluate(folder / "model", folder / "test.jsonl").accuracy
+    return {"classes": number, "train_rows": rows * number, "epochs": len(training.epochs), "accuracy": accuracy}
+
+
+def row(label: int, pair: tuple[str, str], dice: random.Random) -> str:
+    """One labelled text."""
+    words = [f"noise{dice.randrange(NOISE_WORDS)}" for _ in range(TOKENS - 2)] + list(pair)
+    dice.shuffle(words)
+    return json.dumps({"label": str(label), "text": " ".join(words)}) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What every results file carries: the command, the commit, the machine, the versions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
+
+
+def circumstances(command: str) -> dict[str, Any]:
+    """Where and with what a figure was measured."""
+    return {
+        "command": command,
+        "commit": commit(),
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform()},
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+
+
+def commit() -> str:
+    """The commit of the working tree, marked if there are changes on top of it outside the results."""
+    try:
+        head = run("git", "rev-parse", "--short=12", "HEAD")
+        changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", "src", "benchmarks/*.py")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+changes" if changed else "")
+
+
+def run(*command: str) -> str:
+    """What a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
+    return done.stdout.strip()
+
+
+def processor() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def version(package: str) -> str | None:
+    """The installed version of a package."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def write(name: str, result: dict[str, Any]) -> Path:
+    """Write a results file whole."""
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=2) + "\n")
+    part.replace(path)
+    return path
+
+
+def command_line(module: str) -> str:
+    """The command that is running, as a user would type it."""
+    return " ".join(["python", "-m", module, *sys.argv[1:]])

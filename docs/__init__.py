@@ -1,0 +1,1 @@
+"""Documentation, and the program that writes its generated part."""

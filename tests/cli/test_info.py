@@ -1,0 +1,80 @@
+"""`capsulet info`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+def test_a_model_as_json(run, model: Path) -> None:
+    answer = run("info", model, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    found = json.loads(answer.out)
+    assert found["labels"] == ["food", "money", "sport"]
+    assert found["parameters"] == sum(found["parameters_by_part"].values())
+    assert found["bytes_by_file"] == {path.name: path.stat().st_size for path in model.iterdir()}
+    assert found["bytes"] == sum(found["bytes_by_file"].values())
+    assert found["trained"]["command"].startswith("capsulet train ")
+    assert found["trained"]["stopped"] == "finished"
+
+
+def test_a_model_for_people(run, model: Path) -> None:
+    answer = run("info", model)
+    assert (answer.status, answer.err) == (0, "")
+    lines = [" ".join(line.split()) for line in answer.out.splitlines()]
+    assert "labels 3: food, money, sport" in lines
+    assert "trained · label counts · money 4" in lines
+
+
+def test_labels_are_shown_as_they_are(run, model: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(model, tmp_path / "model")
+    config = (copy / "config.json").read_text()
+    (copy / "config.json").write_text(config.replace('"food"', '"no_[/b]_markup"'))
+    answer = run("info", copy)
+    assert answer.status == 0
+    assert "trained · label counts · no_[/b]_markup" in answer.out
+
+
+def test_parameters_of_a_model_that_does_not_exist(run) -> None:
+    answer = run("info", "--vocab-size", 62535, "--classes", 4, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    found = json.loads(answer.out)
+    assert found["codewords"] == 4  # 4^8 = 65,536
+    assert found["parameters_by_part"]["embedding"] == 62535 * 8 * 4 + 8 * 4 * 64
+    assert found["parameters_by_part"]["head"] == 16 * 8 * 4 * 16
+    assert found["parameters"] == sum(found["parameters_by_part"].values())
+
+
+def test_options_change_the_number(run) -> None:
+    words = ("info", "--vocab-size", 1000, "--classes", 4, "--json", "--embedding", "plain", "--head", "linear")
+    found = json.loads(run(*words).out)
+    assert found["parameters_by_part"]["embedding"] == 1000 * 64
+    assert found["parameters_by_part"]["head"] == 4 * 128
+    assert "codewords" not in found
+    assert found["options"]["embedding"] == "plain"
+
+
+def test_a_huge_model_is_counted_not_allocated(run) -> None:
+    found = json.loads(run("info", "--vocab-size", 10**12, "--classes", 10**6, "--json").out)
+    assert found["parameters"] > 10**12
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "info needs a MODEL, or --vocab-size V and --classes C"),
+        (["--vocab-size", "5"], "info needs a MODEL, or --vocab-size V and --classes C"),
+        (["--vocab-size", "0", "--classes", "2"], "expected both to be at least 1"),
+        (["--vocab-size", "9", "--classes", "2", "--hidden-size", "100"], "does not divide into capsules"),
+        (["model", "--classes", "2"], "leave one of them out"),
+        (["model", "--head", "linear"], "leave one of them out"),
+        (["model", "--recipe", "paper"], "leave one of them out"),
+    ],
+)
+def test_wrong_calls(run, words: list[str], message: str) -> None:
+    answer = run("info", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line

@@ -1,0 +1,151 @@
+"""The command line as a whole: help, errors, streams."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from capsulet.cli.main import VERBS, build_parser, main
+from capsulet.version import VERSION
+
+NAMES = [verb.__name__.rsplit(".", 1)[-1] for verb in VERBS]
+
+
+@pytest.mark.parametrize("verb", NAMES)
+def test_help_has_an_example(run, verb: str) -> None:
+    answer = run(verb, "--help")
+    assert (answer.status, answer.err) == (0, "")
+    examples = answer.out.partition("example")[2]
+    assert f"\n  capsulet {verb} " in examples
+
+
+@pytest.mark.parametrize("verb", NAMES)
+def test_examples_can_be_parsed(run, verb: str) -> None:
+    """The first example of each verb is a call that its parser takes."""
+    import shlex
+
+    line = next(line for line in run(verb, "--help").out.splitlines() if line.startswith(f"  capsulet {verb} "))
+    words = shlex.split(line.split("   ")[0] if not line.startswith("   ") else line)
+    assert build_parser().parse_args(words[1:]).verb == verb
+
+
+def test_help_lists_every_verb(run) -> None:
+    answer = run("--help")
+    assert answer.status == 0
+    assert all(f"\n    {name} " in answer.out for name in NAMES)
+    assert "capsulet train reviews.csv --out model" in answer.out
+
+
+def test_version(run) -> None:
+    assert run("--version") == (0, f"capsulet {VERSION}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: VERB"),
+        (["tarin"], "invalid choice: 'tarin'"),
+        (["train", "x.csv"], "the following arguments are required: --out"),
+        (["train", "--out", "y"], "the following arguments are required: FILE"),
+        (["train", "x.csv", "--out", "y", "--colour", "red"], "unrecognized arguments: --colour red"),
+        (["train", "x.csv", "--out", "y", "--epoch", "3"], "unrecognized arguments: --epoch 3"),
+        (["train", "x.csv", "--out", "y", "--embedding", "glove"], "invalid choice: 'glove'"),
+        (["train", "x.csv", "--out", "y", "--epochs", "many"], "invalid int value: 'many'"),
+        (["predict", "m", "--text", "a", "--to", "xml"], "invalid choice: 'xml'"),
+        (["explain", "m"], "the following arguments are required: --text"),
+    ],
+)
+def test_a_wrong_call_is_one_line(run, words: list[str], message: str) -> None:
+    answer = run(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line
+    assert "--help` lists what it takes" in answer.line
+
+
+@pytest.mark.parametrize("words", [["predict", "{}", "--text", "a"], ["explain", "{}", "--text", "a"], ["info", "{}"],
+                                   ["evaluate", "{}", "x.csv"], ["export", "{}", "y.onnx"]])  # fmt: skip
+def test_a_missing_model_is_one_line(run, tmp_path: Path, words: list[str]) -> None:
+    answer = run(*(word.format(tmp_path / "none") for word in words))
+    assert (answer.status, answer.out) == (2, "")
+    assert str(tmp_path / "none") in answer.line
+
+
+def test_debug_shows_the_traceback(run, tmp_path: Path) -> None:
+    answer = run("info", tmp_path / "none", "--debug")
+    assert answer.status == 2
+    assert answer.err.startswith("Traceback (most recent call last):\n")
+    assert answer.err.splitlines()[-1].startswith("capsulet: ")
+    assert "Traceback" not in run("info", tmp_path / "none").err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (KeyboardInterrupt(), 130, "capsulet: interrupted"),
+        (MemoryError(), 1, "capsulet: out of memory: try a smaller --batch-size"),
+        (ZeroDivisionError("a\nb"), 1, "capsulet: unexpected failure (ZeroDivisionError: a b); --debug shows where"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "unexpected failure (/x: Permission denied)"),
+    ],
+)
+def test_the_unexpected_is_one_line(
+    run, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, words: str
+) -> None:
+    def fail(path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr("capsulet.cli.info.describe_model", fail)
+    answer = run("info", "model")
+    assert answer.status == status
+    assert words in answer.line
+
+
+def test_a_reader_who_has_had_enough(model: Path) -> None:
+    text = "The home team won the match after extra time"
+    command = f"yes '{text}' | head -50000 | {sys.executable} -m capsulet predict {model} - | head -1"
+    done = subprocess.run(["bash", "-c", f"{command}; echo ${{PIPESTATUS[2]}}"], capture_output=True, text=True)
+    first, status = done.stdout.splitlines()
+    assert json.loads(first)["label"] == "sport"
+    assert (status, done.stderr) == ("0", "")
+
+
+@pytest.mark.slow
+def test_progress_that_nobody_reads_does_not_end_the_work(rows_file: Path, tmp_path: Path, tiny) -> None:
+    words = " ".join([sys.executable, "-m capsulet train", str(rows_file), "--out", str(tmp_path / "model"), *tiny])
+    done = subprocess.run(
+        ["bash", "-c", f"{words} 2>&1 | true; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
+    assert done.stdout == "0\n"
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "finished"
+
+
+def test_a_full_disk_under_standard_output(model: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = [sys.executable, "-m", "capsulet", "predict", model, "--text", "the match"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "capsulet: unexpected failure (No space left on device); --debug shows where\n"
+
+
+def test_closed_streams(model: Path) -> None:
+    command = f"{sys.executable} -m capsulet predict {model} --text 'the match'"
+    assert subprocess.run(["bash", "-c", f"{command} >&- 2>&-"]).returncode == 0
+    done = subprocess.run(["bash", "-c", f"{command} --top-k 0 2>&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, ""), "a complaint must not become output"
+
+
+def test_letters_that_the_output_cannot_write(run_process, model: Path) -> None:
+    environment = {"PYTHONIOENCODING": "ascii"}
+    answer = run_process("explain", model, "--text", "你好", "--json", env=environment)
+    assert (answer.status, answer.err) == (0, "")
+    assert [token["text"] for token in json.loads(answer.out)["tokens"]] == ["你", "好"]
+    assert "\\u4f60" in answer.out
+
+
+def test_main_gives_its_status(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(model)]) == 0

@@ -1,0 +1,122 @@
+"""`capsulet predict`."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+import capsulet
+
+SPORT, FOOD, MONEY = (  # texts that the model has learned
+    "The home team won the match after extra time", "Chop the onions and fry them in butter",
+    "Shares fell as the bank raised interest rates",
+)  # fmt: skip
+
+
+def labels(out: str) -> list[str]:
+    return [json.loads(line)["label"] for line in out.splitlines()]
+
+
+def test_texts(run, model: Path) -> None:
+    answer = run("predict", model, "--text", SPORT, "--text", "", "--text", FOOD)
+    assert (answer.status, answer.err) == (0, "")
+    rows = [json.loads(line) for line in answer.out.splitlines()]
+    assert [sorted(row) for row in rows] == [["label", "score"]] * 3
+    assert (rows[0]["label"], rows[2]["label"]) == ("sport", "food")
+    assert all(0 <= row["score"] <= 1 for row in rows)
+
+
+def test_a_file_in_its_order_over_several_windows(run, model: Path, tmp_path: Path) -> None:
+    dice = random.Random(0)
+    words = ["match", "bank", "soup", "goal", "shares", "bread", "strange"]
+    texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(100)]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    found = [json.loads(line) for line in run("predict", model, tmp_path / "texts.jsonl").out.splitlines()]
+    classifier = capsulet.load(model)
+    alone = [classifier.predict([text])[0] for text in texts]
+    assert [row["label"] for row in found] == [prediction.label for prediction in alone]
+    assert [row["score"] for row in found] == pytest.approx([prediction.score for prediction in alone], abs=1e-5)
+    assert len({row["score"] for row in found}) > 90, "scores that tell the texts apart"
+
+
+def test_several_files_and_labelled_ones(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.csv.gz").write_bytes(gzip.compress(f"id,text\n1,{SPORT}\n".encode()))
+    answer = run("predict", model, rows_file, tmp_path / "more.csv.gz")
+    assert labels(answer.out) == ["sport"] * 4 + ["money"] * 4 + ["food"] * 4 + ["sport"]
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(data)))
+
+
+def test_standard_input(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, f"{SPORT}\n\n{FOOD}".encode())
+    answer = run("predict", model, "-")
+    found = labels(answer.out)
+    assert (found[0], found[2], len(found)) == ("sport", "food", 3)
+
+
+def test_top_k(run, model: Path) -> None:
+    for asked, expected in ((2, 2), (3, 3), (99, 3)):
+        (line,) = run("predict", model, "--text", "the match", "--top-k", asked).out.splitlines()
+        row = json.loads(line)
+        assert len(row["top"]) == expected
+        assert row["top"][0] == {"label": row["label"], "score": row["score"]}
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 10**9])
+def test_csv(run, model: Path, top_k: int) -> None:
+    answer = run("predict", model, "--text", SPORT, "--text", MONEY, "--to", "csv", "--top-k", top_k)
+    header, *rows = csv.reader(answer.out.splitlines())
+    assert header == ["label", "score", "label_2", "score_2", "label_3", "score_3"][: 2 * min(top_k, 3)]
+    assert [row[0] for row in rows] == ["sport", "money"]
+    assert all(len(row) == len(header) for row in rows)
+
+
+def test_20000_tokens(run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("the match " * 10_000 + "\nthe match\n")
+    assert len(labels(run("predict", model, tmp_path / "long.txt").out)) == 2
+
+
+def test_bad_rows(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("text,id\nthe match,1\nbank\nsoup,3\n")
+    answer = run("predict", model, file)
+    assert answer.status == 2
+    assert "rows.csv line 3: 1 column, expected 2" in answer.line
+    answer = run("predict", model, file, "--on-bad-row", "skip")
+    assert answer.status == 0
+    assert len(answer.out.splitlines()) == 2
+    assert answer.line.startswith("1 row skipped: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "predict takes files or --text, one of the two"),
+        (["rows.csv", "--text", "a"], "predict takes files or --text, one of the two"),
+        (["--text", "a", "--top-k", "0"], "--top-k is 0: expected at least 1"),
+        (["--text", "a", "--top-k", "-3"], "--top-k is -3: expected at least 1"),
+        (["/nowhere/rows.csv"], "/nowhere/rows.csv: no such file"),
+        (["/"], "/: a folder, expected a file"),
+        (["/dev/null"], "/dev/null: empty file"),
+    ],
+)
+def test_wrong_calls(run, model: Path, words: list[str], message: str) -> None:
+    answer = run("predict", model, *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.line.startswith("capsulet: ")
+    assert message in answer.line
+
+
+def test_bytes_that_are_no_text(run_process, model: Path) -> None:
+    answer = run_process("predict", model, "--text", "caf\udce9")
+    assert (answer.status, answer.out) == (2, "")
+    assert "text 0 has an unpaired surrogate" in answer.line

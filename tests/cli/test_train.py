@@ -1,0 +1,222 @@
+"""`capsulet train`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from capsulet.cli import train as verb
+from capsulet.cli.output import LineMonitor
+
+
+def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny)
+    assert answer.status == 0
+    result = json.loads(answer.out)
+    assert answer.out.count("\n") == 1
+    assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
+    note, first, *epochs, last = answer.err.splitlines()
+    assert note.startswith("note: ")
+    assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
+    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  at most \d+:\d\d left$"
+    assert len(epochs) == 2
+    assert all(re.match(shape, line) for line in epochs)
+    assert last.endswith(f"the model is in {tmp_path / 'model'}")
+    log = [json.loads(line) for line in (tmp_path / "model" / "training.jsonl").read_text().splitlines()]
+    assert log == result["epochs"]
+    assert run("predict", tmp_path / "model", "--text", "the match").status == 0
+
+
+def test_standard_input(run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(rows_file.read_bytes())))
+    assert run("train", "-", "--out", tmp_path / "model", *tiny).status == 0
+
+
+def test_columns_reach_the_stored_command(run, tmp_path: Path, tiny) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("team,subject,body\n" + "a,one two,three\nb,four,five\n" * 4)
+    flags = ("--text-column", "subject", "--text-column", "body", "--label-column", "team")
+    assert run("train", file, "--out", tmp_path / "model", *flags, *tiny).status == 0
+    command = json.loads(run("info", tmp_path / "model", "--json").out)["trained"]["command"]
+    assert " --text-column subject --text-column body --label-column team " in command
+
+
+def test_sorted_rows_and_a_class_of_one_row(run, tmp_path: Path, tiny) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("label,text\n" + "".join(f"{label},word{label}\n" for label in "aaaaabbbbbc"))
+    answer = run("train", file, "--out", tmp_path / "model", "--valid-fraction", "0.4", *tiny)
+    assert answer.status == 0
+    assert "note: 1 of 3 classes have one training row only (c): add examples" in answer.err
+    assert "note: 1 of 3 classes are not in the validation part (c)" in answer.err
+    counts = json.loads((tmp_path / "model" / "config.json").read_text())["data"]["label_counts"]
+    assert counts == {"a": 3, "b": 3, "c": 1}
+
+
+def test_two_rows(run, tmp_path: Path, tiny) -> None:
+    (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
+    answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
+    assert answer.status == 0
+    assert "note: too few rows to cut a validation part" in answer.err
+    assert run("predict", tmp_path / "model", "--text", "good").status == 0
+
+
+def test_validation_rows_with_an_unknown_label(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    (tmp_path / "dev.csv").write_text("label,text\nsport,the match\nart,a painting\n")
+    words = ("train", rows_file, "--valid", tmp_path / "dev.csv", "--out", tmp_path / "model", *tiny)
+    answer = run(*words)
+    assert answer.status == 2
+    assert "dev.csv line 3: label 'art' was not seen in training" in answer.line
+    answer = run(*words, "--on-bad-row", "skip")
+    assert answer.status == 0
+    assert "1 row skipped" in answer.err
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["data"]["valid_rows"] == 1
+
+
+WRONG_FILES = {
+    "empty": ("", "empty file"),
+    "one class": ("label,text\na,x\na,y\n", "all 2 rows have the label 'a', expected at least two labels"),
+    "no label": ("label,text\na,x\n,y\n", "line 3: no label"),
+    "no text": ("label,text\na,x\nb,\n", "line 3: empty text"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG_FILES.values(), ids=WRONG_FILES)
+def test_wrong_files(run, tmp_path: Path, tiny, content: str, message: str) -> None:
+    (tmp_path / "rows.csv").write_text(content)
+    answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--loss", "hinge"], "--loss is 'hinge': expected one of margin, focal, cross-entropy"),
+        (["--epochs", "-1"], "--epochs is -1: expected 0 to 10000"),
+        (["--learning-rate", "nan"], "--learning-rate is nan: expected a finite number"),
+        (["--learning-rate", "inf"], "--learning-rate is inf: expected a finite number"),
+        (["--hidden-size", "100"], "--hidden-size 100 does not divide into capsules"),
+        (["--max-words", str(10**30)], "--max-words is 1"),
+        (["--no-header", "--text-column", "x"], "--no-header leaves no names"),
+        (["--valid", "nowhere.csv"], "nowhere.csv: no such file"),
+    ],
+)
+def test_wrong_options(run, rows_file: Path, tmp_path: Path, words: list[str], message: str) -> None:
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--epochs", "1", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_place_is_checked_before_the_work(run, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    answer = run("train", "nowhere.csv", "--out", tmp_path)
+    assert answer.status == 2
+    assert "holds 'thesis.tex'" in answer.line
+
+
+def test_training_that_diverges(run, model: Path, rows_file: Path, tmp_path: Path, tiny) -> None:
+    answer = run("train", rows_file, "--out", tmp_path / "model", *tiny, "--learning-rate", "1e30", "--clip", "0")
+    assert (answer.status, answer.out) == (1, "")
+    assert "training diverged" in answer.err.splitlines()[-1]
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_file_name_that_is_not_utf8(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    file = tmp_path / "caf\udce9.jsonl"
+    try:
+        file.write_bytes(rows_file.read_bytes())
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    answer = run("train", file, "--out", tmp_path / "mod\udce9l", "--json", *tiny)
+    assert answer.status == 0
+    assert os.fsencode(json.loads(answer.out)["path"]).endswith(b"mod\xe9l")
+
+
+# Ctrl-C
+
+
+class Interrupter(LineMonitor):
+    """A monitor that presses Ctrl-C when a step is done."""
+
+    epoch_of, times = 1, 1
+
+    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+        super().step(epoch, step, loss, tokens_per_second)
+        if epoch == self.epoch_of and step == 1:
+            for _ in range(self.times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(1, 1), (3, 2)])
+def test_ctrl_c_keeps_the_best_model(
+    run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch, epoch: int, kept: int
+) -> None:
+    monkeypatch.setattr(Interrupter, "epoch_of", epoch)
+    monkeypatch.setattr(verb, "LineMonitor", Interrupter)
+    handler = signal.getsignal(signal.SIGINT)
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", 50)
+    assert answer.status == 130
+    result = json.loads(answer.out)
+    assert (result["stopped"], len(result["epochs"])) == ("interrupted", kept)
+    assert "interrupted, the best model so far is kept: " in answer.err.splitlines()[-1]
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "interrupted"
+    assert run("predict", tmp_path / "model", "--text", "the match").status == 0
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_second_ctrl_c_ends_at_once(
+    run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Interrupter, "times", 2)
+    monkeypatch.setattr(verb, "LineMonitor", Interrupter)
+    answer = run("train", rows_file, "--out", tmp_path / "model", *tiny, "--epochs", 50)
+    assert (answer.status, answer.out) == (130, "")
+    assert answer.err.splitlines()[-1] == "capsulet: interrupted"
+    assert not list(tmp_path.iterdir())
+
+
+def read_terminal(terminal: int) -> str:
+    """What comes next, "" at the end."""
+    try:
+        return os.read(terminal, 65536).decode(errors="replace")
+    except OSError:  # Linux says so when the other side is closed
+        return ""
+
+
+@pytest.mark.slow
+def test_a_bar_on_a_terminal_and_a_real_signal(rows_file: Path, tmp_path: Path, tiny) -> None:
+    terminal, inside = pty.openpty()
+    words = ["train", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", "5000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "capsulet", *words], stdout=subprocess.PIPE, stderr=inside, text=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )  # fmt: skip
+    os.close(inside)
+    seen = ""
+    while "epoch 3 " not in seen:
+        more = read_terminal(terminal)
+        assert more, seen
+        seen += more
+    process.send_signal(signal.SIGINT)
+    while more := read_terminal(terminal):
+        seen += more
+    os.close(terminal)
+    out, _ = process.communicate()
+    assert process.returncode == 130
+    assert json.loads(out)["stopped"] == "interrupted"
+    assert "\x1b[" in seen
+    assert "━" in seen
+    assert re.search(r"epoch \d+/5000", seen)
+    assert "Traceback" not in seen
+    assert "interrupted, the best model so far is kept" in seen

@@ -1,0 +1,80 @@
+"""The three losses against slow loops, closed forms and finite differences; every sum is the sum."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from capsulet.config import LOSS_SUMS
+from capsulet.model.heads import Classes
+from capsulet.model.losses import focal_loss, margin_loss, total_loss
+
+
+def classes(lengths: torch.Tensor) -> Classes:
+    return Classes(lengths, lengths, torch.empty(0))
+
+
+def slow_margin(lengths: list[list[float]], targets: list[int]) -> float:
+    total = 0.0
+    for row, target in zip(lengths, targets, strict=True):
+        for j, length in enumerate(row):
+            present = 1 if j == target else 0
+            total += present * max(0, 0.9 - length) ** 2 + 0.5 * (1 - present) * max(0, length - 0.1) ** 2
+    return total / len(lengths) / len(lengths[0])
+
+
+def slow_focal(lengths: list[list[float]], targets: list[int]) -> float:
+    total = 0.0
+    for row, target in zip(lengths, targets, strict=True):
+        total += -0.25 * (1 - row[target]) ** 2 * math.log(row[target])
+    return total / len(lengths)
+
+
+def slow_cross_entropy(lengths: list[list[float]], targets: list[int]) -> float:
+    total = 0.0
+    for row, target in zip(lengths, targets, strict=True):
+        total += math.log(sum(math.exp(length) for length in row)) - row[target]
+    return total / len(lengths)
+
+
+SLOW = {"margin": slow_margin, "focal": slow_focal, "cross-entropy": slow_cross_entropy}
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
+def test_losses_agree_with_the_loops(name) -> None:
+    torch.manual_seed(0)
+    lengths, targets = torch.rand(6, 5, dtype=torch.float64), torch.tensor([0, 1, 2, 3, 4, 0])
+    expected = sum(SLOW[part](lengths.tolist(), targets.tolist()) for part in name.split("+"))
+    assert total_loss(name, classes(lengths), targets).item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_there_are_seven_sums() -> None:
+    assert len(LOSS_SUMS) == len(set(LOSS_SUMS)) == 7
+
+
+def test_a_text_beyond_both_margins_costs_nothing() -> None:
+    lengths = torch.tensor([[0.95, 0.05, 0.1]])
+    assert margin_loss(lengths, torch.tensor([0])).item() == 0
+
+
+def test_margins_can_be_added_up() -> None:
+    lengths, targets = torch.rand(6, 5), torch.tensor([0, 1, 2, 3, 4, 0])
+    torch.testing.assert_close(margin_loss(lengths, targets, add_up=True), 5 * margin_loss(lengths, targets))
+
+
+def test_a_certain_text_has_no_focal_loss_and_a_lost_one_a_finite_one() -> None:
+    assert focal_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0])).item() == 0
+    lengths = torch.zeros(1, 2, requires_grad=True)
+    loss = focal_loss(lengths, torch.tensor([0]))
+    loss.backward()
+    assert loss.isfinite() and lengths.grad is not None and lengths.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
+def test_gradients_agree_with_finite_differences(name) -> None:
+    torch.manual_seed(1)
+    lengths = (torch.rand(4, 3, dtype=torch.float64) * 0.7 + 0.15).requires_grad_()
+    targets = torch.tensor([0, 1, 2, 0])
+    assert torch.autograd.gradcheck(lambda lengths: total_loss(name, classes(lengths), targets), lengths)

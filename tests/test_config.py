@@ -1,0 +1,172 @@
+"""Options: one field is one flag, one argument, one JSON key; wrong values end in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Any
+
+import pytest
+
+from capsulet.classifier import command_line
+from capsulet.cli.main import build_parser
+from capsulet.cli.options import given_values, reading_options
+from capsulet.config import (
+    LOSS_SUMS,
+    RECIPES,
+    ModelOptions,
+    Options,
+    TextOptions,
+    TrainingOptions,
+    build_options,
+    explicit_values,
+    smallest_num_codewords,
+)
+from capsulet.errors import InputError
+from capsulet.text.data import ReadOptions
+
+KINDS = (ModelOptions, TextOptions, TrainingOptions)
+FIELDS = [(kind, spec) for kind in KINDS for spec in dataclasses.fields(kind)]
+
+
+@pytest.fixture(scope="module")
+def train_help() -> str:
+    parser = build_parser()
+    verbs = next(action for action in parser._actions if action.dest == "verb")
+    return " ".join(verbs.choices["train"].format_help().split())
+
+
+@pytest.mark.parametrize(("kind", "spec"), FIELDS, ids=[spec.name for _, spec in FIELDS])
+def test_every_field_is_a_flag(kind: type, spec: dataclasses.Field[Any], train_help: str) -> None:
+    flag = "--" + spec.name.replace("_", "-")
+    assert f" {flag} " in train_help.replace(",", " ")
+    assert spec.metadata["help"] in train_help
+    assert f"(default: {spec.default})" in train_help
+    words = ["train", "x", "--out", "y", flag]
+    if isinstance(spec.default, bool):
+        words[-1] = words[-1] if not spec.default else f"--no-{flag[2:]}"
+        value: Any = not spec.default
+    else:
+        choices = [choice for choice in spec.metadata["choices"] if choice != spec.default]
+        value = choices[0] if choices else spec.default
+        words.append(str(value))
+    parsed = build_parser().parse_args(words)
+    assert given_values(parsed, *KINDS) == {spec.name: value}
+    assert getattr(build_options(**{spec.name: value}), OPTION_GROUP[kind])
+
+
+OPTION_GROUP = {ModelOptions: "model", TextOptions: "text", TrainingOptions: "training"}
+
+
+def test_defaults_are_valid_and_complete() -> None:
+    assert build_options() == Options()
+    assert len({spec.name for _, spec in FIELDS}) == len(FIELDS), "two groups share a name"
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_are_built_of_known_options(recipe: str) -> None:
+    values = {}
+    for group in dataclasses.asdict(build_options(recipe)).values():
+        values.update(group)
+    assert {name: values[name] for name in RECIPES[recipe]} == dict(RECIPES[recipe])
+
+
+def test_the_paper_recipe_is_the_papers() -> None:
+    options = build_options("paper")
+    training = options.training
+    assert (training.learning_rate, training.code_learning_rate, training.code_deviation) == (0.001, 0.001, 1.0)
+    assert (training.batch_size, training.epochs, training.schedule) == (32, 10, "constant")
+    assert not options.model.scale_coupling
+
+
+def test_what_is_said_explicitly_beats_the_recipe() -> None:
+    assert build_options("paper", epochs=3).training.epochs == 3
+    assert explicit_values(build_options("paper", epochs=3), "paper") == {"epochs": 3}
+
+
+WRONG = {
+    "recipe": ({"recipe": "papr"}, "recipe 'papr' is unknown: expected one of default, paper"),
+    "near": ({"epoch": 3}, "option 'epoch' is unknown; did you mean 'epochs'?"),
+    "far": ({"zzz": 3}, "option 'zzz' is unknown: expected one of embedding, "),
+    "choice": ({"embedding": "glove"}, "--embedding is 'glove': expected one of cwc, cc, plain"),
+    "loss": ({"loss": "hinge"}, "--loss is 'hinge': expected one of margin, focal"),
+    "loss twice": ({"loss": "focal+focal"}, "--loss is 'focal+focal': expected one of"),
+    "type": ({"epochs": "3"}, "--epochs is '3': expected a value of type int"),
+    "bool for int": ({"epochs": True}, "--epochs is True: expected a value of type int"),
+    "float for int": ({"epochs": 3.0}, "--epochs is 3.0: expected a value of type int"),
+    "none": ({"loss": None}, "--loss is None: expected a value of type str"),
+    "low": ({"epochs": -1}, "--epochs is -1: expected 0 to 10000"),
+    "high": ({"dropout": 1.0}, "--dropout is 1.0: expected 0 to 0.99"),
+    "open end": ({"clip": -0.5}, "--clip is -0.5: expected at least 0"),
+    "nan": ({"learning_rate": float("nan")}, "--learning-rate is nan: expected a finite number"),
+    "infinite": ({"learning_rate": float("inf")}, "--learning-rate is inf: expected a finite number"),
+    "beyond the tokenizer": ({"max_words": 10**30}, "--max-words is 1000000000000000000000000000000: expected 1 to"),
+    "indivisible": ({"hidden_size": 100}, "--hidden-size 100 does not divide into capsules of --primary-length 8"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_values_end_in_words(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        build_options(**values)
+    assert str(caught.value).startswith(message)
+    assert caught.value.status == 2
+
+
+def test_a_linear_head_has_no_capsules_to_divide_into() -> None:
+    assert build_options(head="linear", hidden_size=100).model.hidden_size == 100
+
+
+def test_an_integer_may_stand_for_a_float() -> None:
+    assert build_options(dropout=0).training.dropout == 0.0
+    assert type(build_options(dropout=0).training.dropout) is float
+
+
+def test_losses_are_named_in_any_order() -> None:
+    assert build_options(loss="focal + margin").training.loss == "margin+focal"
+    assert build_options(loss="cross-entropy+focal+margin").training.loss == "margin+focal+cross-entropy"
+    assert len(LOSS_SUMS) == len(set(LOSS_SUMS)) == 7
+
+
+@pytest.mark.parametrize("num_codebooks", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("vocab_size", [1, 2, 3, 255, 256, 257, 6**8, 6**8 + 1, 62_535, 10**15 + 37, 10**30])
+def test_smallest_number_of_codewords(vocab_size: int, num_codebooks: int) -> None:
+    found = smallest_num_codewords(vocab_size, num_codebooks)
+    assert found**num_codebooks >= vocab_size
+    assert found == 1 or (found - 1) ** num_codebooks < vocab_size
+
+
+COMMANDS = {
+    "plain": ("default", ReadOptions(), {}),
+    "values": (
+        "default",
+        ReadOptions(),
+        {"epochs": 3, "learning_rate": 1e-5, "loss": "focal", "rowwise": False, "embedding": "cc"},
+    ),
+    "paper": ("paper", ReadOptions(), {"rowwise": True, "scale_coupling": True, "epochs": 2}),
+    "columns": (
+        "default",
+        ReadOptions(
+            text_columns=("a title", "body"), label_column="kind of 'it'", file_format="tsv", on_bad_row="skip"
+        ),
+        {},
+    ),
+    "no header": ("default", ReadOptions(header=False, file_format="csv"), {"seed": 7}),
+}
+
+
+@pytest.mark.parametrize(("recipe", "reading", "values"), COMMANDS.values(), ids=COMMANDS)
+def test_the_stored_command_trains_the_same_model(recipe: str, reading: ReadOptions, values: dict[str, Any]) -> None:
+    options = build_options(recipe, **values)
+    files, valid = ["a b.csv", "it's.csv"], ["dev.csv"]
+    program, *words = shlex.split(command_line(files, valid, recipe, reading, options))
+    assert program == "capsulet"
+    parsed = build_parser().parse_args([*words, "--out", "model"])
+    assert (parsed.verb, parsed.files, parsed.valid) == ("train", files, valid)
+    assert build_options(parsed.recipe, **given_values(parsed, *KINDS)) == options
+    assert reading_options(parsed) == reading
+
+
+def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
+    command = command_line("caf\udce9.csv", (), "default", ReadOptions(), Options())
+    assert command.encode() == rb"capsulet train 'caf\udce9.csv'"

@@ -1,0 +1,113 @@
+"""What every embedding x head x routing must do, from a file of texts to a prediction without PyTorch."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load as parse_weights
+
+import capsulet
+from capsulet.config import ModelOptions
+from capsulet.graph import build_graph
+from capsulet.model.network import Network, build_network
+from capsulet.text.batch import pad
+from capsulet.text.tokens import encode
+from tests.conftest import TEXTS, TINY
+
+VARIANTS = list(itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"]))
+NASTY = ["", " ", "match", "qzxv unseen", "中文 👍🏽", "the " * 300, "Bank\x00 cake", *(text for _, text in TEXTS)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A model folder, the classifier that runs it and the network it came from."""
+
+    path: Path
+    classifier: capsulet.Classifier
+    network: Network
+
+    def torch_lengths(self, texts: list[str]) -> np.ndarray:
+        ids, lengths = pad(encode(self.classifier.session.tokenizer, texts))
+        with torch.no_grad():
+            return self.network(torch.from_numpy(ids), torch.from_numpy(lengths)).lengths.numpy()
+
+
+def load_network(path: Path) -> Network:
+    config = json.loads((path / "config.json").read_text())
+    weights = parse_weights((path / "model.safetensors").read_bytes())
+    network = build_network(ModelOptions(**config["options"]["model"]), config["vocab_size"], len(config["labels"]))
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    return network.eval()
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
+def trained(request, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
+    embedding, head, routing = request.param
+    path = tmp_path_factory.mktemp("contract") / "model"
+    options = {**TINY, "embedding": embedding, "head": head, "routing": routing}
+    if embedding == "cc":  # choices are drawn in training, which takes longer
+        options["epochs"] = 60
+    capsulet.train(rows_file, path, valid=rows_file, **options)
+    yield Trained(path, capsulet.load(path), load_network(path))
+
+
+def test_it_learns_its_twelve_texts(trained: Trained) -> None:
+    assert trained.classifier.evaluate((text, label) for label, text in TEXTS).accuracy >= 11 / 12
+
+
+def test_the_runtime_agrees_with_torch(trained: Trained) -> None:
+    np.testing.assert_allclose(trained.classifier.lengths(NASTY), trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
+
+
+def test_alone_padded_and_shuffled_texts_get_the_same_answer(trained: Trained) -> None:
+    together = trained.classifier.lengths(NASTY)
+    for row, text in enumerate(NASTY):
+        np.testing.assert_allclose(trained.classifier.lengths([text])[0], together[row], atol=1e-5, rtol=0)
+    order = np.random.default_rng(0).permutation(len(NASTY))
+    shuffled = trained.classifier.lengths([NASTY[row] for row in order])
+    np.testing.assert_allclose(shuffled, together[order], atol=1e-5, rtol=0)
+
+
+def test_answers_are_deterministic(trained: Trained) -> None:
+    assert trained.classifier.predict(NASTY) == trained.classifier.predict(NASTY)
+    assert (trained.torch_lengths(NASTY) == trained.torch_lengths(NASTY)).all()
+
+
+def test_saved_and_loaded_agree_to_the_bit(trained: Trained) -> None:
+    again = capsulet.load(trained.path)
+    assert (again.lengths(NASTY) == trained.classifier.lengths(NASTY)).all()
+    assert (dataclasses.replace(trained, network=load_network(trained.path)).torch_lengths(NASTY)
+            == trained.torch_lengths(NASTY)).all()  # fmt: skip
+    # and the graph on disk is the graph of the weights on disk
+    weights = parse_weights((trained.path / "model.safetensors").read_bytes())
+    config = json.loads((trained.path / "config.json").read_text())
+    graph = build_graph(weights, ModelOptions(**config["options"]["model"])).SerializeToString(deterministic=True)
+    assert graph == (trained.path / "model.onnx").read_bytes()
+
+
+def test_scores_are_lengths(trained: Trained) -> None:
+    lengths = trained.classifier.lengths(NASTY)
+    assert (lengths >= 0).all() and (lengths <= 1).all() and np.isfinite(lengths).all()
+
+
+def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None:
+    for text in NASTY:
+        for label in trained.classifier.labels:
+            explanation = trained.classifier.explain(text, label)
+            total = sum(token.contribution for token in explanation.tokens)
+            assert total == pytest.approx(explanation.length_before_squash, abs=1e-4)
+            if "linear" not in str(trained.classifier.config["options"]["model"]["head"]):
+                squashed = explanation.length_before_squash**2 / (1 + explanation.length_before_squash**2)
+                assert squashed == pytest.approx(explanation.score, abs=1e-5)
+
+
+def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
+    counted = sum(parameter.numel() for parameter in trained.network.parameters())
+    assert trained.classifier.config["parameters"] == counted

@@ -1,0 +1,46 @@
+"""The documentation says what the program does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from capsulet.cli.main import build_parser
+from docs.options import PAGE, render
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_options_page_is_the_options() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(), "run `python -m docs.options`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_parse(page: Path) -> None:
+    """Every `capsulet VERB …` in a code block is one that the program takes."""
+    blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    for line in "\n".join(blocks).splitlines():
+        for part in re.split(r"[|>]", line.split(" #")[0])[:2]:
+            words = shlex.split(part)
+            if words[:1] == ["capsulet"]:
+                build_parser().parse_args(words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_tree_in_the_readme_is_the_tree() -> None:
+    tree = re.search(r"```text\n(src/capsulet/.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    assert tree
+    named = set(re.findall(r"[\w.]+\.py|\w+/", tree.group(1)))
+    for path in (ROOT / "src" / "capsulet").iterdir():
+        if path.name in ("__pycache__", "py.typed"):
+            continue
+        assert path.name + ("/" if path.is_dir() else "") in named, path.name

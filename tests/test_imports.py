@@ -1,0 +1,153 @@
+"""Which module may import which, and what stays unloaded until it is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import capsulet
+
+ROOT = Path(capsulet.__file__).parent
+LAYERS = (
+    {"errors", "version"},
+    {"config", "results", "native"},
+    {"metrics", "text", "model"},
+    {"graph", "storage", "card"},
+    {"runtime", "training"},
+    {"classifier", "bundle", "demo"},
+    {"cli"},
+    {"__init__", "__main__"},
+)
+HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "pyarrow"}
+AT_MODULE_LEVEL = {"model": {"torch"}, "training": {"torch"}, "runtime": {"onnxruntime"}, "graph": {"onnx"}}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def unit(path: Path) -> str:
+    """The module or folder directly below the package."""
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def layer(name: str) -> int:
+    return next(level for level, names in enumerate(LAYERS) if name in names)
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Full names of what the import statements of a tree ask for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own_unit(name: str) -> str | None:
+    """The part of capsulet that a full name belongs to."""
+    words = name.split(".")
+    if words[0] != "capsulet":
+        return None
+    known = set().union(*LAYERS)
+    return words[1] if len(words) > 1 and words[1] in known else "__init__"
+
+
+def module_level(tree: ast.Module) -> ast.Module:
+    """The tree without what runs later (functions) or never (blocks for type checkers)."""
+
+    class Prune(ast.NodeTransformer):
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> None: ...
+        def visit_If(self, node: ast.If) -> ast.If | None:
+            return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+    return Prune().visit(tree)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    here = unit(path)
+    for name in imported(ast.parse(path.read_text())):
+        there = own_unit(name)
+        if there is not None and there != here:
+            assert layer(there) < layer(here), f"{here} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_heavy_packages_are_imported_late(path: Path) -> None:
+    here, tree = unit(path), ast.parse(path.read_text())
+    everywhere = {name.split(".")[0] for name in imported(tree)}
+    if here in {"text", "runtime", "cli", "storage"}:
+        assert "torch" not in everywhere
+    at_import = {name.split(".")[0] for name in imported(module_level(tree))}
+    assert at_import & HEAVY <= AT_MODULE_LEVEL.get(here, set())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import capsulet", "from capsulet.cli.main import build_parser; build_parser().format_help()"],
+    ids=["import", "help"],
+)
+def test_nothing_heavy_is_loaded(statement: str) -> None:
+    code = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "capsulet" in loaded
+    assert not set(loaded) & (HEAVY | {"numpy", "tokenizers", "rich"})
+
+
+def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('torch was loaded')")
+    done = subprocess.run(
+        [sys.executable, "-m", "capsulet", "predict", model, "--text", "The home team won the match after extra time"],
+        capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"label": "sport"' in done.stdout
+
+
+CORE_ONLY = """
+import sys
+for name in ("torch", "onnx", "safetensors", "pyarrow"):
+    sys.modules[name] = None  # importing it raises ModuleNotFoundError, and it cannot be found
+from capsulet.cli.main import main
+model, rows, out = sys.argv[1:]
+text = ["--text", "the match"]
+for call in (["predict", model, *text], ["explain", model, *text], ["evaluate", model, rows], ["info", model]):
+    assert main(call) == 0, call
+    assert sys.stdout.flush() is None
+for call in (["train", rows, "--out", out], ["export", model, out + ".onnx"]):
+    assert main(call) == 2, call
+"""
+
+
+def test_core_install_does_everything_but_train(model: Path, rows_file: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CORE_ONLY, model, rows_file, tmp_path / "new"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    training, exporting = done.stderr.splitlines()
+    assert training == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'"
+    assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[train]'"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", capsulet.__all__)
+def test_public_names(name: str) -> None:
+    assert getattr(capsulet, name) is not None
+    assert name in dir(capsulet)
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'tarin'"):
+        _ = capsulet.tarin
+
+
+def test_a_function_stays_a_function_after_its_modules_are_loaded(rows_file: Path, tmp_path: Path) -> None:
+    tiny = {"epochs": 1, "min_count": 1, "hidden_size": 8, "threads": 1}
+    for name in ("one", "two"):
+        assert capsulet.train(rows_file, tmp_path / name, **tiny).path == str(tmp_path / name)
+    assert callable(capsulet.evaluate)
+    assert callable(capsulet.export)

@@ -1,0 +1,64 @@
+"""The tools agree with the code, and the files around it with each other."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+@pytest.mark.parametrize("tool", ["ruff check", "ruff format --check", "mypy"])
+def test_tool(tool: str) -> None:
+    name, *words = tool.split()
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    words += ["."] if name == "ruff" else []
+    done = subprocess.run([sys.executable, "-m", name, *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_loading_runs_no_code(path: Path) -> None:
+    source = path.read_text()
+    assert not re.search(
+        r"\bpickle\b(?! anywhere)|torch\.load|(?<![\w.])(eval|exec)\(|allow_pickle", without_docs(source)
+    )
+
+
+def without_docs(source: str) -> str:
+    """The source without its docstrings, which may say what is not done."""
+    return re.sub(r'"""(.|\n)*?"""', "", source)
+
+
+def test_versions_are_pinned() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(re.match(r"([\w.-]+)==([^ ]+)", line).groups() for line in lines if line and not line.startswith("#"))
+    assert pins["torch"] == "2.13.0"
+    names = {name.lower().replace("_", "-") for name in pins}
+    project = (ROOT / "pyproject.toml").read_text()
+    wanted = set(re.findall(r'"([A-Za-z][\w-]*)>=\d', project)) - {"setuptools"}
+    assert {"numpy", "onnxruntime", "tokenizers", "torch", "pytest"} <= wanted, "the pattern still reads the file"
+    assert wanted <= names
+
+
+def test_extras() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    core = re.search(r"^dependencies = \[(.*)\]$", project, re.MULTILINE)[1]
+    assert sorted(re.findall(r'"([a-z]+)', core)) == ["numpy", "onnxruntime", "rich", "tokenizers"]
+    assert re.search(r'^train = \["torch>=', project, re.MULTILINE)
+    assert 'capsulet = "capsulet.cli.main:main"' in project
+
+
+def test_continuous_integration_runs_the_tests() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().rstrip().endswith("make test")
+    assert re.search(r"^test: .*\n\t.*pytest", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -1,0 +1,61 @@
+"""Batches hold every text once, whole, with little padding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capsulet.text.batch import gather, ordered_batches, pad, training_batches
+from capsulet.text.corpus import Corpus, build_corpus
+from capsulet.text.tokens import PADDING_ID, build_tokenizer
+
+
+def corpus(size: int = 1000) -> Corpus:
+    """Text i holds the numbers i, i, i … and is of class i."""
+    lengths = np.random.default_rng(0).integers(1, 60, size)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return Corpus(np.repeat(np.arange(size, dtype=np.int32), lengths), starts, np.arange(size))
+
+
+def test_padding_comes_after_the_text() -> None:
+    ids, lengths = pad([np.array([5, 6], np.int32), np.array([7], np.int32)])
+    assert ids.tolist() == [[5, 6], [7, PADDING_ID]] and lengths.tolist() == [2, 1]
+
+
+def test_every_text_comes_once_and_whole() -> None:
+    texts = corpus()
+    seen = []
+    for batch in training_batches(texts, 32, np.random.default_rng(1)):
+        for ids, length, target in zip(*batch, strict=True):
+            assert (ids[:length] == target).all() and length == texts.lengths[target]
+            seen.append(int(target))
+    assert sorted(seen) == list(range(1000))
+
+
+def test_the_order_is_random_and_the_seeds() -> None:
+    def order(seed: int) -> list[int]:
+        batches = training_batches(corpus(), 32, np.random.default_rng(seed))
+        return np.concatenate([batch.targets for batch in batches]).tolist()
+
+    assert order(1) == order(1) != order(2)
+
+
+def test_little_is_padding() -> None:
+    batches = list(training_batches(corpus(10_000), 32, np.random.default_rng(1)))
+    cells, tokens = sum(batch.ids.size for batch in batches), sum(int(batch.lengths.sum()) for batch in batches)
+    assert tokens / cells > 0.95
+
+
+def test_ordered_batches_say_where_their_rows_came_from() -> None:
+    texts, seen = corpus(), []
+    for rows, batch in ordered_batches(texts, 50):
+        assert (batch.targets == rows).all()
+        assert (batch.lengths == texts.lengths[rows]).all()
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(1000))
+
+
+def test_a_corpus_holds_its_texts() -> None:
+    built = build_corpus(build_tokenizer(["cat", "dog"], 10), ["cat dog", "", "dog"], [0, 1, 0])
+    assert len(built) == 3 and built.lengths.tolist() == [2, 1, 1]
+    batch = gather(built, np.array([2, 0]))
+    assert batch.ids.tolist() == [[3, 0], [2, 3]] and batch.targets.tolist() == [0, 0]

@@ -1,0 +1,115 @@
+"""The loop: it learns, keeps the best epoch, stops early, stops when asked, and equal seeds give equal runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from capsulet.config import ModelOptions, TrainingOptions
+from capsulet.model.network import Network, build_network
+from capsulet.results import Epoch
+from capsulet.text.corpus import Corpus
+from capsulet.training.loop import History, Silence, num_epochs, train_network, validate
+
+OPTIONS = TrainingOptions(
+    epochs=6, batch_size=16, learning_rate=0.01, dropout=0.0, embedding_dropout=0.0, word_dropout=0.0, patience=0, threads=1
+)
+MODEL = ModelOptions(hidden_size=16, embedding_size=8, num_codebooks=3, class_length=4)
+
+
+def corpus(size: int, classes: int = 3, seed: int = 0) -> Corpus:
+    """Texts of ten words; the class is which of the words 2, 3, 4 … is among them."""
+    generator = np.random.default_rng(seed)
+    targets = generator.integers(0, classes, size)
+    ids = generator.integers(classes + 2, 50, (size, 10))
+    ids[np.arange(size), generator.integers(0, 10, size)] = targets + 2
+    return Corpus(ids.reshape(-1).astype(np.int32), np.arange(size + 1) * 10, targets)
+
+
+def run(
+    options: TrainingOptions = OPTIONS,
+    model: ModelOptions = MODEL,
+    classes: int = 3,
+    keep: Callable[[Sequence[Epoch]], None] = lambda epochs: None,
+    stop: Callable[[], bool] = lambda: False,
+    size: int = 300,
+) -> tuple[Network, History]:
+    network = build_network(model, 50, classes, options.dropout, options.embedding_dropout)
+    history = train_network(network, corpus(size, classes), corpus(100, classes, 1), options, Silence(), keep, stop)
+    return network, history
+
+
+@pytest.mark.parametrize("loss", ["margin", "cross-entropy", "margin+focal", "margin+focal+cross-entropy"])
+def test_it_learns_a_word(loss) -> None:
+    _, history = run(replace(OPTIONS, loss=loss, epochs=12))
+    assert history.best.valid_accuracy > 0.95
+    assert history.epochs[-1].loss < history.epochs[0].loss
+
+
+def test_focal_loss_alone_makes_every_capsule_long() -> None:
+    """As the paper prints it, it asks of the true class alone to be long: the loss vanishes, the answer is a guess."""
+    _, history = run(replace(OPTIONS, loss="focal", epochs=12))
+    assert history.epochs[-1].loss < 1e-4
+    assert history.best.valid_accuracy < 0.5
+    _, history = run(replace(OPTIONS, loss="focal", epochs=12), replace(MODEL, head="linear"))  # a softmax competes
+    assert history.best.valid_accuracy > 0.95
+
+
+@pytest.mark.parametrize("rowwise", [True, False])
+def test_equal_seeds_give_equal_weights(rowwise) -> None:
+    options = replace(OPTIONS, epochs=2, dropout=0.3, embedding_dropout=0.2, word_dropout=0.1, rowwise=rowwise)
+    (one, first), (same, second), (other, _) = run(options), run(options), run(replace(options, seed=2))
+    assert first == second
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_the_best_epoch_is_kept_and_only_a_better_one_replaces_it() -> None:
+    kept: list[Epoch] = []
+    _, history = run(keep=lambda epochs: kept.append(epochs[-1]))
+    assert kept == [epoch for epoch in history.epochs if epoch.best]
+    assert history.best == kept[-1]
+    assert history.best.valid_accuracy == max(epoch.valid_accuracy for epoch in history.epochs)
+
+
+def test_it_stops_early_when_nothing_gets_better() -> None:
+    _, history = run(replace(OPTIONS, learning_rate=0.0, code_learning_rate=0.0, epochs=50, patience=3))
+    assert history.stopped == "early" and len(history.epochs) == 4 and history.best.epoch == 1
+
+
+def test_it_stops_when_asked_and_keeps_the_best() -> None:
+    asked = iter([False] * 30 + [True] * 1000)
+    _, history = run(stop=lambda: next(asked))
+    assert history.stopped == "interrupted" and len(history.epochs) == 1  # 19 steps an epoch, and a look after each
+
+
+def test_asked_to_stop_in_the_first_epoch_it_keeps_what_there_is() -> None:
+    kept: list[int] = []
+    _, history = run(stop=lambda: True, keep=lambda epochs: kept.append(epochs[-1].steps))
+    assert history.stopped == "interrupted" and kept == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [2, 40])
+def test_few_and_many_classes_train(classes) -> None:
+    _, history = run(replace(OPTIONS, epochs=15), classes=classes, size=1200)
+    assert history.best.valid_accuracy > 0.9
+
+
+def test_padding_and_order_do_not_change_validation() -> None:
+    network, _ = run(replace(OPTIONS, epochs=1))
+    texts = corpus(100, seed=1)
+    backwards = Corpus(texts.ids.reshape(100, 10)[::-1].reshape(-1).copy(), texts.starts, texts.targets[::-1].copy())
+    assert validate(network, texts, OPTIONS) == pytest.approx(validate(network, backwards, OPTIONS), rel=1e-5)
+
+
+def test_epochs_fit_the_token_budget() -> None:
+    options = TrainingOptions(token_budget=1_000_000)
+    assert num_epochs(options, 100_000) == 10
+    assert num_epochs(options, 10) == 30
+    assert num_epochs(options, 10**9) == num_epochs(options, 900_000_000) <= 4
+    assert num_epochs(replace(options, epochs=7), 10) == 7
