@@ -17,13 +17,13 @@ def render() -> str:
     lines = [
         "# Options",
         "",
-        "Every option of `capsulet train` and `capsulet.train`. A flag `--some-name` is the argument `some_name`. `--recipe paper`",
-        "replaces the defaults by the values in the last column; what is said explicitly replaces both. This page is written by",
-        "`python -m docs.options`.",
+        "Every option of `capsulet train` and `capsulet.train`. A flag `--some-name` is the argument `some_name`.",
+        "`--recipe paper` replaces defaults by the values in the last column; what is said explicitly replaces both.",
+        "This page is written by `python -m docs.options`.",
     ]
     for kind, title in TITLES.items():
         hints = get_type_hints(kind)
-        lines += ["", f"## {title}", "", "| option | type | default | meaning | paper |", "| --- | --- | --- | --- | --- |"]
+        lines += ["", f"## {title}", "", "| option | type | default | meaning | paper |", "| --- " * 5 + "|"]
         for spec in dataclasses.fields(kind):
             choices = ", ".join(f"`{choice}`" for choice in spec.metadata["choices"])
             meaning = spec.metadata["help"] + (f": {choices}" if choices and spec.name != "loss" else "")

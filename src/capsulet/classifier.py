@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import math
 import shlex
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ import numpy as np
 from capsulet import storage
 from capsulet.card import model_card
 from capsulet.config import Options, build_options, explicit_values
-from capsulet.errors import CapsuletError, InputError, MissingExtraError, RowError
+from capsulet.errors import InputError, MissingExtraError, RowError
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.runtime.classifier import Classifier, load, some
@@ -69,7 +68,7 @@ def train(
         train_pairs, valid_pairs = pairs, read_pairs(valid, reading, tell, known=labels)
     else:
         train_pairs, valid_pairs = split_pairs(pairs, labels, options.training.valid_fraction)
-    warnings = remarks(train_pairs, valid_pairs, labels)
+    warnings = remarks(train_pairs, valid_pairs, labels, options)
     for warning in warnings:
         tell(f"note: {warning}")
 
@@ -106,11 +105,6 @@ def train(
     best_files: dict[str, bytes] = {}
 
     def keep(epochs: Sequence[Epoch]) -> None:
-        if not math.isfinite(epochs[-1].valid_loss):  # every answer of such a network would be NaN
-            raise CapsuletError(
-                "training diverged: the validation loss is not a number; try a lower --learning-rate and "
-                "--code-learning-rate"
-            )
         best_files.update(model_files(network, options, tokenizer.to_str(pretty=False)))
         save(out, best_files, description, epochs, epochs[-1], "running")
 
@@ -218,9 +212,13 @@ def count_labels(pairs: Sequence[Pair], labels: Sequence[str]) -> dict[str, int]
     return {label: counts[label] for label in labels}
 
 
-def remarks(train_pairs: Sequence[Pair], valid_pairs: Sequence[Pair], labels: Sequence[str]) -> list[str]:
-    """What the user should know of the data before the training."""
+def remarks(
+    train_pairs: Sequence[Pair], valid_pairs: Sequence[Pair], labels: Sequence[str], options: Options
+) -> list[str]:
+    """What the user should know before the training."""
     found = []
+    if options.training.loss == "focal" and options.model.head == "capsule":
+        found.append("focal loss alone keeps no wrong class short, so capsules only guess: try --loss margin+focal")
     single = [label for label, number in count_labels(train_pairs, labels).items() if number == 1]
     if single:
         found.append(

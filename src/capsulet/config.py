@@ -68,11 +68,14 @@ class TextOptions:
 class TrainingOptions:
     """How the network learns."""
 
-    epochs: int = option(0, "passes over the training texts; 0: as many as fit the token budget", low=0, high=10_000)
-    token_budget: int = option(
-        15_000_000, "tokens to read in all when --epochs is 0 (at least 4 passes, at most 30)", low=1
+    epochs: int = option(
+        0,
+        "passes over the training texts; 0: as many as fit the token budget, more if they are few",
+        low=0,
+        high=10_000,
     )
-    batch_size: int = option(32, "texts in a batch", low=1, high=65536)
+    token_budget: int = option(8_000_000, "tokens to read in all when --epochs is 0 (3 to 20 passes)", low=1)
+    batch_size: int = option(0, "texts in a batch; 0: 32, from 20,000 training texts on 64", low=0, high=65536)
     loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
     sum_margin: bool = option(
         True, "add the margin loss up over the classes instead of averaging it; with many classes the mean fades away"
@@ -85,6 +88,9 @@ class TrainingOptions:
         "codebook's mean instead of at noise",
         low=0,
     )
+    centre_codebooks: bool = option(
+        True, "start with codewords of mean zero in each codebook, so that words differ by more than they share"
+    )
     schedule: str = option(
         "linear",
         "learning rate after warm-up: falls to zero (linear, cosine) or stays (constant)",
@@ -94,9 +100,9 @@ class TrainingOptions:
     clip: float = option(1.0, "largest norm of the gradient; 0: no limit", low=0)
     dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
     embedding_dropout: float = option(0.2, "share of the embedding dropped", low=0, high=0.99)
-    word_dropout: float = option(0.1, "share of the words read as unknown", low=0, high=0.99)
+    word_dropout: float = option(0.0, "share of the words read as unknown", low=0, high=0.99)
     rowwise: bool = option(True, "update only the code rows a batch has touched")
-    valid_fraction: float = option(0.1, "share of the training rows kept for validation", low=0.001, high=0.9)
+    valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
     patience: int = option(5, "stop after this many epochs without a better validation accuracy; 0: never", low=0)
     seed: int = option(1, "seed of everything random", low=0, high=2**32 - 1)
     threads: int = option(0, "threads; 0: one a core", low=0, high=1024)
@@ -124,6 +130,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 0.001,
         "code_learning_rate": 0.001,
         "code_deviation": 1.0,
+        "centre_codebooks": False,
         "schedule": "constant",
         "warmup": 0.0,
         "clip": 0.0,

@@ -15,7 +15,7 @@ VOCAB, CODEBOOKS, CODEWORDS, SIZE = 11, 3, 4, 5
 def build(kind: type[Codes]) -> Codes:
     torch.manual_seed(0)
     embedding = kind(VOCAB, CODEBOOKS, CODEWORDS, SIZE)
-    embedding.initialise(1.0)
+    embedding.initialise(1.0, centred=False)
     return embedding
 
 
@@ -52,7 +52,7 @@ def test_codes_agree_with_the_loop(kind, oracle) -> None:
 
 def test_table_is_a_lookup() -> None:
     table = Table(VOCAB, SIZE)
-    table.initialise(1.0)
+    table.initialise(1.0, centred=False)
     ids = torch.tensor([[3, 0, 3]])
     assert torch.equal(table(ids), table.table[ids])
 
@@ -61,6 +61,12 @@ def test_equal_codes_give_the_mean_of_each_codebook() -> None:
     embedding = build(WeightedCodes)
     torch.nn.init.zeros_(embedding.codes)
     torch.testing.assert_close(embedding(torch.tensor([[5]]))[0, 0], embedding.codebooks.mean(1).sum(0))
+
+
+def test_a_word_without_a_code_is_the_zero_vector_in_centred_codebooks() -> None:
+    embedding = build(WeightedCodes)
+    embedding.initialise(0.0, centred=True)
+    torch.testing.assert_close(embedding(torch.tensor([[5]])), torch.zeros(1, 1, SIZE), atol=1e-6, rtol=0)
 
 
 def test_one_huge_code_is_a_choice() -> None:
@@ -111,7 +117,7 @@ def test_codes_learn(kind) -> None:
 @pytest.mark.parametrize("kind", ["codes", "table"])
 def test_rowwise_gradients_hold_the_touched_rows_only(kind) -> None:
     embedding = build(WeightedCodes) if kind == "codes" else Table(VOCAB, SIZE)
-    embedding.initialise(1.0)
+    embedding.initialise(1.0, centred=False)
     ids = torch.tensor([[4, 4, 9]])
     embedding(ids).square().sum().backward()
     dense = embedding.rows.grad

@@ -20,7 +20,7 @@ VARIANTS = list(itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"],
 def build(embedding: str, head: str, routing: str) -> Network:
     options = ModelOptions(embedding=embedding, head=head, routing=routing, hidden_size=16, embedding_size=6)
     network = build_network(options, vocab_size=20, num_classes=3)
-    initialise(network, code_deviation=1.0, seed=0)
+    initialise(network, code_deviation=1.0, centred=False, seed=0)
     return network.eval()
 
 
@@ -100,6 +100,6 @@ def test_a_linear_heads_lengths_are_a_softmax() -> None:
 def test_the_seed_decides_every_parameter() -> None:
     one, same, other = (build_network(ModelOptions(), 30, 4) for _ in range(3))
     for network, seed in ((one, 3), (same, 3), (other, 4)):
-        initialise(network, 0.1, seed)
+        initialise(network, 0.1, True, seed)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))

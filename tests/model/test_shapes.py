@@ -59,7 +59,8 @@ def test_info_prints_the_exact_number(capsys: pytest.CaptureFixture[str]) -> Non
 def test_shapes_are_those_of_the_network(embedding, head) -> None:
     options = ModelOptions(embedding=embedding, head=head, num_layers=3, hidden_size=24, num_codewords=7)
     network = build_network(options, 50, 6)
-    assert {name: tuple(value.shape) for name, value in network.state_dict().items()} == parameter_shapes(options, 50, 6)
+    shapes = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    assert shapes == parameter_shapes(options, 50, 6)
 
 
 @pytest.mark.parametrize("codebooks", [1, 2, 3, 8, 16])

@@ -321,7 +321,7 @@ labels = texts.map(str.strip)
 def test_tables_come_back_as_they_were_written(
     rows: list[tuple[str, str]], delimiter: str, end: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path = tmp_path_factory.getbasetemp() / "rows.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         # with LF for an end the writer does not quote a lone CR by itself
         quoting = csv.QUOTE_ALL if end == "\n" else csv.QUOTE_MINIMAL
@@ -335,7 +335,7 @@ def test_tables_come_back_as_they_were_written(
 def test_json_comes_back_as_it_was_written(
     rows: list[tuple[str, str]], ascii_only: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    path = tmp_path_factory.getbasetemp() / "rows.jsonl"
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for text, label in rows:
             file.write(json.dumps({"text": text, "label": label}, ensure_ascii=ascii_only) + "\n")
@@ -352,7 +352,7 @@ def test_json_comes_back_as_it_was_written(
 def test_any_bytes_are_rows_or_one_line_of_words(
     content: bytes, suffix: str, labelled: bool, on_bad_row: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = write(tmp_path_factory.mktemp("noise"), "noise" + suffix, content)
+    path = write(tmp_path_factory.getbasetemp(), "noise" + suffix, content)
     try:
         read(path, labelled=labelled, on_bad_row=on_bad_row)
     except InputError as error:

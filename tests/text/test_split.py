@@ -22,7 +22,7 @@ def test_shares(classes, fraction) -> None:
 
 def test_the_whole_share_is_taken_where_classes_allow() -> None:
     targets = np.repeat(np.arange(77), 5)  # a tenth of five rows is half a row
-    train, valid = stratified_split(targets, 0.1)
+    _, valid = stratified_split(targets, 0.1)
     assert len(valid) == 38 and np.bincount(targets[valid]).max() == 1
 
 

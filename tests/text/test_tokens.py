@@ -56,7 +56,8 @@ def test_offsets_survive_a_lower_case_that_is_longer() -> None:
 
 def test_unknown_words_and_texts_without_tokens_are_one_unknown() -> None:
     tokenizer = build_tokenizer(["cat"], 5000)
-    assert [ids.tolist() for ids in encode(tokenizer, ["Cat dog", "", " \n"])] == [[2, UNKNOWN_ID], [UNKNOWN_ID], [UNKNOWN_ID]]
+    encoded = [ids.tolist() for ids in encode(tokenizer, ["Cat dog", "", " \n"])]
+    assert encoded == [[2, UNKNOWN_ID], [UNKNOWN_ID], [UNKNOWN_ID]]
 
 
 def test_no_text_names_the_special_tokens() -> None:

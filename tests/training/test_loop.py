@@ -10,13 +10,21 @@ import pytest
 import torch
 
 from capsulet.config import ModelOptions, TrainingOptions
+from capsulet.errors import CapsuletError
 from capsulet.model.network import Network, build_network
 from capsulet.results import Epoch
 from capsulet.text.corpus import Corpus
-from capsulet.training.loop import History, Silence, num_epochs, train_network, validate
+from capsulet.training.loop import History, Silence, batch_size, num_epochs, train_network, validate
 
 OPTIONS = TrainingOptions(
-    epochs=6, batch_size=16, learning_rate=0.01, dropout=0.0, embedding_dropout=0.0, word_dropout=0.0, patience=0, threads=1
+    epochs=6,
+    batch_size=16,
+    learning_rate=0.01,
+    dropout=0.0,
+    embedding_dropout=0.0,
+    word_dropout=0.0,
+    patience=0,
+    threads=1,
 )
 MODEL = ModelOptions(hidden_size=16, embedding_size=8, num_codebooks=3, class_length=4)
 
@@ -109,7 +117,21 @@ def test_padding_and_order_do_not_change_validation() -> None:
 
 def test_epochs_fit_the_token_budget() -> None:
     options = TrainingOptions(token_budget=1_000_000)
-    assert num_epochs(options, 100_000) == 10
-    assert num_epochs(options, 10) == 30
-    assert num_epochs(options, 10**9) == num_epochs(options, 900_000_000) <= 4
-    assert num_epochs(replace(options, epochs=7), 10) == 7
+    assert num_epochs(options, 100_000, 1000) == 10
+    assert num_epochs(options, 10_000, 1000) == 20
+    assert num_epochs(options, 10**9, 10**6) == 3
+    assert num_epochs(options, 5_000, 25) == 60  # 1,500 steps
+    assert num_epochs(options, 10, 1) == 100
+    assert num_epochs(replace(options, epochs=7), 10, 1) == 7
+
+
+def test_many_texts_go_in_larger_batches() -> None:
+    assert batch_size(TrainingOptions(), 100) == 32
+    assert batch_size(TrainingOptions(), 100_000) == 64
+    assert batch_size(TrainingOptions(batch_size=5), 100_000) == 5
+
+
+@pytest.mark.parametrize("rate", [1e30, float("inf")])
+def test_a_diverging_training_says_so(rate) -> None:
+    with pytest.raises(CapsuletError, match="diverged"):
+        run(replace(OPTIONS, learning_rate=rate, clip=0.0))

@@ -50,10 +50,14 @@ class Codes(nn.Module):
         """The parameter with a row a word."""
         return self.codes
 
-    def initialise(self, deviation: float) -> None:
-        """Normal codes of this standard deviation, unit-normal codewords."""
+    def initialise(self, deviation: float, centred: bool) -> None:
+        """Normal codes of this deviation, unit-normal codewords; centred, their mean is zero in each codebook."""
         nn.init.normal_(self.codes, std=deviation)
         nn.init.normal_(self.codebooks)
+        if centred:
+            # Equal weights then make the zero vector. Otherwise the mean codeword is in every word and drowns what they
+            # differ by: the states of two texts start out equal in all but a fortieth part.
+            self.codebooks.data -= self.codebooks.data.mean(1, keepdim=True)
 
     def weights(self, codes: Tensor) -> Tensor:
         """What each codeword counts: (U, M, K) -> (U, M, K)."""
@@ -94,8 +98,8 @@ class Table(nn.Module):
         """The parameter with a row a word."""
         return self.table
 
-    def initialise(self, deviation: float) -> None:
-        """Normal rows of this standard deviation."""
+    def initialise(self, deviation: float, centred: bool) -> None:
+        """Normal rows of this standard deviation, which are centred as they are."""
         nn.init.normal_(self.table, std=deviation)
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ SMALLEST_LENGTH = 1e-7  # log(0) is not a loss
 def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False) -> Tensor:
     """Sabour et al. 2017: present classes at least 0.9 long, absent ones at most 0.1.
 
-    The mean over the classes, as the paper prints it, or their sum, as Sabour et al. have it: of a thousand classes one is
-    present, so in the mean its pull is a thousandth.
+    The mean over the classes, as the paper prints it, or their sum, as Sabour et al. have it: of a thousand classes one
+    is present, so in the mean its pull is a thousandth.
     """
     present = F.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
     short = (0.9 - lengths).clamp(min=0).square()

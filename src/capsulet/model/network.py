@@ -57,9 +57,9 @@ def build_network(
     return Network(embedding, encoder, head, embedding_dropout)
 
 
-def initialise(network: Network, code_deviation: float, seed: int) -> None:
+def initialise(network: Network, code_deviation: float, centred: bool, seed: int) -> None:
     """Draw every parameter anew from this seed."""
     torch.manual_seed(seed)
     network.encoder.gru.reset_parameters()
-    network.embedding.initialise(code_deviation)
+    network.embedding.initialise(code_deviation, centred)
     network.head.initialise()

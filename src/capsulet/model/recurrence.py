@@ -104,22 +104,24 @@ class _NativeGRU(torch.autograd.Function):
         positions = torch.empty(batch * steps, dtype=torch.int64)  # packed row -> row of (B T, ...)
         tokens = gru.plan(lengths.data_ptr(), batch, steps, offsets.data_ptr(), positions.data_ptr())
         saved = inputs.new_empty(2, gru.saved_size(tokens, hidden))  # gates and states of both directions
-        outputs = _zeros_where_padded(inputs, tokens, 2 * hidden)
-        gru.forward(*_shared(inputs, offsets, positions, tokens, saved, weights_), outputs.data_ptr(), _threads())
+        outputs = inputs.new_empty(batch, steps, 2 * hidden)
+        plan = (lengths, offsets, positions)
+        gru.forward(*_shared(inputs, plan, tokens, saved, weights_), outputs.data_ptr(), _threads())
         ctx.tokens = tokens
-        ctx.save_for_backward(inputs, offsets, positions, saved, *weights_)
+        ctx.save_for_backward(inputs, *plan, saved, *weights_)
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, output_gradients: Tensor) -> tuple[Tensor | None, ...]:
         assert gru is not None
-        inputs, offsets, positions, saved, *weights = ctx.saved_tensors
+        inputs, *plan, saved = ctx.saved_tensors[:5]
+        weights = ctx.saved_tensors[5:]
         output_gradients = output_gradients.contiguous()
-        input_gradients = _zeros_where_padded(inputs, ctx.tokens, inputs.shape[2]) if ctx.needs_input_grad[0] else None
+        input_gradients = torch.empty_like(inputs) if ctx.needs_input_grad[0] else None
         weight_gradients = [torch.empty_like(weight) for weight in weights]
         gru.backward(
-            *_shared(inputs, offsets, positions, ctx.tokens, saved, weights),
+            *_shared(inputs, plan, ctx.tokens, saved, weights),
             output_gradients.data_ptr(),
             0 if input_gradients is None else input_gradients.data_ptr(),
             tuple(gradient.data_ptr() for gradient in weight_gradients),
@@ -128,19 +130,12 @@ class _NativeGRU(torch.autograd.Function):
         return input_gradients, None, *weight_gradients
 
 
-def _zeros_where_padded(inputs: Tensor, tokens: int, width: int) -> Tensor:
-    """A buffer (B, T, width) for the compiled code, which writes the rows of real tokens and no other."""
-    batch, steps, _ = inputs.shape
-    create = inputs.new_empty if tokens == batch * steps else inputs.new_zeros
-    return create((batch, steps, width))
-
-
 def _shared(
-    inputs: Tensor, offsets: Tensor, positions: Tensor, tokens: int, saved: Tensor, weights: Sequence[Tensor]
+    inputs: Tensor, plan: Sequence[Tensor], tokens: int, saved: Tensor, weights: Sequence[Tensor]
 ) -> tuple[tuple[int, ...], int, tuple[int, ...], int]:
-    """The first arguments of the compiled forward and backward."""
+    """The first arguments of the compiled forward and backward; plan is lengths, offsets and positions."""
     batch, steps, input_size = inputs.shape
-    sizes = (batch, steps, tokens, input_size, weights[1].shape[1], offsets.data_ptr(), positions.data_ptr())
+    sizes = (batch, steps, tokens, input_size, weights[1].shape[1], *(tensor.data_ptr() for tensor in plan))
     return sizes, inputs.data_ptr(), tuple(weight.data_ptr() for weight in weights), saved.data_ptr()
 
 

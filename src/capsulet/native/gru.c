@@ -32,6 +32,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ struct direction {
   float *carry;          /* (texts, padded): dh' z */
   int64_t *before;       /* (tokens): packed row of the previous state, or -1 */
   /* scratch of both */
-  float *packed_ih, *packed_hh, *biases, *panel;
+  float *packed_ih, *packed_hh, *biases, *panels;
 };
 
 enum {
@@ -210,25 +211,45 @@ static void take_scratch(struct arena *arena, struct layer *layer, struct direct
     one->packed_hh = take(arena, 3 * padded * padded, sizeof(float));
     one->biases = take(arena, 4 * padded, sizeof(float));
     if (!backward) continue;
-    one->panel = take(arena, DEPTH * 2 * chosen->lanes, sizeof(float));
+    one->panels = take(arena, (DEPTH + 1) * (padded > widest ? padded : widest), sizeof(float));
     one->gate_gradients = take(arena, layer->tokens * layer->stride, sizeof(float));
     one->carry = take(arena, layer->texts * padded, sizeof(float));
     one->before = take(arena, layer->tokens, sizeof(int64_t));
   }
 }
 
-static void *allocate_scratch(struct layer *layer, struct direction *directions, int backward) {
-  struct arena arena = {NULL, 0};
-  void *memory;
+/* The last call's scratch memory, for the next: new pages from the system would cost a tenth of the time. Whoever takes it
+ * leaves NULL, so that calls from several threads never share it. It starts with its own size. */
+static _Atomic(struct scratch *) spare;
+static const size_t largest_spare = (size_t)64 << 20;
+
+struct scratch {
+  size_t size;
+};
+
+static struct scratch *allocate_scratch(struct layer *layer, struct direction *directions, int backward) {
+  struct arena arena = {NULL, 64};
   take_scratch(&arena, layer, directions, backward);
-  if (posix_memalign(&memory, 64, arena.used + 64)) {
-    PyErr_NoMemory();
-    return NULL;
+  struct scratch *scratch = atomic_exchange(&spare, NULL);
+  if (!scratch || scratch->size < arena.used) {
+    void *memory;
+    free(scratch);
+    if (posix_memalign(&memory, 64, arena.used)) {
+      PyErr_NoMemory();
+      return NULL;
+    }
+    scratch = memory;
+    scratch->size = arena.used;
   }
-  arena = (struct arena){memory, 0};
+  arena = (struct arena){(char *)scratch, 64};
   take_scratch(&arena, layer, directions, backward);
   memset((void *)layer->zeros, 0, (size_t)((char *)directions[0].packed_ih - (char *)layer->zeros));
-  return memory;
+  return scratch;
+}
+
+static void free_scratch(struct scratch *scratch) {
+  if (scratch->size <= largest_spare) scratch = atomic_exchange(&spare, scratch);
+  free(scratch);
 }
 
 /* ---- the module ---- */
@@ -275,18 +296,19 @@ static PyObject *saved(PyObject *self, PyObject *arguments) {
   return PyLong_FromLongLong(saved_size(tokens, hidden));
 }
 
-#define PLAN "(nnnnnnn)"
+#define PLAN "(nnnnnnnn)"
 #define EIGHT "(nnnnnnnn)"
 #define EIGHT_OF(x) &x[0], &x[1], &x[2], &x[3], &x[4], &x[5], &x[6], &x[7]
 
 /* The arguments that forward and backward share, in their order in Python. */
 struct arguments {
-  Py_ssize_t texts, steps, tokens, input_size, hidden, offsets, positions, inputs, weights[8], saved;
+  Py_ssize_t texts, steps, tokens, input_size, hidden, lengths, offsets, positions, inputs, weights[8], saved;
 };
 
 #define SHARED PLAN "n" EIGHT "n"
 #define SHARED_OF(x)                                                                                                       \
-  &x.texts, &x.steps, &x.tokens, &x.input_size, &x.hidden, &x.offsets, &x.positions, &x.inputs, EIGHT_OF(x.weights), &x.saved
+  &x.texts, &x.steps, &x.tokens, &x.input_size, &x.hidden, &x.lengths, &x.offsets, &x.positions, &x.inputs,                \
+      EIGHT_OF(x.weights), &x.saved
 
 static void fill(const struct arguments *from, struct layer *layer, struct direction *directions) {
   int64_t padded = padded_size(from->hidden);
@@ -318,6 +340,14 @@ static void fill(const struct arguments *from, struct layer *layer, struct direc
   }
 }
 
+/* Zeros beyond each text's length in rows (texts, steps, width): the kernels write the rows of tokens and no other. */
+static void clear_padding(const struct arguments *from, float *rows, int64_t width) {
+  const int64_t *lengths = (const int64_t *)from->lengths;
+  for (int64_t text = 0; text < from->texts; text++)
+    memset(rows + (text * from->steps + lengths[text]) * width, 0,
+           sizeof(float) * (size_t)((from->steps - lengths[text]) * width));
+}
+
 static PyObject *forward(PyObject *self, PyObject *arguments) {
   (void)self;
   struct arguments shared;
@@ -329,12 +359,13 @@ static PyObject *forward(PyObject *self, PyObject *arguments) {
   fill(&shared, &layer, directions);
   directions[0].outputs = (float *)outputs;
   directions[1].outputs = (float *)outputs + layer.hidden;
-  void *scratch = allocate_scratch(&layer, directions, 0);
+  struct scratch *scratch = allocate_scratch(&layer, directions, 0);
   if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
+  clear_padding(&shared, (float *)outputs, 2 * layer.hidden);
   run_both((struct task){run_forward, directions}, threads);
   Py_END_ALLOW_THREADS
-  free(scratch);
+  free_scratch(scratch);
   Py_RETURN_NONE;
 }
 
@@ -358,13 +389,16 @@ static PyObject *backward(PyObject *self, PyObject *arguments) {
     directions[reverse].bias_ih_gradient = (float *)gradients[2];
     directions[reverse].bias_hh_gradient = (float *)gradients[3];
   }
-  void *scratch = allocate_scratch(&layer, directions, 1);
+  struct scratch *scratch = allocate_scratch(&layer, directions, 1);
   if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
   run_both((struct task){run_backward, directions}, threads);
-  if (layer.input_gradients) run_both((struct task){run_unproject, directions}, threads);
+  if (layer.input_gradients) {
+    clear_padding(&shared, layer.input_gradients, layer.input_size);
+    run_both((struct task){run_unproject, directions}, threads);
+  }
   Py_END_ALLOW_THREADS
-  free(scratch);
+  free_scratch(scratch);
   Py_RETURN_NONE;
 }
 

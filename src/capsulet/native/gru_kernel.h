@@ -153,16 +153,17 @@ INLINE void NAME(step_rows)(const struct direction *job, int64_t unit, int64_t t
   UNROLL
   for (int row = 0; row < rows; row++) {
     elements[row] = before < 0 ? layer->zeros : job->states + (before + row) * padded;
-    sums[row][0] = NAME(load)(gates + row * 4 * LANES);
-    sums[row][1] = NAME(load)(gates + row * 4 * LANES + LANES);
+    sums[row][0] = sums[row][1] = (VECTOR){0}; /* the projections join later: they come from afar, and may take their time */
     sums[row][2] = NAME(load)(job->biases + 3 * padded + unit);
+    __builtin_prefetch(gates + row * 4 * LANES, 1);
+    __builtin_prefetch(gates + row * 4 * LANES + 2 * LANES, 1);
   }
   if (before >= 0)
     NAME(multiply_forward)(sums, elements, layer->hidden, job->packed_hh + unit * layer->hidden * 3, rows);
   UNROLL
   for (int row = 0; row < rows; row++, gates += 4 * LANES) {
-    VECTOR reset = NAME(sigmoid)(sums[row][0]);
-    VECTOR update = NAME(sigmoid)(sums[row][1]);
+    VECTOR reset = NAME(sigmoid)(NAME(load)(gates) + sums[row][0]);
+    VECTOR update = NAME(sigmoid)(NAME(load)(gates + LANES) + sums[row][1]);
     VECTOR new = NAME(tanh)(NAME(load)(gates + 2 * LANES) + reset * sums[row][2]);
     VECTOR state = new + update * (NAME(load)(elements[row] + unit) - new);
     NAME(store)(gates, reset);
@@ -170,30 +171,61 @@ INLINE void NAME(step_rows)(const struct direction *job, int64_t unit, int64_t t
     NAME(store)(gates + 2 * LANES, new);
     NAME(store)(gates + 3 * LANES, sums[row][2]);
     NAME(store)(job->states + (token + row) * padded + unit, state);
-    NAME(store_first)(job->outputs + layer->positions[token + row] * 2 * layer->hidden + unit, state,
-                      layer->hidden - unit);
   }
 }
 
-/* Backward of one time step of `rows` texts for 2 LANES units. `after` is the packed row that came next (its gate gradients
+/* carry += one gate's gradients at the next step x its part of weight_hh, for `rows` texts and 2 LANES units. One gate at a
+ * time, because its part of the panel (8 kB with 128 units) stays in the first-level cache and all three together do not. */
+INLINE void NAME(recur_rows)(const struct direction *job, int64_t unit, int gate, int64_t token, int64_t after,
+                             int64_t text, const int rows) {
+  const struct layer *layer = job->layer;
+  const int64_t padded = layer->padded, stride = layer->stride;
+  float *carry = job->carry + text * padded + unit;
+  const float *gates = job->gates + (unit * layer->tokens + token * LANES) * 4;
+  VECTOR sums[BACKWARD_ROWS][2];
+  /* what unstep_rows will read and write is on its way meanwhile */
+  UNROLL
+  for (int row = 0; row < rows; row++)
+    if (gate == 0) {
+      __builtin_prefetch(gates + row * 4 * LANES);
+      __builtin_prefetch(gates + row * 4 * LANES + 2 * LANES);
+      __builtin_prefetch(gates + (layer->tokens + row) * 4 * LANES);
+      __builtin_prefetch(gates + (layer->tokens + row) * 4 * LANES + 2 * LANES);
+    } else {
+      UNROLL
+      for (int part = 0; part < 4; part++)
+        __builtin_prefetch(job->gate_gradients + (token + row) * stride + part * padded + unit, 1);
+      if (job->before[token] >= 0) __builtin_prefetch(job->states + (job->before[token] + row) * padded + unit);
+    }
+  UNROLL
+  for (int row = 0; row < rows; row++) {
+    sums[row][0] = NAME(load)(carry + row * padded);
+    sums[row][1] = NAME(load)(carry + row * padded + LANES);
+  }
+  NAME(multiply_backward)(sums, job->gate_gradients + after * stride + (1 + gate) * padded, stride, padded,
+                          job->packed_hh + (unit * 3 + gate * 2 * LANES) * padded, rows);
+  UNROLL
+  for (int row = 0; row < rows; row++) {
+    NAME(store)(carry + row * padded, sums[row][0]);
+    NAME(store)(carry + row * padded + LANES, sums[row][1]);
+  }
+}
+
+/* Backward of one time step of `rows` texts for 2 LANES units, with the last gate's share of the recurrence. `after` is the packed row that came next (its gate gradients
  * are ready), or -1 at a text's last step; `text` is the first text's place in the order of lengths. */
 INLINE void NAME(unstep_rows)(const struct direction *job, int64_t unit, int64_t token, int64_t after, int64_t text,
                               const int rows) {
   const struct layer *layer = job->layer;
-  const int64_t padded = layer->padded, hidden = layer->hidden, stride = layer->stride;
+  const int64_t padded = layer->padded, stride = layer->stride;
   VECTOR sums[BACKWARD_ROWS][2];
   UNROLL
-  for (int row = 0; row < rows; row++)
-    UNROLL
-    for (int half = 0; half < 2; half++) {
-      int64_t place = unit + half * LANES;
-      sums[row][half] = NAME(load_first)(
-          job->output_gradients + layer->positions[token + row] * 2 * hidden + place, hidden - place);
-      if (after >= 0) sums[row][half] += NAME(load)(job->carry + (text + row) * padded + place);
-    }
+  for (int row = 0; row < rows; row++) {
+    sums[row][0] = NAME(load)(job->carry + (text + row) * padded + unit);
+    sums[row][1] = NAME(load)(job->carry + (text + row) * padded + unit + LANES);
+  }
   if (after >= 0)
-    NAME(multiply_backward)(sums, job->gate_gradients + after * stride + padded, stride, 3 * padded,
-                            job->packed_hh + unit * padded * 3, rows);
+    NAME(multiply_backward)(sums, job->gate_gradients + after * stride + 3 * padded, stride, padded,
+                            job->packed_hh + (unit * 3 + 2 * 2 * LANES) * padded, rows);
   UNROLL
   for (int row = 0; row < rows; row++) {
     int64_t before = job->before[token + row];
@@ -241,13 +273,10 @@ INLINE void NAME(weigh_rows)(float *weights, int64_t columns, int64_t count, con
                              const float *panel, int64_t depth, int first, const int rows) {
   VECTOR sums[BACKWARD_ROWS][2];
   UNROLL
-  for (int row = 0; row < rows; row++)
-    if (first) {
-      sums[row][0] = sums[row][1] = (VECTOR){0};
-    } else {
-      sums[row][0] = NAME(load_first)(weights + row * columns, count);
-      sums[row][1] = NAME(load_first)(weights + row * columns + LANES, count - LANES);
-    }
+  for (int row = 0; row < rows; row++) {
+    sums[row][0] = sums[row][1] = (VECTOR){0};
+    __builtin_prefetch(weights + row * columns, 1);
+  }
   for (int64_t k = 0; k < depth; k++, panel += 2 * LANES, gradients += stride) {
     VECTOR left = NAME(load)(panel), right = NAME(load)(panel + LANES);
     UNROLL
@@ -258,9 +287,13 @@ INLINE void NAME(weigh_rows)(float *weights, int64_t columns, int64_t count, con
     }
   }
   UNROLL
-  for (int row = 0; row < rows; row++) {
-    NAME(store_first)(weights + row * columns, sums[row][0], count);
-    NAME(store_first)(weights + row * columns + LANES, sums[row][1], count - LANES);
+  for (int row = 0; row < rows; row++, weights += columns) {
+    if (!first) {
+      sums[row][0] += NAME(load_first)(weights, count);
+      sums[row][1] += NAME(load_first)(weights + LANES, count - LANES);
+    }
+    NAME(store_first)(weights, sums[row][0], count);
+    NAME(store_first)(weights + LANES, sums[row][1], count - LANES);
   }
 }
 
@@ -289,6 +322,15 @@ static TARGET void NAME(step_block)(const struct direction *job, int64_t unit, i
   switch (rows) {
 #define CASE(n) case n: NAME(step_rows)(job, unit, token, before, n); break;
     FORWARD_CASES(CASE)
+#undef CASE
+  }
+}
+
+static TARGET void NAME(recur_block)(const struct direction *job, int64_t unit, int gate, int64_t token, int64_t after,
+                                     int64_t text, int64_t rows) {
+  switch (rows) {
+#define CASE(n) case n: NAME(recur_rows)(job, unit, gate, token, after, text, n); break;
+    BACKWARD_CASES(CASE)
 #undef CASE
   }
 }
@@ -363,32 +405,31 @@ static TARGET void NAME(forward)(const struct direction *job) {
       FOR_BLOCKS(row, rows, started, count, FORWARD_ROWS)
         NAME(step_block)(job, unit, first + row, -1, rows);
     }
+    for (int64_t row = first; row < first + count; row++)
+      memcpy(job->outputs + layer->positions[row] * 2 * hidden, job->states + row * padded, sizeof(float) * (size_t)hidden);
   }
 }
 
-/* Weight gradient (3 hidden, columns) of one of the two products: over all tokens, gate gradients' x the product's other
- * side, whose row for token p is at sources[p] * width, or zero where sources[p] < 0. Tokens go in chunks: their gate
- * gradients stay in the second-level cache, and 2 LANES columns of the other side, copied together, in the first. */
-static TARGET void NAME(weigh)(const struct direction *job, float *weights, int64_t columns, const float *gradients,
-                               const int places[3], const float *side, int64_t width, const int64_t *sources) {
+/* Adds the tokens [start, start + depth) to the gradient (3 hidden, columns) of one of the two weights: gate gradients' x
+ * the product's other side, whose row for token p is at sources[p] * width, or zero where sources[p] < 0. These rows are
+ * first copied to panels of 2 LANES columns (one row apart, or all panels would fall into the same sets of the cache). places[gate] says where the gate is among the gate gradients. */
+static TARGET void NAME(weigh)(const struct direction *job, float *weights, int64_t columns, const int places[3],
+                               const float *side, int64_t width, const int64_t *sources, int64_t start, int64_t depth) {
   const struct layer *layer = job->layer;
   const int64_t hidden = layer->hidden, stride = layer->stride;
-  for (int64_t start = 0; start < layer->tokens; start += DEPTH) {
-    int64_t depth = layer->tokens - start < DEPTH ? layer->tokens - start : DEPTH;
-    for (int64_t column = 0; column < columns; column += 2 * LANES) {
-      for (int64_t k = 0; k < depth; k++) {
-        int64_t source = sources[start + k];
-        const float *from = (source < 0 ? layer->zeros : side + source * width + column);
-        NAME(store)(job->panel + k * 2 * LANES, NAME(load_first)(from, columns - column));
-        NAME(store)(job->panel + k * 2 * LANES + LANES, NAME(load_first)(from + LANES, columns - column - LANES));
-      }
-      for (int gate = 0; gate < 3; gate++)
-        FOR_BLOCKS(unit, rows, 0, hidden, BACKWARD_ROWS)
-          NAME(weigh_block)(weights + (gate * hidden + unit) * columns + column, columns, columns - column,
-                            gradients + start * stride + places[gate] * layer->padded + unit, stride, job->panel, depth,
-                            start == 0, rows);
-    }
+  for (int64_t k = 0; k < depth; k++) {
+    int64_t source = sources[start + k];
+    const float *from = source < 0 ? layer->zeros : side + source * width;
+    for (int64_t column = 0; column < columns; column += LANES)
+      NAME(store)(job->panels + (column / (2 * LANES) * (DEPTH + 1) + k) * 2 * LANES + column % (2 * LANES),
+                  NAME(load_first)(from + column, columns - column));
   }
+  for (int64_t column = 0; column < columns; column += 2 * LANES)
+    for (int gate = 0; gate < 3; gate++)
+      FOR_BLOCKS(unit, rows, 0, hidden, BACKWARD_ROWS)
+        NAME(weigh_block)(weights + (gate * hidden + unit) * columns + column, columns, columns - column,
+                          job->gate_gradients + start * stride + places[gate] * layer->padded + unit, stride,
+                          job->panels + column * (DEPTH + 1), depth, start == 0, rows);
 }
 
 /* One direction, backward: gate gradients of all tokens in the time loop, then the gradients of the weights. */
@@ -406,21 +447,35 @@ static TARGET void NAME(backward)(const struct direction *job) {
     int64_t going = i ? offsets[later + 1] - offsets[later] : 0;                   /* texts with a next state */
     int64_t started = i < steps - 1 ? offsets[earlier + 1] - offsets[earlier] : 0; /* texts with a previous state */
     if (going > count) going = count;
-    for (int64_t row = 0; row < count; row++) job->before[first + row] = row < started ? offsets[earlier] + row : -1;
+    for (int64_t row = 0; row < count; row++) {
+      const float *gradients = job->output_gradients + layer->positions[first + row] * 2 * hidden;
+      float *carry = job->carry + row * padded;
+      job->before[first + row] = row < started ? offsets[earlier] + row : -1;
+      if (row < going)
+        for (int64_t unit = 0; unit < hidden; unit++) carry[unit] += gradients[unit];
+      else
+        for (int64_t unit = 0; unit < padded; unit++) carry[unit] = unit < hidden ? gradients[unit] : 0;
+    }
     for (int64_t unit = 0; unit < padded; unit += 2 * LANES) {
+      for (int gate = 0; gate < 2; gate++)
+        FOR_BLOCKS(row, rows, 0, going, BACKWARD_ROWS)
+          NAME(recur_block)(job, unit, gate, first + row, offsets[later] + row, row, rows);
       FOR_BLOCKS(row, rows, 0, going, BACKWARD_ROWS)
         NAME(unstep_block)(job, unit, first + row, offsets[later] + row, row, rows);
       FOR_BLOCKS(row, rows, going, count, BACKWARD_ROWS)
         NAME(unstep_block)(job, unit, first + row, -1, row, rows);
     }
   }
-  NAME(weigh)(job, job->weight_ih_gradient, layer->input_size, job->gate_gradients, places_ih, layer->inputs,
-              layer->input_size, layer->positions);
-  NAME(weigh)(job, job->weight_hh_gradient, hidden, job->gate_gradients, places_hh, job->states, padded, job->before);
   memset(job->biases, 0, sizeof(float) * 4 * (size_t)padded);
-  for (int64_t token = 0; token < layer->tokens; token++) {
-    const float *gradients = job->gate_gradients + token * layer->stride;
-    for (int64_t unit = 0; unit < 4 * padded; unit++) job->biases[unit] += gradients[unit];
+  for (int64_t start = 0; start < layer->tokens; start += DEPTH) {
+    int64_t depth = layer->tokens - start < DEPTH ? layer->tokens - start : DEPTH;
+    NAME(weigh)(job, job->weight_ih_gradient, layer->input_size, places_ih, layer->inputs, layer->input_size,
+                layer->positions, start, depth);
+    NAME(weigh)(job, job->weight_hh_gradient, hidden, places_hh, job->states, padded, job->before, start, depth);
+    for (int64_t token = start; token < start + depth; token++) {
+      const float *gradients = job->gate_gradients + token * layer->stride;
+      for (int64_t unit = 0; unit < 4 * padded; unit++) job->biases[unit] += gradients[unit];
+    }
   }
   for (int gate = 0; gate < 3; gate++) {
     size_t bytes = sizeof(float) * (size_t)hidden;

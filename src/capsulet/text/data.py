@@ -130,18 +130,18 @@ class Reading:
 
     def row(self, line: int, texts: Mapping[str, object], label: object) -> Row | None:
         """A row from values of any type, by column; None if it was rejected."""
-        flaw = self.flaw(texts, label)
+        name = label_name(label)
+        flaw = self.flaw(texts, label, name)
         if flaw is None:
-            return Row(" ".join(map(str, texts.values())), label_name(label) or None, self.source, line)
+            return Row(" ".join(map(str, texts.values())), name or None, self.source, line)
         self.reject(line, *flaw)
         return None
 
-    def flaw(self, texts: Mapping[str, object], label: object) -> tuple[str, str] | None:
+    def flaw(self, texts: Mapping[str, object], label: object, name: str | None) -> tuple[str, str] | None:
         """What keeps these values from being a row (problem, remedy), if anything does."""
         for column, value in texts.items():
             if flaw := string_flaw(value):
                 return f"{printable(column)} {flaw[0]}", flaw[1]
-        name = label_name(label)
         if name and (flaw := string_flaw(name)):
             return f"label {flaw[0]}", flaw[1]
         if self.labelled and name is None:
@@ -306,7 +306,7 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
         raise InputError(
             f"{source}: a JSON array, expected one object a line. Convert it: jq -c '.[]' {source} > rows.jsonl"
         )
-    label_column = reading.options.label_column or "label"
+    names, label_column = reading.text_names, reading.options.label_column or "label"
     for number, line in good_lines(chunks, reading):
         if not line or line.isspace():
             continue
@@ -320,11 +320,13 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
         if not isinstance(record, dict):
             reading.reject(number, f"JSON is {kind(record)}, expected an object", 'Write {"text": …, "label": …}')
             continue
-        if missing := [name for name in reading.text_names if name not in record]:
-            found = listing(record) or "none"
-            reading.reject(number, f"no key '{printable(missing[0])}', found: {found}", "Name it with --text-column")
+        try:
+            texts = {name: record[name] for name in names}
+        except KeyError as missing:
+            problem = f"no key '{printable(missing.args[0])}', found: {listing(record) or 'none'}"
+            reading.reject(number, problem, "Name it with --text-column")
             continue
-        row = reading.row(number, {name: record[name] for name in reading.text_names}, record.get(label_column))
+        row = reading.row(number, texts, record.get(label_column))
         if row is not None:
             yield row
 

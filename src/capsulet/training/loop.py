@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from capsulet.config import TrainingOptions
+from capsulet.errors import CapsuletError
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.results import Epoch
@@ -20,7 +22,9 @@ from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 
 EVALUATION_BATCH = 128
-FEWEST_EPOCHS, MOST_EPOCHS = 4, 30
+FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
+FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
+SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
 
 
 class Monitor(Protocol):
@@ -53,9 +57,15 @@ class History:
     stopped: str  # finished | early | interrupted
 
 
-def num_epochs(options: TrainingOptions, tokens: int) -> int:
-    """As asked for, or as many passes as fit the token budget."""
-    return options.epochs or min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(options.token_budget / max(tokens, 1))))
+def batch_size(options: TrainingOptions, texts: int) -> int:
+    """As asked for, or by the number of texts: few texts need the steps, many the speed."""
+    return options.batch_size or (LARGE_BATCH if texts >= MANY_TEXTS else SMALL_BATCH)
+
+
+def num_epochs(options: TrainingOptions, tokens: int, steps: int) -> int:
+    """As asked for, or as many passes as fit the token budget; `steps` are those of one pass."""
+    passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(options.token_budget / tokens)))
+    return options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps))
 
 
 def train_network(
@@ -70,11 +80,12 @@ def train_network(
     """Train; `keep` gets the epochs so far whenever the last is the best, `stop` is asked after every step."""
     if options.threads:
         torch.set_num_threads(options.threads)
-    initialise(network, options.code_deviation, options.seed)
+    initialise(network, options.code_deviation, options.centre_codebooks, options.seed)
     generator = np.random.default_rng(options.seed)
     optimiser = Optimiser(network, options)
-    epochs = num_epochs(options, len(train.ids))
-    steps = -(-len(train) // options.batch_size)
+    size = batch_size(options, len(train))
+    steps = -(-len(train) // size)
+    epochs = num_epochs(options, len(train.ids), steps)
     history: list[Epoch] = []
     best: Epoch | None = None
     stopped = "finished"
@@ -84,7 +95,7 @@ def train_network(
         network.train()
         losses: list[float] = []
         tokens, factor, started = 0, 0.0, time.perf_counter()
-        for batch in training_batches(train, options.batch_size, generator):
+        for batch in training_batches(train, size, generator):
             ids, lengths, targets = map(torch.from_numpy, batch)
             if options.word_dropout:
                 ids = ids.masked_fill(torch.rand(ids.shape) < options.word_dropout, UNKNOWN_ID)
@@ -97,7 +108,7 @@ def train_network(
             optimiser.clip()
             optimiser.step(factor)
 
-            losses.append(loss.item())
+            losses.append(finite(loss.item()))
             tokens += int(batch.lengths.sum())
             monitor.step(epoch, len(losses), float(np.mean(losses[-100:])), tokens / (time.perf_counter() - started))
             if stop():
@@ -107,6 +118,7 @@ def train_network(
         if stopped == "interrupted" and best:
             break  # what the unfinished epoch has changed is not validated and not kept
         valid_loss, valid_accuracy = validate(network, valid, options)
+        finite(valid_loss)
         better = best is None or (valid_accuracy, -valid_loss) > (best.valid_accuracy, -best.valid_loss)
         rate = options.learning_rate * factor
         report = Epoch(epoch, len(losses), tokens, rate, float(np.mean(losses)), valid_loss, valid_accuracy, better)
@@ -124,6 +136,16 @@ def train_network(
 
     assert best is not None
     return History(tuple(history), best, stopped)
+
+
+def finite(loss: float) -> float:
+    """The same loss, if it is a number: once it is not, every answer of the network would be NaN."""
+    if not math.isfinite(loss):
+        raise CapsuletError(
+            "training diverged, the loss is not a number: try a lower --learning-rate and --code-learning-rate; "
+            "a model of an earlier epoch, if there was one, is kept"
+        )
+    return loss
 
 
 @torch.no_grad()
