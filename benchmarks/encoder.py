@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +43,7 @@ def main() -> int:
     if not native_available():
         parser.error("the compiled GRU is not built, or CAPSULET_NATIVE=0; there is nothing to measure")
     cases = [
-        measure(threads, batch, mixed, arguments.repeats)
+        report(measure(threads, batch, mixed, arguments.repeats))
         for threads in sorted({1, min(2, os.cpu_count() or 1)})
         for batch in (32, 64)
         for mixed in (False, True)
@@ -68,7 +69,6 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(result))
     else:
-        print("\n".join(describe(case) for case in cases))
         print("\n".join(f"MISSED: {name}" for name, held in bounds.items() if not held))
     return 0 if all(bounds.values()) else 1
 
@@ -150,14 +150,16 @@ def interleave(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def describe(case: dict[str, Any]) -> str:
-    """A case in one line."""
-    return (
+def report(case: dict[str, Any]) -> dict[str, Any]:
+    """Say a case in one line on standard error, as soon as it is known."""
+    print(
         f"threads {case['threads']}  batch {case['batch']}  lengths {case['lengths']:>8}:"
         f"  native {case['native_milliseconds']:6.1f} ms  nn.GRU {case['speedup_over_padded']:5.2f} x padded,"
         f" {case['speedup_over_packed']:5.2f} x packed"
-        f"  {case['native_gflops']:5.0f} GFLOP/s = {case['share_of_peak']:.0%} of {case['sgemm_peak_gflops']:.0f}"
+        f"  {case['native_gflops']:5.0f} GFLOP/s = {case['share_of_peak']:.0%} of {case['sgemm_peak_gflops']:.0f}",
+        file=sys.stderr,
     )
+    return case
 
 
 if __name__ == "__main__":
