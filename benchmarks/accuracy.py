@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ import capsulet
 from benchmarks import record
 from capsulet.text.data import ReadOptions, read_rows
 
+TF_IDF = "tf-idf"
 SETS = ("ag_news_61k", "trec6", "r8", "banking77")
 
 
@@ -41,6 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--options", nargs="*", default=[], metavar="NAME=VALUE", help="options on top of the default recipe"
     )
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at the same time (default: 2)")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/accuracy.json, run by run")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
@@ -54,20 +58,24 @@ def main() -> None:
     old = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
     runs = [run for run in old if run["source"] == source and run["options"] == options]
     result = {**record.circumstances(record.command_line("benchmarks.accuracy")), "runs": runs}
-    for name in arguments.sets:
-        folder = arguments.data / name
-        for seed in arguments.seeds:
-            if not any(run["set"] == name and run["seed"] == seed for run in runs):
-                runs.append(
-                    {"set": name, "seed": seed, "source": source, "options": options, **measure(folder, seed, options)}
-                )
-                print(f"{name} seed {seed}: {100 * runs[-1]['accuracy']:.2f} %", file=sys.stderr, flush=True)
-                if arguments.write:
-                    record.write("accuracy", result)
-        if not any(run["set"] == name and run["seed"] == "tf-idf" for run in runs):
-            runs.append({"set": name, "seed": "tf-idf", "source": source, "options": options, **baseline(folder)})
+    done = {(run["set"], run["seed"]) for run in runs}
+    wanted = [(name, seed) for seed in [*arguments.seeds, TF_IDF] for name in arguments.sets]
+    # processes of one thread each do more than one process of many, and equal thread counts give equal bytes
+    with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = {
+            pool.submit(measure, arguments.data / name, seed, options): (name, seed)
+            for name, seed in wanted
+            if (name, seed) not in done
+        }
+        for future in as_completed(futures):
+            name, seed = futures[future]
+            runs.append({"set": name, "seed": seed, "source": source, "options": options, **future.result()})
+            print(f"{name} {seed}: {100 * runs[-1]['accuracy']:.2f} %", file=sys.stderr, flush=True)
             if arguments.write:
                 record.write("accuracy", result)
+    runs.sort(key=lambda run: (run["set"], str(run["seed"])))
+    if arguments.write:
+        record.write("accuracy", result)
     if arguments.json:
         print(json.dumps(result))
     else:
@@ -96,11 +104,13 @@ def split_file(folder: Path, split: str) -> Path:
     return next(path for path in (folder / f"{split}.csv", folder / f"{split}.jsonl") if path.exists())
 
 
-def measure(folder: Path, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+def measure(folder: Path, seed: int | str, options: dict[str, Any]) -> dict[str, Any]:
     """Train once, test once."""
+    if seed == TF_IDF:
+        return baseline(folder)
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
-        training = capsulet.train(split_file(folder, "train"), model, seed=seed, **options)
+        training = capsulet.train(split_file(folder, "train"), model, seed=seed, threads=1, **options)
         evaluation = capsulet.evaluate(model, split_file(folder, "test"))
         return {
             "accuracy": evaluation.accuracy,
@@ -164,8 +174,8 @@ def table(runs: list[dict[str, Any]], sets: list[str]) -> Table:
     ):
         shown.add_column(column, justify="left" if column == "set" else "right")
     for name in sets:
-        ours = [run for run in runs if run["set"] == name and run["seed"] != "tf-idf"]
-        other = next(run for run in runs if run["set"] == name and run["seed"] == "tf-idf")
+        ours = [run for run in runs if run["set"] == name and run["seed"] != TF_IDF]
+        other = next(run for run in runs if run["set"] == name and run["seed"] == TF_IDF)
         shown.add_row(
             name,
             mean_and_deviation([100 * run["accuracy"] for run in ours]),

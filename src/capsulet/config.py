@@ -81,7 +81,7 @@ class TrainingOptions:
         True, "add the margin loss up over the classes instead of averaging it; with many classes the mean fades away"
     )
     learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)
-    code_learning_rate: float = option(0.02, "highest learning rate of the words' codes", low=0)
+    code_learning_rate: float = option(0.05, "highest learning rate of the words' codes", low=0)
     code_deviation: float = option(
         0.1,
         "standard deviation of the codes at the start; small: a rare word starts at the "
@@ -91,6 +91,9 @@ class TrainingOptions:
     centre_codebooks: bool = option(
         True, "start with codewords of mean zero in each codebook, so that words differ by more than they share"
     )
+    transform_scale: float = option(
+        0.3, "scale of the matrices between capsules at the start; small: class capsules start short and grow", low=0
+    )
     schedule: str = option(
         "linear",
         "learning rate after warm-up: falls to zero (linear, cosine) or stays (constant)",
@@ -99,7 +102,7 @@ class TrainingOptions:
     warmup: float = option(0.05, "share of the steps over which the learning rate rises", low=0, high=1)
     clip: float = option(1.0, "largest norm of the gradient; 0: no limit", low=0)
     dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
-    embedding_dropout: float = option(0.2, "share of the embedding dropped", low=0, high=0.99)
+    embedding_dropout: float = option(0.3, "share of the embedding dropped", low=0, high=0.99)
     word_dropout: float = option(0.0, "share of the words read as unknown", low=0, high=0.99)
     rowwise: bool = option(True, "update only the code rows a batch has touched")
     valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
@@ -131,6 +134,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "code_learning_rate": 0.001,
         "code_deviation": 1.0,
         "centre_codebooks": False,
+        "transform_scale": 1.0,
         "schedule": "constant",
         "warmup": 0.0,
         "clip": 0.0,

@@ -20,7 +20,7 @@ VARIANTS = list(itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"],
 def build(embedding: str, head: str, routing: str) -> Network:
     options = ModelOptions(embedding=embedding, head=head, routing=routing, hidden_size=16, embedding_size=6)
     network = build_network(options, vocab_size=20, num_classes=3)
-    initialise(network, code_deviation=1.0, centred=False, seed=0)
+    initialise(network, seed=0, code_deviation=1.0, transform_scale=1.0, centred=False)
     return network.eval()
 
 
@@ -90,7 +90,7 @@ def test_mean_is_over_real_tokens() -> None:
 
 def test_a_linear_heads_lengths_are_a_softmax() -> None:
     head = LinearHead(4, 3)
-    head.initialise()
+    head.initialise(1.0)
     pooled = torch.randn(2, 4)
     answer = head(pooled)
     torch.testing.assert_close(answer.logits, pooled @ head.weight.T)
@@ -100,6 +100,6 @@ def test_a_linear_heads_lengths_are_a_softmax() -> None:
 def test_the_seed_decides_every_parameter() -> None:
     one, same, other = (build_network(ModelOptions(), 30, 4) for _ in range(3))
     for network, seed in ((one, 3), (same, 3), (other, 4)):
-        initialise(network, 0.1, True, seed)
+        initialise(network, seed, 0.1, 0.3, True)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))

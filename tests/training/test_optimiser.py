@@ -64,7 +64,7 @@ def test_rows_without_a_gradient_stay_to_the_bit() -> None:
 @pytest.mark.parametrize("embedding", ["cwc", "plain"])
 def test_codes_have_a_learning_rate_of_their_own(embedding, rowwise) -> None:
     network = build_network(ModelOptions(embedding=embedding, hidden_size=16), 20, 3)
-    initialise(network, 0.1, True, 0)
+    initialise(network, 0, 0.1, 0.3, True)
     options = TrainingOptions(rowwise=rowwise, learning_rate=0.0, code_learning_rate=0.5)
     optimiser = Optimiser(network, options)
     before = {name: value.detach().clone() for name, value in network.named_parameters()}
@@ -76,7 +76,7 @@ def test_codes_have_a_learning_rate_of_their_own(embedding, rowwise) -> None:
 
 def test_clipping_shortens_long_gradients_only() -> None:
     network = build_network(ModelOptions(hidden_size=16), 20, 3)
-    initialise(network, 0.1, True, 0)
+    initialise(network, 0, 0.1, 0.3, True)
     optimiser = Optimiser(network, TrainingOptions(clip=1.0))
     for scale, expected in ((100.0, 1.0), (0.0001, None)):
         for parameter in optimiser.dense:

@@ -37,9 +37,9 @@ class CapsuleHead(nn.Module):
         self.num_primary = hidden_size // primary_length
         self.transforms = nn.Parameter(torch.empty(self.num_primary, primary_length, num_classes, class_length))
 
-    def initialise(self) -> None:
-        """Normal matrices that keep the length of a capsule on average."""
-        nn.init.normal_(self.transforms, std=1 / math.sqrt(self.transforms.shape[1]))
+    def initialise(self, scale: float) -> None:
+        """Normal matrices; at a scale of one, an entry of a vote is as large as one of the primary capsule."""
+        nn.init.normal_(self.transforms, std=scale / math.sqrt(self.transforms.shape[1]))
 
     def forward(self, pooled: Tensor) -> Classes:
         primary = pooled.view(len(pooled), self.num_primary, -1)  # (B, N, 8)
@@ -57,8 +57,8 @@ class LinearHead(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
 
-    def initialise(self) -> None:
-        """Uniform in ±1/√H, as nn.Linear."""
+    def initialise(self, scale: float) -> None:
+        """Uniform in ±1/√H, as nn.Linear; lengths of capsules do not concern it."""
         nn.init.uniform_(self.weight, -1 / math.sqrt(self.weight.shape[1]), 1 / math.sqrt(self.weight.shape[1]))
 
     def forward(self, pooled: Tensor) -> Classes:

@@ -57,9 +57,9 @@ def build_network(
     return Network(embedding, encoder, head, embedding_dropout)
 
 
-def initialise(network: Network, code_deviation: float, centred: bool, seed: int) -> None:
+def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:
     """Draw every parameter anew from this seed."""
     torch.manual_seed(seed)
     network.encoder.gru.reset_parameters()
     network.embedding.initialise(code_deviation, centred)
-    network.head.initialise()
+    network.head.initialise(transform_scale)

@@ -80,7 +80,7 @@ def train_network(
     """Train; `keep` gets the epochs so far whenever the last is the best, `stop` is asked after every step."""
     if options.threads:
         torch.set_num_threads(options.threads)
-    initialise(network, options.code_deviation, options.centre_codebooks, options.seed)
+    initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
     generator = np.random.default_rng(options.seed)
     optimiser = Optimiser(network, options)
     size = batch_size(options, len(train))
