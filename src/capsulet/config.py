@@ -106,7 +106,7 @@ class TrainingOptions:
     word_dropout: float = option(0.0, "share of the words read as unknown", low=0, high=0.99)
     rowwise: bool = option(True, "update only the code rows a batch has touched")
     valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
-    patience: int = option(5, "stop after this many epochs without a better validation accuracy; 0: never", low=0)
+    patience: int = option(10, "stop after this many epochs that were not better than the best; 0: never", low=0)
     seed: int = option(1, "seed of everything random", low=0, high=2**32 - 1)
     threads: int = option(0, "threads; 0: one a core", low=0, high=1024)
 

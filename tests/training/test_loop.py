@@ -14,7 +14,7 @@ from capsulet.errors import CapsuletError
 from capsulet.model.network import Network, build_network
 from capsulet.results import Epoch
 from capsulet.text.corpus import Corpus
-from capsulet.training.loop import History, Silence, batch_size, num_epochs, train_network, validate
+from capsulet.training.loop import History, Silence, batch_size, is_better, leeway, num_epochs, train_network, validate
 
 OPTIONS = TrainingOptions(
     epochs=6,
@@ -81,11 +81,31 @@ def test_the_best_epoch_is_kept_and_only_a_better_one_replaces_it() -> None:
     _, history = run(keep=lambda epochs: kept.append(epochs[-1]))
     assert kept == [epoch for epoch in history.epochs if epoch.best]
     assert history.best == kept[-1]
+    highest = max(epoch.valid_accuracy for epoch in history.epochs)
+    assert history.best.valid_accuracy >= highest - leeway(OPTIONS, highest, 100)
+
+
+def test_at_a_constant_rate_the_best_is_the_highest() -> None:
+    _, history = run(replace(OPTIONS, schedule="constant"))
     assert history.best.valid_accuracy == max(epoch.valid_accuracy for epoch in history.epochs)
 
 
+def test_a_later_epoch_within_a_standard_error_is_better() -> None:
+    best = Epoch(3, 1, 1, 0.1, 0.1, valid_loss=0.2, valid_accuracy=0.90, best=True)
+    enough = 0.90 - leeway(OPTIONS, 0.90, 100)
+    assert enough == pytest.approx(0.87)
+    assert is_better(0.88, 0.3, best, enough)
+    assert not is_better(0.86, 0.1, best, enough)
+    strict = 0.90 - leeway(replace(OPTIONS, schedule="constant"), 0.90, 100)
+    assert not is_better(0.88, 0.1, best, strict)
+    assert not is_better(0.90, 0.3, best, strict)
+    assert is_better(0.90, 0.1, best, strict)
+
+
 def test_it_stops_early_when_nothing_gets_better() -> None:
-    _, history = run(replace(OPTIONS, learning_rate=0.0, code_learning_rate=0.0, epochs=50, patience=3))
+    _, history = run(
+        replace(OPTIONS, learning_rate=0.0, code_learning_rate=0.0, epochs=50, patience=3, schedule="constant")
+    )
     assert history.stopped == "early" and len(history.epochs) == 4 and history.best.epoch == 1
 
 

@@ -88,6 +88,7 @@ def train_network(
     epochs = num_epochs(options, len(train.ids), steps)
     history: list[Epoch] = []
     best: Epoch | None = None
+    highest = 0.0
     stopped = "finished"
     monitor.begin(epochs, steps)
 
@@ -119,7 +120,10 @@ def train_network(
             break  # what the unfinished epoch has changed is not validated and not kept
         valid_loss, valid_accuracy = validate(network, valid, options)
         finite(valid_loss)
-        better = best is None or (valid_accuracy, -valid_loss) > (best.valid_accuracy, -best.valid_loss)
+        highest = max(highest, valid_accuracy)
+        better = best is None or is_better(
+            valid_accuracy, valid_loss, best, highest - leeway(options, highest, len(valid))
+        )
         rate = options.learning_rate * factor
         report = Epoch(epoch, len(losses), tokens, rate, float(np.mean(losses)), valid_loss, valid_accuracy, better)
         history.append(report)
@@ -136,6 +140,19 @@ def train_network(
 
     assert best is not None
     return History(tuple(history), best, stopped)
+
+
+def is_better(accuracy: float, loss: float, best: Epoch, enough: float) -> bool:
+    """Whether an epoch takes the place of the best: it has more right, or as many at a smaller loss, or enough."""
+    return (accuracy, -loss) > (best.valid_accuracy, -best.valid_loss) or accuracy > enough
+
+
+def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
+    """How far below the highest accuracy a later epoch may be: one standard error, where the learning rate falls.
+
+    The highest of twenty accuracies on few texts is mostly luck, and what comes later has settled at a lower rate.
+    """
+    return 0.0 if options.schedule == "constant" else math.sqrt(accuracy * (1 - accuracy) / max(texts, 1))
 
 
 def finite(loss: float) -> float:
