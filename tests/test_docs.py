@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.main import build_parser
+from docs import results
 from docs.options import PAGE, render
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +18,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 def test_the_options_page_is_the_options() -> None:
     assert PAGE.read_text(encoding="utf-8") == render(), "run `python -m docs.options`"
+
+
+def test_the_figures_are_those_of_the_results_files() -> None:
+    assert results.PAGE.read_text(encoding="utf-8") == results.render_page(), "run `python -m docs.results`"
+    readme = results.README.read_text(encoding="utf-8")
+    assert results.render_readme(readme) == readme, "run `python -m docs.results`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

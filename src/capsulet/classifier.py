@@ -86,7 +86,9 @@ def train(
         f"{vocab_size:,} words, {parameters:,} parameters"
     )
     training = options.training
-    network = build_network(options.model, vocab_size, len(labels), training.dropout, training.embedding_dropout)
+    network = build_network(
+        options.model, vocab_size, len(labels), training.dropout, training.embedding_dropout, training.head_dropout
+    )
     description = {
         "capsulet_version": VERSION,
         "labels": labels,

@@ -102,8 +102,11 @@ class TrainingOptions:
     warmup: float = option(0.05, "share of the steps over which the learning rate rises", low=0, high=1)
     clip: float = option(1.0, "largest norm of the gradient; 0: no limit", low=0)
     dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
-    embedding_dropout: float = option(0.3, "share of the embedding dropped", low=0, high=0.99)
-    word_dropout: float = option(0.0, "share of the words read as unknown", low=0, high=0.99)
+    embedding_dropout: float = option(0.5, "share of the embedding dropped", low=0, high=0.99)
+    head_dropout: float = option(0.2, "share of the pooled states dropped before the head", low=0, high=0.99)
+    word_dropout: float = option(
+        0.0, "w: a word that occurs n times is read as unknown with probability w / (w + n)", low=0
+    )
     rowwise: bool = option(True, "update only the code rows a batch has touched")
     valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
     patience: int = option(10, "stop after this many epochs that were not better than the best; 0: never", low=0)
@@ -140,6 +143,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "clip": 0.0,
         "dropout": 0.5,
         "embedding_dropout": 0.0,
+        "head_dropout": 0.0,
         "word_dropout": 0.0,
         "rowwise": False,
         "patience": 0,

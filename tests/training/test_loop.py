@@ -46,7 +46,7 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     size: int = 300,
 ) -> tuple[Network, History]:
-    network = build_network(model, 50, classes, options.dropout, options.embedding_dropout)
+    network = build_network(model, 50, classes, options.dropout, options.embedding_dropout, options.head_dropout)
     history = train_network(network, corpus(size, classes), corpus(100, classes, 1), options, Silence(), keep, stop)
     return network, history
 

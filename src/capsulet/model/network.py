@@ -21,21 +21,28 @@ from capsulet.model.shapes import num_codewords
 class Network(nn.Module):
     """Embedding, encoder and head; ids (B, T) and lengths (B,) to classes."""
 
-    def __init__(self, embedding: Embedding, encoder: Encoder, head: Head, embedding_dropout: float) -> None:
+    def __init__(
+        self, embedding: Embedding, encoder: Encoder, head: Head, embedding_dropout: float, head_dropout: float
+    ) -> None:
         super().__init__()
         self.embedding, self.encoder, self.head = embedding, encoder, head
-        self.embedding_dropout = embedding_dropout
+        self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Classes:
         embedded = F.dropout(self.embedding(ids), self.embedding_dropout, self.training)  # (B, T, D)
         states = self.encoder(embedded, lengths)  # (B, T, H)
-        pooled = mean_over_tokens(states, lengths)  # (B, H)
+        pooled = F.dropout(mean_over_tokens(states, lengths), self.head_dropout, self.training)  # (B, H)
         classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)
         return classes
 
 
 def build_network(
-    options: ModelOptions, vocab_size: int, num_classes: int, dropout: float = 0.5, embedding_dropout: float = 0.0
+    options: ModelOptions,
+    vocab_size: int,
+    num_classes: int,
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    head_dropout: float = 0.0,
 ) -> Network:
     """The network that these options describe, its parameters not yet initialised."""
     embedding: Embedding
@@ -54,7 +61,7 @@ def build_network(
             options.hidden_size, num_classes, options.primary_length, options.class_length,
             options.routing, options.iterations, options.scale_coupling,
         )  # fmt: skip
-    return Network(embedding, encoder, head, embedding_dropout)
+    return Network(embedding, encoder, head, embedding_dropout, head_dropout)
 
 
 def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:

@@ -86,6 +86,9 @@ def train_network(
     size = batch_size(options, len(train))
     steps = -(-len(train) // size)
     epochs = num_epochs(options, len(train.ids), steps)
+    # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
+    counts = torch.from_numpy(np.bincount(train.ids, minlength=len(network.embedding.rows)))
+    unknown = options.word_dropout / (options.word_dropout + counts.float())  # (V,)
     history: list[Epoch] = []
     best: Epoch | None = None
     highest = 0.0
@@ -99,7 +102,7 @@ def train_network(
         for batch in training_batches(train, size, generator):
             ids, lengths, targets = map(torch.from_numpy, batch)
             if options.word_dropout:
-                ids = ids.masked_fill(torch.rand(ids.shape) < options.word_dropout, UNKNOWN_ID)
+                ids = ids.masked_fill(torch.rand(ids.shape) < unknown[ids], UNKNOWN_ID)
             factor = learning_rate_factor(
                 options.schedule, options.warmup, (epoch - 1) * steps + len(losses), epochs * steps
             )
