@@ -22,7 +22,7 @@ OPTIONS = TrainingOptions(
     learning_rate=0.01,
     dropout=0.0,
     embedding_dropout=0.0,
-    word_dropout=0.0,
+    head_dropout=0.0,
     patience=0,
     threads=1,
 )
