@@ -35,7 +35,9 @@ DATA ?= ../shared/data
 bench: setup
 	$(BIN)/python -m benchmarks.runtime --write
 	$(BIN)/python -m benchmarks.encoder --write
+	$(BIN)/python -m benchmarks.classes --write
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
+	$(BIN)/python -m docs.results
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

@@ -74,7 +74,11 @@ class TrainingOptions:
         low=0,
         high=10_000,
     )
-    token_budget: int = option(8_000_000, "tokens to read in all when --epochs is 0 (3 to 20 passes)", low=1)
+    token_budget: int = option(
+        8_000_000,
+        "tokens to read in all when --epochs is 0: 3 to 20 passes, up to 100 over fewer than 1,500 batches",
+        low=1,
+    )
     batch_size: int = option(0, "texts in a batch; 0: 32, from 20,000 training texts on 64", low=0, high=65536)
     loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
     sum_margin: bool = option(

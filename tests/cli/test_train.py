@@ -27,7 +27,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     note, first, *epochs, last = answer.err.splitlines()
     assert note.startswith("note: ")
     assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
-    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  at most \d+:\d\d left$"
+    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
     assert last.endswith(f"the model is in {tmp_path / 'model'}")

@@ -22,6 +22,8 @@ from capsulet.results import Explanation
 if TYPE_CHECKING:
     from rich.text import Text
 
+MOST_WORDS = 8
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet explain`."""
@@ -54,10 +56,13 @@ def print_explanation(text: str, explanation: Explanation) -> None:
     table = Table("word", box=None, pad_edge=False)
     table.add_column("contribution", justify="right")
     largest = max((abs(token.contribution) for token in explanation.tokens), default=0) or 1
-    for token in sorted(explanation.tokens, key=lambda token: -abs(token.contribution))[:8]:
+    ranked = sorted(explanation.tokens, key=lambda token: -abs(token.contribution))
+    for token in ranked[:MOST_WORDS]:
         bar = "█" * round(12 * abs(token.contribution) / largest)
         style = "green" if token.contribution > 0 else "red"
-        table.add_row(Text(token.text), f"{token.contribution:+.3f}", f"[{style}]{bar}[/]")
+        table.add_row(Text(token.text or "(unknown word)"), f"{token.contribution:+.3f}", f"[{style}]{bar}[/]")
+    if rest := ranked[MOST_WORDS:]:
+        table.add_row(f"… {len(rest)} more", f"{sum(token.contribution for token in rest):+.3f}")
     screen.print(table)
     screen.print(f"all words together {explanation.length_before_squash:.3f}", highlight=False)
 

@@ -78,7 +78,7 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def describe_model(path: Path) -> dict[str, Any]:
     """What a model holds, how large it is and how it was trained."""
     from capsulet import storage
-    from capsulet.model.shapes import parameter_shapes, parameters_by_part
+    from capsulet.model.shapes import num_codewords, parameter_shapes, parameters_by_part
 
     if path.is_dir():
         config = storage.read_config(path)
@@ -96,6 +96,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
         "parameters_by_part": parameters_by_part(shapes),
+        **({} if options.embedding == "plain" else {"codewords": num_codewords(options, config["vocab_size"])}),
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": dataclasses.asdict(options),

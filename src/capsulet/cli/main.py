@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import io
 import os
 import sys
@@ -58,14 +59,28 @@ def build_parser() -> argparse.ArgumentParser:
         )
         child.add_argument("--debug", action="store_true", help="show the traceback of an error")
         verb.add_arguments(child)
-        child.set_defaults(run=verb.run)
+        child.set_defaults(run=verb.run, parser=child)
     return parser
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed arguments; what nobody knows ends in one line of the verb, with the nearest flag it has."""
+    parsed, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        verb: argparse.ArgumentParser = parsed.parser
+        hint = ""
+        if not unknown[0].startswith("-"):
+            hint = ", which comes too late or is one too many: files stand before the options"
+        elif near := difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8):
+            hint = f", did you mean {near[0]}?"
+        verb.error(f"unrecognized argument {unknown[0]}{hint}")
+    return parsed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     open_streams()
-    parsed = build_parser().parse_args(arguments)
+    parsed = parse(arguments)
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()

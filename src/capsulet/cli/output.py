@@ -63,7 +63,7 @@ class LineMonitor:
         left = (time.perf_counter() - self.started) / report.epoch * (self.epochs - report.epoch)
         tell(
             f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {100 * report.valid_accuracy:.2f} %"
-            f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  at most {clock(left)} left"
+            f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
         )
 
 

@@ -61,9 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         "interrupted": "interrupted, the best model so far is kept: ",
     }
     best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
+    number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
+    texts = "validation" if result.valid_rows else "training"
     tell(
-        f"{ends[result.stopped]}trained {len(result.epochs)} epochs in {clock(result.seconds)}; "
-        f"epoch {best} is best with {accuracy} of the validation texts right; the model is in {result.path}"
+        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {best} is best with {accuracy} of "
+        f"the {texts} texts right; the model is in {result.path}"
     )
     if arguments.json:
         print_json(dataclasses.asdict(result))

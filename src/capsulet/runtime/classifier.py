@@ -103,7 +103,9 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
 
 def some(labels: Sequence[str]) -> str:
     """A few labels, for messages."""
-    return ", ".join(labels[:8]) + (f" … ({len(labels)} in all)" if len(labels) > 8 else "")
+    return ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8]) + (
+        f" … ({len(labels)} in all)" if len(labels) > 8 else ""
+    )
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
