@@ -14,9 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import record
+from benchmarks.timing import interleave
 from capsulet.model.recurrence import bidirectional_gru, native_available
 from capsulet.native import gru
 
@@ -136,18 +135,6 @@ def flops_of_token() -> int:
     """Products of a token: 2 for each weight forward, and backward as much for each of the two sides."""
     sizes = (INPUT_SIZE + HIDDEN_SIZE, 2 * HIDDEN_SIZE + HIDDEN_SIZE)  # inputs and states of the two layers
     return sum(3 * 2 * (2 * 3 * HIDDEN_SIZE) * size for size in sizes)
-
-
-def interleave(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each call; every round runs each of them once, after two rounds that do not count."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for repeat in range(repeats + 2):
-        for name, call in calls.items():
-            started = time.perf_counter()
-            call()
-            if repeat >= 2:
-                seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def report(case: dict[str, Any]) -> dict[str, Any]:

@@ -15,17 +15,16 @@ import argparse
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import capsulet
 from benchmarks import record
+from benchmarks.timing import interleave
 
 WORDS, ROWS, TOKENS = 20_000, 600, 50
 
@@ -132,18 +131,6 @@ def warm_figures(model: Path, text: str) -> dict[str, float]:
         "torch_eager_over_runtime": seconds["torch_eager"] / seconds["runtime"],
         "torch_own_kernel_over_runtime": seconds["torch_own_kernel"] / seconds["runtime"],
     }
-
-
-def interleave(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each call; every round runs each of them once, after one round that does not count."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for repeat in range(repeats + 1):
-        for name, call in calls.items():
-            started = time.perf_counter()
-            call()
-            if repeat:
-                seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 if __name__ == "__main__":
