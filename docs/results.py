@@ -97,7 +97,7 @@ def readme_section() -> str:
             "Default recipe, mean ± standard deviation over the seeds. The epoch is chosen on a validation part of",
             "the training file; the test file is read once, at the end. TF-IDF is of words and pairs, its strength",
             "chosen on validation too. [docs/results.md](docs/results.md) has commands, machine and other figures, and",
-            "[docs/log.md](docs/log.md) says how the recipe was chosen and how often test figures were seen on the way.",
+            "[docs/log.md](docs/log.md) says how the recipe was chosen and how often test figures were seen.",
         ]
     )
 
