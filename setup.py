@@ -12,6 +12,12 @@ setup(
             extra_compile_args=["-O3", "-ffp-contract=fast", "-pthread"],
             extra_link_args=["-pthread"],
             optional=True,  # without a compiler the package installs all the same and torch does the work
-        )
+        ),
+        Extension(
+            "capsulet.native._words",
+            sources=["src/capsulet/native/words.c"],
+            extra_compile_args=["-O3"],
+            optional=True,
+        ),
     ]
 )

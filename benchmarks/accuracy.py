@@ -24,12 +24,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import capsulet
 from benchmarks import record
 from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.split import stratified_split
 
 TF_IDF = "tf-idf"
 SETS = ("ag_news_61k", "trec6", "banking77", "r8")
@@ -131,12 +133,12 @@ def baseline(folder: Path) -> dict[str, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    from capsulet.classifier import sorted_labels, split_pairs
-
     started = time.perf_counter()
     rows = read_rows([split_file(folder, "train")], labelled=True, options=ReadOptions())
     pairs = [(row.text, str(row.label)) for row in rows]
-    train, valid = split_pairs(pairs, sorted_labels({label for _, label in pairs}), 0.1)
+    labels = sorted({label for _, label in pairs})
+    parts = stratified_split(np.array([labels.index(label) for _, label in pairs]), 0.1)
+    train, valid = ([pairs[row] for row in rows] for rows in parts)
     vectoriser = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
     )

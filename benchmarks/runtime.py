@@ -106,7 +106,6 @@ def warm_figures(model: Path, text: str) -> dict[str, float]:
     options = ModelOptions(**classifier.config["options"]["model"])
     network = build_network(options, classifier.config["vocab_size"], len(classifier.labels))
     network.load_state_dict(load_file(model / "model.safetensors"))
-    network.eval()
 
     def eager(native: str) -> Callable[[], Any]:
         def call() -> str:

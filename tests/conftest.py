@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ TINY = {
     "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6, "warmup": 0.0,
     "learning_rate": 0.01, "dropout": 0.0, "embedding_dropout": 0.0, "head_dropout": 0.0,
 }  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Tokenised texts of the tests go to a folder of theirs, here and in every process that is started."""
+    path = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CAPSULET_CACHE", str(path))
+        yield path
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def load_network(path: Path) -> Network:
     weights = parse_weights((path / "model.safetensors").read_bytes())
     network = build_network(ModelOptions(**config["options"]["model"]), config["vocab_size"], len(config["labels"]))
     network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    return network.eval()
+    return network
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids="-".join)

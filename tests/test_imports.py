@@ -19,6 +19,7 @@ LAYERS = (
     {"metrics", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},
+    {"preparation"},
     {"classifier", "bundle", "demo"},
     {"cli"},
     {"__init__", "__main__"},

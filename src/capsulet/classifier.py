@@ -7,33 +7,28 @@ import importlib.util
 import json
 import shlex
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from capsulet import storage
 from capsulet.card import model_card
 from capsulet.config import Options, build_options, explicit_values
-from capsulet.errors import InputError, MissingExtraError, RowError
+from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, parameter_shapes
+from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.runtime.classifier import Classifier, load, some
-from capsulet.text.corpus import build_corpus
-from capsulet.text.data import ReadOptions, SkippedRows, read_rows
-from capsulet.text.split import stratified_split
-from capsulet.text.tokens import build_tokenizer, count_words
+from capsulet.text.corpus import Corpora
+from capsulet.text.data import ReadOptions
 from capsulet.version import VERSION
 
 if TYPE_CHECKING:
-    from capsulet.model.network import Network
+    from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.loop import Monitor
-
-Paths = str | Path | Sequence[str | Path]
-Pair = tuple[str, str]  # text, label
-Tell = Callable[[str], None]
 
 
 def silent(line: str) -> None:
@@ -49,84 +44,121 @@ def train(
     reading: ReadOptions | None = None,
     monitor: Monitor | None = None,
     tell: Tell = silent,
+    resume: bool = False,
+    cache: str | Path | None = "",
     **values: Any,
 ) -> Training:
-    """Train on labelled files and write the best model to a folder; `values` are the options of docs/options.md."""
+    """Train on labelled files and write the best model to a folder; `values` are the options of docs/options.md.
+
+    `resume` goes on where an unfinished training with the same files and options stopped. `cache` is the folder for
+    tokenised texts: "" the usual one, None keeps nothing. Started by torchrun, the processes share the work.
+    """
     started = time.perf_counter()
     options = build_options(recipe, **values)
     out, reading = Path(out), reading or ReadOptions()
     storage.check_target(out)
     require_training()
     from capsulet.model.network import build_network
+    from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.interruption import Interruption
     from capsulet.training.loop import Silence, train_network
+    from capsulet.training.workers import join_workers
 
-    pairs = read_pairs(files, reading, tell)
-    labels = sorted_labels({label for _, label in pairs})
-    check_classes(labels, pairs, files)
-    if paths(valid):
-        train_pairs, valid_pairs = pairs, read_pairs(valid, reading, tell, known=labels)
-    else:
-        train_pairs, valid_pairs = split_pairs(pairs, labels, options.training.valid_fraction)
-    warnings = remarks(train_pairs, valid_pairs, labels, options)
-    for warning in warnings:
-        tell(f"note: {warning}")
-
-    words = count_words((text for text, _ in train_pairs), options.text.min_count, options.text.max_words)
-    tokenizer = build_tokenizer(words, options.text.max_tokens)
-    places = {label: index for index, label in enumerate(labels)}
-    train_corpus, valid_corpus = (
-        build_corpus(tokenizer, [text for text, _ in part], [places[label] for _, label in part])
-        for part in (train_pairs, valid_pairs or train_pairs)
-    )
-    vocab_size = len(words) + 2  # and padding and the unknown word
-    parameters = num_parameters(parameter_shapes(options.model, vocab_size, len(labels)))
-    tell(
-        f"{len(train_pairs):,} texts to train on, {len(valid_pairs):,} to validate on, {len(labels):,} classes, "
-        f"{vocab_size:,} words, {parameters:,} parameters"
-    )
     training = options.training
-    network = build_network(
-        options.model, vocab_size, len(labels), training.dropout, training.embedding_dropout, training.head_dropout
-    )
-    description = {
-        "capsulet_version": VERSION,
-        "labels": labels,
-        "recipe": recipe,
-        "options": dataclasses.asdict(options),
-        "vocab_size": vocab_size,
-        "parameters": parameters,
-        "data": {
-            "train_rows": len(train_pairs),
-            "valid_rows": len(valid_pairs),
-            "train_tokens": len(train_corpus.ids),
-            "label_counts": count_labels(train_pairs, labels),
-        },
-        "command": command_line(files, valid, recipe, reading, options),
-    }
-    best_files: dict[str, bytes] = {}
-
-    def keep(epochs: Sequence[Epoch]) -> None:
-        best_files.update(model_files(network, options, tokenizer.to_str(pretty=False)))
-        save(out, best_files, description, epochs, epochs[-1], "running")
-
-    with Interruption() as interruption:
-        history = train_network(
-            network, train_corpus, valid_corpus, training, monitor or Silence(), keep, interruption.asked
+    with ExitStack() as scratch, Interruption() as interruption:
+        workers = scratch.enter_context(join_workers(training.device))
+        if workers.rank:  # the first one speaks for all
+            tell, monitor = silent, None
+        monitor = monitor or Silence()
+        corpora = workers.in_turn(
+            lambda: prepare(files, valid, reading, options, cache, scratch, tell, monitor.reading, interruption.asked)
         )
-        save(out, best_files, description, history.epochs, history.best, history.stopped)
+        labels = corpora.labels
+        train_rows, valid_rows = len(corpora.train), len(corpora.valid)
+        warnings = remarks(corpora, options)
+        for warning in warnings:
+            tell(f"note: {warning}")
+        parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(labels)))
+        tell(
+            f"{train_rows:,} texts to train on, {valid_rows:,} to validate on, {len(labels):,} classes, "
+            f"{corpora.vocab_size:,} words, {parameters:,} parameters"
+        )
+        description = {
+            "capsulet_version": VERSION,
+            "labels": labels,
+            "recipe": recipe,
+            "options": dataclasses.asdict(options),
+            "vocab_size": corpora.vocab_size,
+            "parameters": parameters,
+            "data": {
+                "train_rows": train_rows,
+                "valid_rows": valid_rows,
+                "train_tokens": len(corpora.train.ids),
+                "label_counts": corpora.train_counts,
+            },
+            "command": command_line(files, valid, recipe, reading, options),
+        }
+
+        def keep(epochs: Sequence[Epoch], weights: Mapping[str, NDArray[Any]], stopped: str = "running") -> None:
+            best = next(epoch for epoch in reversed(epochs) if epoch.best)
+            if workers.rank == 0:
+                save(out, model_files(weights, options, corpora.tokenizer), description, epochs, best, stopped)
+
+        checkpoints = Checkpoints(
+            checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(options, corpora)
+        )
+        tell_of_checkpoint(checkpoints, resume, tell)
+        network = build_network(
+            options.model, corpora.vocab_size, len(labels),
+            training.dropout, training.embedding_dropout, training.head_dropout,
+        )  # fmt: skip
+        history = train_network(
+            network, corpora.train, corpora.valid if valid_rows else corpora.train, training, monitor, keep,
+            interruption.asked, checkpoints, resume, workers,
+        )  # fmt: skip
+        keep(history.epochs, history.weights, history.stopped)
+        if history.stopped != "interrupted":
+            checkpoints.remove()
     return Training(
         path=str(out),
         labels=tuple(labels),
         parameters=parameters,
-        train_rows=len(train_pairs),
-        valid_rows=len(valid_pairs),
+        train_rows=train_rows,
+        valid_rows=valid_rows,
         best=history.best,
         epochs=history.epochs,
         stopped=history.stopped,
         seconds=time.perf_counter() - started,
         warnings=tuple(warnings),
     )
+
+
+def checkpoint_path(out: Path) -> Path:
+    """The file beside a model folder that says where its training stands."""
+    place = out.resolve()
+    return place.with_name(place.name + ".checkpoint")
+
+
+def identity(options: Options, corpora: Corpora) -> dict[str, Any]:
+    """What a training must have in common with the one that it goes on with."""
+    found = {**dataclasses.asdict(options.model), **dataclasses.asdict(options.text)}
+    found |= dataclasses.asdict(options.training)
+    for name in ("threads", "device", "checkpoint_seconds"):  # they change when, not what
+        del found[name]
+    return {**found, "texts": corpora.digest}
+
+
+def tell_of_checkpoint(checkpoints: Checkpoints, resume: bool, tell: Tell) -> None:
+    """Say whether there is a checkpoint where that matters."""
+    if checkpoints.path is None:
+        return
+    there = checkpoints.path.exists()
+    if resume:
+        tell(
+            f"going on from {checkpoints.path}" if there else "no checkpoint to go on from: starting from the beginning"
+        )
+    elif there:
+        tell(f"note: starting anew; {checkpoints.path} is from an unfinished training, --resume would go on with it")
 
 
 def evaluate(
@@ -148,90 +180,20 @@ def require_training() -> None:
             raise MissingExtraError(package, "train", "Training")
 
 
-def paths(files: Paths) -> list[str]:
-    """One path or several, as a list."""
-    return [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
-
-
-def labelled_pairs(
-    files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False
-) -> Iterator[Pair]:
-    """Texts with their labels, one by one; a label outside `known` (if given) is a bad row."""
-    skipped = SkippedRows()
-    allowed = set(known)
-    for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
-        assert row.label is not None
-        if known and row.label not in allowed:
-            error = RowError(
-                row.source, row.line, f"label {row.label!r} was not seen in training (which had {some(known)})",
-                "Correct the label, or leave such rows out with --on-bad-row skip",
-            )  # fmt: skip
-            if reading.on_bad_row == "fail":
-                raise error
-            skipped.add(error)
-            continue
-        yield row.text, row.label
-    if skipped.count:
-        tell(skipped.summary())
-
-
-def read_pairs(files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = ()) -> list[Pair]:
-    """The same, all at once."""
-    if not paths(files):
-        raise InputError("no files were given: name at least one file of labelled texts")
-    pairs = list(labelled_pairs(files, reading, tell, known))
-    if not pairs:
-        raise InputError(f"{', '.join(paths(files))}: no row that can be used")
-    return pairs
-
-
-def sorted_labels(labels: set[str]) -> list[str]:
-    """Whole numbers by value, everything else by spelling."""
-    if all(label.isdecimal() for label in labels):
-        return sorted(labels, key=lambda label: (int(label), label))
-    return sorted(labels)
-
-
-def check_classes(labels: Sequence[str], pairs: Sequence[Pair], files: Paths) -> None:
-    """A classifier needs two classes."""
-    if len(labels) < 2:
-        raise InputError(
-            f"{', '.join(paths(files))}: all {len(pairs)} rows have the label {labels[0]!r}, expected at least two "
-            "labels; add rows of another class, or name the right column with --label-column"
-        )
-
-
-def split_pairs(pairs: Sequence[Pair], labels: Sequence[str], fraction: float) -> tuple[list[Pair], list[Pair]]:
-    """A stratified validation part cut from the rows."""
-    places = {label: index for index, label in enumerate(labels)}
-    train_rows, valid_rows = stratified_split(np.array([places[label] for _, label in pairs]), fraction)
-    return [pairs[row] for row in train_rows], [pairs[row] for row in valid_rows]
-
-
-def count_labels(pairs: Sequence[Pair], labels: Sequence[str]) -> dict[str, int]:
-    """Rows of each label, in the order of the labels."""
-    counts = Counter(label for _, label in pairs)
-    return {label: counts[label] for label in labels}
-
-
-def remarks(
-    train_pairs: Sequence[Pair], valid_pairs: Sequence[Pair], labels: Sequence[str], options: Options
-) -> list[str]:
+def remarks(corpora: Corpora, options: Options) -> list[str]:
     """What the user should know before the training."""
-    found = []
+    found, number = [], len(corpora.labels)
     if options.training.loss == "focal" and options.model.head == "capsule":
         found.append("focal loss alone keeps no wrong class short, so capsules only guess: try --loss margin+focal")
-    single = [label for label, number in count_labels(train_pairs, labels).items() if number == 1]
+    single = [label for label, count in corpora.train_counts.items() if count == 1]
     if single:
-        found.append(
-            f"{len(single)} of {len(labels)} classes have one training row only ({some(single)}): add examples"
-        )
-    if not valid_pairs:
+        found.append(f"{len(single)} of {number} classes have one training row only ({some(single)}): add examples")
+    if not len(corpora.valid):
         found.append("too few rows to cut a validation part: the best epoch is chosen on the training rows themselves")
     else:
-        absent = [label for label, number in count_labels(valid_pairs, labels).items() if not number]
+        absent = [label for label, count in corpora.valid_counts.items() if not count]
         if absent:
-            found.append(f"{len(absent)} of {len(labels)} classes are not in the validation part ({some(absent)})")
+            found.append(f"{len(absent)} of {number} classes are not in the validation part ({some(absent)})")
     return found
 
 
@@ -255,17 +217,16 @@ def command_line(files: Paths, valid: Paths, recipe: str, reading: ReadOptions, 
     return shlex.join(words).encode(errors="backslashreplace").decode()
 
 
-def model_files(network: Network, options: Options, tokenizer: str) -> dict[str, bytes]:
+def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer: str) -> dict[str, bytes]:
     """Weights, graph and tokenizer as the bytes of their files."""
     from safetensors.numpy import save as serialise
 
     from capsulet.graph import build_graph
 
-    weights = {name: np.ascontiguousarray(tensor.detach().numpy()) for name, tensor in network.state_dict().items()}
     return {
         storage.TOKENIZER: tokenizer.encode(),
-        storage.WEIGHTS: serialise(weights),
-        storage.GRAPH: build_graph(weights, options.model).SerializeToString(deterministic=True),
+        storage.WEIGHTS: serialise(dict(weights)),
+        storage.GRAPH: build_graph(dict(weights), options.model).SerializeToString(deterministic=True),
     }
 
 

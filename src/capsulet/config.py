@@ -114,8 +114,12 @@ class TrainingOptions:
     rowwise: bool = option(True, "update only the code rows a batch has touched")
     valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
     patience: int = option(10, "stop after this many epochs that were not better than the best; 0: never", low=0)
+    checkpoint_seconds: float = option(
+        300.0, "write down every so often where training stands, for --resume; 0: after every step", low=0
+    )
     seed: int = option(1, "seed of everything random", low=0, high=2**32 - 1)
     threads: int = option(0, "threads; 0: one a core", low=0, high=1024)
+    device: str = option("cpu", "where to compute: cpu, or cuda for a GPU", choices=("cpu", "cuda"))
 
 
 @dataclass(frozen=True)

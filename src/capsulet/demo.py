@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capsulet.errors import CapsuletError
 from capsulet.text.split import stratified_split
-from capsulet.text.tokens import build_tokenizer, count_words, encode
+from capsulet.text.words import Words
 
 NUM_MODULES = 12
 FEWEST_WORDS = 4
@@ -93,18 +93,22 @@ def majority_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
 
 def word_count_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
     """Accuracy of multinomial naive Bayes on word counts, in NumPy: what counting words alone can do."""
-    words = count_words((text for text, _ in train), min_count=1, max_words=1_000_000)
-    tokenizer = build_tokenizer(words, max_tokens=100_000)
-    labels = sorted({label for _, label in train})
-    counts = np.zeros((len(labels), len(words) + 2))
+    words, labels = Words(), sorted({label for _, label in train})
+    train_texts, test_texts = ([words_of(words, text) for text, _ in part] for part in (train, test))
+    counts = np.zeros((len(labels), len(words) + 1))
     prior = np.zeros(len(labels))
-    for ids, (_, label) in zip(encode(tokenizer, [text for text, _ in train]), train, strict=True):
+    for ids, (_, label) in zip(train_texts, train, strict=True):
         np.add.at(counts[labels.index(label)], ids, 1)
         prior[labels.index(label)] += 1
     smoothed = counts + 1
     scores: NDArray[np.float64] = np.log(smoothed / smoothed.sum(1, keepdims=True))  # log P(word | class)
     right = sum(
         labels[int((np.log(prior) + scores[:, ids].sum(1)).argmax())] == label
-        for ids, (_, label) in zip(encode(tokenizer, [text for text, _ in test]), test, strict=True)
+        for ids, (_, label) in zip(test_texts, test, strict=True)
     )
     return right / len(test)
+
+
+def words_of(words: Words, text: str) -> NDArray[np.int32]:
+    """The numbers of a text's words."""
+    return words.scan([text], limit=100_000)[0]

@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_the_best_model(
     assert answer.status == 130
     result = json.loads(answer.out)
     assert (result["stopped"], len(result["epochs"])) == ("interrupted", kept)
-    assert "interrupted, the best model so far is kept: " in answer.err.splitlines()[-1]
+    assert "interrupted, the best model so far is kept, --resume goes on: " in answer.err.splitlines()[-1]
     assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "interrupted"
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0
     assert signal.getsignal(signal.SIGINT) is handler

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from capsulet.model.embedding import ChosenCodes, Codes, Table, WeightedCodes, straight_through
+from capsulet.model.noise import step_noise
 
 VOCAB, CODEBOOKS, CODEWORDS, SIZE = 11, 3, 4, 5
 
@@ -44,7 +45,7 @@ def slow_cc(embedding: Codes, word: int) -> list[float]:
 
 @pytest.mark.parametrize(("kind", "oracle"), [(WeightedCodes, slow_cwc), (ChosenCodes, slow_cc)])
 def test_codes_agree_with_the_loop(kind, oracle) -> None:
-    embedding = build(kind).eval()
+    embedding = build(kind)
     ids = torch.tensor([[3, 0, 3], [10, 7, 1]])
     expected = torch.tensor([[oracle(embedding, int(word)) for word in row] for row in ids])
     torch.testing.assert_close(embedding(ids), expected)
@@ -70,7 +71,7 @@ def test_a_word_without_a_code_is_the_zero_vector_in_centred_codebooks() -> None
 
 
 def test_one_huge_code_is_a_choice() -> None:
-    weighted, chosen = build(WeightedCodes), build(ChosenCodes).eval()
+    weighted, chosen = build(WeightedCodes), build(ChosenCodes)
     with torch.no_grad():
         weighted.codes.zero_()
         weighted.codes[:, ::CODEWORDS] = 100
@@ -81,15 +82,21 @@ def test_one_huge_code_is_a_choice() -> None:
 
 def test_choices_are_random_in_training_and_fixed_in_evaluation() -> None:
     embedding, ids = build(ChosenCodes), torch.arange(VOCAB).unsqueeze(0)
-    assert not torch.equal(embedding(ids), embedding(ids))
-    embedding.eval()
+    first, same, second = (embedding(ids, step_noise(1, step, torch.arange(1))) for step in (1, 1, 2))
+    assert torch.equal(first, same) and not torch.equal(first, second)
     assert torch.equal(embedding(ids), embedding(ids))
+
+
+def test_a_choice_does_not_depend_on_the_other_words_of_the_batch() -> None:
+    embedding, noise = build(ChosenCodes), step_noise(1, 5, torch.arange(2))
+    together = embedding(torch.arange(VOCAB).unsqueeze(0), noise)[0]
+    torch.testing.assert_close(embedding(torch.tensor([[3, 7]]), noise)[0], together[[3, 7]])
 
 
 def test_straight_through_is_one_hot_forward_and_a_softmax_backward() -> None:
     torch.manual_seed(0)
     logits = torch.randn(6, 4, requires_grad=True)
-    weights = straight_through(logits)
+    weights = straight_through(logits, torch.rand(6, 4))
     assert set(weights.detach().round(decimals=5).unique().tolist()) == {0.0, 1.0}
     torch.testing.assert_close(weights.sum(-1), torch.ones(6))
     (gradient,) = torch.autograd.grad(weights[:, 0].sum(), logits)
@@ -100,14 +107,14 @@ def test_straight_through_is_one_hot_forward_and_a_softmax_backward() -> None:
 def test_gumbel_choices_follow_the_softmax() -> None:
     torch.manual_seed(0)
     logits = torch.tensor([0.0, 1.0, 2.0])
-    share = straight_through(logits.expand(20_000, 3)).mean(0)
+    share = straight_through(logits.expand(20_000, 3), torch.rand(20_000, 3)).mean(0)
     torch.testing.assert_close(share, logits.softmax(0), atol=0.02, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [WeightedCodes, ChosenCodes])
 def test_codes_learn(kind) -> None:
     embedding = build(kind)
-    embedding(torch.tensor([[1, 2]])).square().sum().backward()
+    embedding(torch.tensor([[1, 2]]), step_noise(1, 1, torch.arange(1))).square().sum().backward()
     gradient = embedding.codes.grad
     assert gradient is not None
     assert gradient[[1, 2]].abs().sum() > 0

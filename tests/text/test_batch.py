@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capsulet.text.batch import gather, ordered_batches, pad, training_batches
-from capsulet.text.corpus import Corpus, build_corpus
-from capsulet.text.tokens import PADDING_ID, build_tokenizer
+from capsulet.text.batch import Plan, gather, ordered_batches, pad
+from capsulet.text.corpus import Corpus
+from capsulet.text.tokens import PADDING_ID
 
 
 def corpus(size: int = 1000) -> Corpus:
@@ -24,7 +24,9 @@ def test_padding_comes_after_the_text() -> None:
 def test_every_text_comes_once_and_whole() -> None:
     texts = corpus()
     seen = []
-    for batch in training_batches(texts, 32, np.random.default_rng(1)):
+    plan = Plan(texts, 32, np.random.default_rng(1))
+    for step in range(len(plan)):
+        batch = gather(texts, plan[step])
         for ids, length, target in zip(*batch, strict=True):
             assert (ids[:length] == target).all() and length == texts.lengths[target]
             seen.append(int(target))
@@ -33,14 +35,16 @@ def test_every_text_comes_once_and_whole() -> None:
 
 def test_the_order_is_random_and_the_seeds() -> None:
     def order(seed: int) -> list[int]:
-        batches = training_batches(corpus(), 32, np.random.default_rng(seed))
-        return np.concatenate([batch.targets for batch in batches]).tolist()
+        plan = Plan(corpus(), 32, np.random.default_rng(seed))
+        return np.concatenate([plan[step] for step in range(len(plan))]).tolist()
 
     assert order(1) == order(1) != order(2)
 
 
 def test_little_is_padding() -> None:
-    batches = list(training_batches(corpus(10_000), 32, np.random.default_rng(1)))
+    texts = corpus(10_000)
+    plan = Plan(texts, 32, np.random.default_rng(1))
+    batches = [gather(texts, plan[step]) for step in range(len(plan))]
     cells, tokens = sum(batch.ids.size for batch in batches), sum(int(batch.lengths.sum()) for batch in batches)
     assert tokens / cells > 0.95
 
@@ -54,8 +58,12 @@ def test_ordered_batches_say_where_their_rows_came_from() -> None:
     assert sorted(seen) == list(range(1000))
 
 
-def test_a_corpus_holds_its_texts() -> None:
-    built = build_corpus(build_tokenizer(["cat", "dog"], 10), ["cat dog", "", "dog"], [0, 1, 0])
-    assert len(built) == 3 and built.lengths.tolist() == [2, 1, 1]
-    batch = gather(built, np.array([2, 0]))
-    assert batch.ids.tolist() == [[3, 0], [2, 3]] and batch.targets.tolist() == [0, 0]
+def test_parts_of_the_ordered_batches_are_the_whole() -> None:
+    texts = corpus()
+    rows = [row for part in range(3) for found, _ in ordered_batches(texts, 50, part, 3) for row in found.tolist()]
+    assert sorted(rows) == list(range(1000))
+
+
+def test_a_batch_of_nothing() -> None:
+    batch = gather(corpus(), np.zeros(0, np.int64))
+    assert batch.ids.shape == (0, 0) and len(batch.lengths) == len(batch.targets) == 0

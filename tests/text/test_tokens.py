@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from capsulet.errors import InputError
-from capsulet.text.tokens import PADDING, UNKNOWN, UNKNOWN_ID, build_tokenizer, count_words, encode, encodings
+from capsulet.text.tokens import PADDING, UNKNOWN, UNKNOWN_ID, build_tokenizer, encode, encodings
 
 
 def words(text: str) -> list[str]:
@@ -76,14 +76,6 @@ def test_the_file_is_the_whole_truth() -> None:
     again = Tokenizer.from_str(tokenizer.to_str())
     texts = ["A CAT sat", "中文 cat", "1 2 3 4 5 6"]
     assert [e.ids for e in encodings(again, texts)] == [e.ids for e in encodings(tokenizer, texts)]
-
-
-def test_words_are_counted_most_frequent_first_and_ties_by_spelling() -> None:
-    texts = ["b b b a a", "c a d C", "zebra apple"]
-    assert count_words(texts, 1, 100) == ["a", "b", "c", "apple", "d", "zebra"]
-    assert count_words(texts, 2, 100) == ["a", "b", "c"]
-    assert count_words(texts, 1, 2) == ["a", "b"]
-    assert count_words([], 1, 2) == []
 
 
 @pytest.mark.parametrize(

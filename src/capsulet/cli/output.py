@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+SECONDS_BETWEEN_LINES = 10
+
+
 def tell(line: str) -> None:
     """A line for people, on standard error."""
     with contextlib.suppress(BrokenPipeError):  # nobody reads it: no reason to stop the work
@@ -51,16 +54,27 @@ def clock(seconds: float) -> str:
 
 
 class LineMonitor:
-    """Progress where there is no terminal: a line an epoch."""
+    """Progress where there is no terminal: a line an epoch, and now and then one while many texts are read."""
 
-    def begin(self, epochs: int, steps: int) -> None:
-        self.epochs, self.steps, self.started, self.speed = epochs, steps, time.perf_counter(), 0.0
+    def __init__(self) -> None:
+        self.read_since = self.told = time.perf_counter()
+
+    def reading(self, rows: int) -> None:
+        now = time.perf_counter()
+        if now - self.told > SECONDS_BETWEEN_LINES:
+            self.told = now
+            tell(f"{rows:,} texts read, {rows / (now - self.read_since):,.0f} a second")
+
+    def begin(self, epochs: int, steps: int, done: int) -> None:
+        self.epochs, self.started, self.speed = epochs, time.perf_counter(), 0.0
+        self.done = done / steps  # epochs that an earlier run has made
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         self.speed = tokens_per_second
 
     def epoch(self, report: Epoch) -> None:
-        left = (time.perf_counter() - self.started) / report.epoch * (self.epochs - report.epoch)
+        made = max(report.epoch - self.done, 1 / report.steps)
+        left = (time.perf_counter() - self.started) / made * (self.epochs - report.epoch)
         tell(
             f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {100 * report.valid_accuracy:.2f} %"
             f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
@@ -83,17 +97,31 @@ class BarMonitor:
             console=Console(stderr=True),
             transient=True,
         )  # fmt: skip
+        self.status = self.bar.console.status("reading texts")
+        self.read_since: float | None = None
 
     def __enter__(self) -> BarMonitor:
-        self.bar.start()
+        self.status.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.status.stop()
         self.bar.stop()
 
-    def begin(self, epochs: int, steps: int) -> None:
+    def reading(self, rows: int) -> None:
+        if self.read_since is None:
+            self.read_since = time.perf_counter()
+        speed = rows / max(time.perf_counter() - self.read_since, 1e-3)
+        self.status.update(f"{rows:,} texts read, {speed:,.0f} a second")
+
+    def begin(self, epochs: int, steps: int, done: int) -> None:
+        self.status.stop()
+        self.bar.start()
         self.epochs, self.steps = epochs, steps
-        self.task = self.bar.add_task("", total=epochs * steps, epoch=f"1/{epochs}", loss=0.0, valid="…", speed=0.0)
+        first = f"{min(done // steps + 1, epochs)}/{epochs}"
+        self.task = self.bar.add_task(
+            "", total=epochs * steps, completed=done, epoch=first, loss=0.0, valid="…", speed=0.0
+        )
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         done = (epoch - 1) * self.steps + step

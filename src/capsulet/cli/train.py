@@ -4,16 +4,20 @@ examples:
   capsulet train reviews.csv --out model
   capsulet train a.jsonl b.jsonl.gz --valid dev.jsonl --out model --seed 2
   capsulet train ag/train.csv --out model --recipe paper          the paper's settings
+  capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
+  torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
 A file is CSV or TSV (with a header, or without one: label first), JSONL, Parquet or fastText lines, each also gzipped;
-- is standard input. Ctrl-C stops after the current step and keeps the best model so far.
+- is standard input. Ctrl-C stops after the current step and keeps the best model so far; the same command with --resume
+goes on from there, or from the last checkpoint after a crash.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 from contextlib import nullcontext
 
@@ -33,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     words = "validation texts (default: a part of the training texts, every class with its share)"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where a training that did not end has left off (same files and options)",
+    )
+    words = "folder for tokenised texts, which the next run on the same files finds there (default: ~/.cache/capsulet)"
+    parser.add_argument("--cache", default="", metavar="DIR", help=words)
+    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
     add_recipe_flag(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_reading_flags(parser)
@@ -53,12 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
             reading=reading_options(arguments),
             monitor=bar or LineMonitor(),
             tell=tell,
+            resume=arguments.resume,
+            cache=arguments.cache,
             **given_values(arguments, *KINDS),
         )
+    if os.environ.get("RANK", "0") != "0":  # of several workers the first one speaks
+        return INTERRUPTED if result.stopped == "interrupted" else 0
     ends = {
         "finished": "",
         "early": f"stopped early, no better epoch since {result.best.epoch}: ",
-        "interrupted": "interrupted, the best model so far is kept: ",
+        "interrupted": "interrupted, the best model so far is kept, --resume goes on: ",
     }
     best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
     number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"

@@ -16,16 +16,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from capsulet.model.noise import Noise, derive, uniform
+
+CHOICE = 102  # what the random numbers of a choice are for
+
 
 def compose(weights: Tensor, codebooks: Tensor) -> Tensor:
     """Sum over codebooks and codewords of weight times codeword: (U, M, K), (M, K, D) -> (U, D)."""
     return weights.flatten(1) @ codebooks.flatten(0, 1)
 
 
-def straight_through(logits: Tensor) -> Tensor:
-    """One choice in K, drawn by Gumbel noise: (…, K) -> one-hot (…, K)."""
-    uniform = torch.rand_like(logits).clamp_(1e-9, 1 - 1e-7)
-    soft = (logits - (-uniform.log()).log()).softmax(-1)
+def straight_through(logits: Tensor, random: Tensor) -> Tensor:
+    """One choice in K, drawn by Gumbel noise from random numbers in (0, 1): (…, K), (…, K) -> one-hot (…, K)."""
+    soft = (logits - (-random.log()).log()).softmax(-1)
     # forward picks the arg max, backward sees the softmax
     return one_hot_of_largest(soft) + soft - soft.detach()
 
@@ -59,30 +62,33 @@ class Codes(nn.Module):
             # differ by: the states of two texts start out equal in all but a fortieth part.
             self.codebooks.data -= self.codebooks.data.mean(1, keepdim=True)
 
-    def weights(self, codes: Tensor) -> Tensor:
-        """What each codeword counts: (U, M, K) -> (U, M, K)."""
+    def weights(self, codes: Tensor, words: Tensor, noise: Noise | None) -> Tensor:
+        """What each codeword counts for these words (U,): (U, M, K) -> (U, M, K)."""
         raise NotImplementedError  # of a class that is never built itself
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
         words, places = torch.unique(ids, return_inverse=True)  # (U,), (B, T)
         codes = F.embedding(words, self.codes, sparse=self.rowwise)
         codes = codes.view(len(words), self.num_codebooks, -1)  # (U, M, K)
-        vectors = compose(self.weights(codes), self.codebooks)  # (U, D)
+        vectors = compose(self.weights(codes, words, noise), self.codebooks)  # (U, D)
         return F.embedding(places, vectors)  # (B, T, D)
 
 
 class WeightedCodes(Codes):
     """Compositional weighted coding: every codeword counts, by a softmax over its codebook."""
 
-    def weights(self, codes: Tensor) -> Tensor:
+    def weights(self, codes: Tensor, words: Tensor, noise: Noise | None) -> Tensor:
         return codes.softmax(-1)
 
 
 class ChosenCodes(Codes):
     """Compositional coding: one codeword a codebook counts."""
 
-    def weights(self, codes: Tensor) -> Tensor:
-        return straight_through(codes) if self.training else one_hot_of_largest(codes)
+    def weights(self, codes: Tensor, words: Tensor, noise: Noise | None) -> Tensor:
+        if noise is None:
+            return one_hot_of_largest(codes)
+        # a word's choice is drawn once a step, whatever other words the batch has
+        return straight_through(codes, uniform(derive(noise.step, words), CHOICE, codes[0].numel()).view_as(codes))
 
 
 class Table(nn.Module):
@@ -102,7 +108,7 @@ class Table(nn.Module):
         """Normal rows of this standard deviation, which are centred as they are."""
         nn.init.normal_(self.table, std=deviation)
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
         words, places = torch.unique(ids, return_inverse=True)
         return F.embedding(places, F.embedding(words, self.table, sparse=self.rowwise))
 

@@ -6,13 +6,13 @@ Padding is never read: the backward direction starts at a text's own last token,
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from capsulet.model.noise import Noise, dropout
 from capsulet.model.recurrence import bidirectional_gru
 
 
 class Encoder(nn.Module):
-    """Embeddings (B, T, D) and lengths (B,) to states (B, T, H)."""
+    """Embeddings (B, T, D) and lengths (B,) to states (B, T, H); with noise between the layers some are dropped."""
 
     def __init__(self, embedding_size: int, hidden_size: int, num_layers: int, dropout: float) -> None:
         super().__init__()
@@ -20,13 +20,13 @@ class Encoder(nn.Module):
         # it holds the parameters under their usual names; the work is done by bidirectional_gru
         self.gru = nn.GRU(embedding_size, hidden_size, num_layers, batch_first=True, bidirectional=True)
 
-    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Tensor:
         states = embedded
         for layer, weights in enumerate(
             self.gru.all_weights[at : at + 2] for at in range(0, 2 * self.gru.num_layers, 2)
         ):
             if layer:  # dropout on the outputs of each layer except the last
-                states = F.dropout(states, self.dropout, self.training)
+                states = dropout(states, self.dropout, noise, purpose=layer)
             states = bidirectional_gru(states, lengths, [*weights[0], *weights[1]])  # (B, T, 2H)
         forward, backward = states.chunk(2, dim=-1)
         return forward + backward

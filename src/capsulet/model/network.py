@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from capsulet.config import ModelOptions
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, mean_over_tokens
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
+from capsulet.model.noise import Noise, dropout
 from capsulet.model.shapes import num_codewords
+
+EMBEDDED, POOLED = 100, 101  # what random numbers are for; the encoder's layers have the numbers below
 
 
 class Network(nn.Module):
-    """Embedding, encoder and head; ids (B, T) and lengths (B,) to classes."""
+    """Embedding, encoder and head; ids (B, T) and lengths (B,) to classes.
+
+    Noise makes it a training pass, with dropout and drawn choices; without it nothing is random.
+    """
 
     def __init__(
         self, embedding: Embedding, encoder: Encoder, head: Head, embedding_dropout: float, head_dropout: float
@@ -28,10 +33,10 @@ class Network(nn.Module):
         self.embedding, self.encoder, self.head = embedding, encoder, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Classes:
-        embedded = F.dropout(self.embedding(ids), self.embedding_dropout, self.training)  # (B, T, D)
-        states = self.encoder(embedded, lengths)  # (B, T, H)
-        pooled = F.dropout(mean_over_tokens(states, lengths), self.head_dropout, self.training)  # (B, H)
+    def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
+        embedded = dropout(self.embedding(ids, noise), self.embedding_dropout, noise, EMBEDDED)  # (B, T, D)
+        states = self.encoder(embedded, lengths, noise)  # (B, T, H)
+        pooled = dropout(mean_over_tokens(states, lengths), self.head_dropout, noise, POOLED)  # (B, H)
         classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)
         return classes
 

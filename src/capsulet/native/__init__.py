@@ -1,4 +1,4 @@
-"""The compiled kernels of the library, each of them optional: a missing compiler leaves `gru` as `None`."""
+"""The compiled kernels of the library, each of them optional: a missing compiler leaves it as `None`."""
 
 from types import ModuleType
 
@@ -10,4 +10,12 @@ except ImportError:
 else:
     gru = _gru
 
-__all__ = ["gru"]
+words: ModuleType | None
+try:
+    from capsulet.native import _words
+except ImportError:
+    words = None
+else:
+    words = _words
+
+__all__ = ["gru", "words"]

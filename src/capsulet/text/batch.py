@@ -25,7 +25,7 @@ class Batch(NamedTuple):
 def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ids (B, T) and lengths (B,) of these texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    ids = np.full((len(texts), int(lengths.max())), PADDING_ID, dtype=np.int64)
+    ids = np.full((len(texts), int(lengths.max(initial=0))), PADDING_ID, dtype=np.int64)
     for row, text in zip(ids, texts, strict=True):
         row[: len(text)] = text
     return ids, lengths
@@ -34,25 +34,35 @@ def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
     """The batch of these rows of the corpus."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
-    return Batch(ids, lengths, corpus.targets[rows])
+    return Batch(ids, lengths, corpus.targets[rows].astype(np.int64))
 
 
-def training_batches(corpus: Corpus, batch_size: int, generator: np.random.Generator) -> Iterator[Batch]:
-    """Every text once, in random batches of similar length."""
-    order = generator.permutation(len(corpus))
-    lengths = corpus.lengths
-    batches: list[NDArray[np.int64]] = []
-    for start in range(0, len(order), BUCKET * batch_size):
-        bucket = order[start : start + BUCKET * batch_size]
-        bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
-        batches.extend(bucket[at : at + batch_size] for at in range(0, len(bucket), batch_size))
-    for index in generator.permutation(len(batches)):
-        yield gather(corpus, batches[index])
+class Plan:
+    """The batches of one epoch: every text once, in random batches of similar length. Holds rows, not texts."""
+
+    def __init__(self, corpus: Corpus, batch_size: int, generator: np.random.Generator) -> None:
+        self.batch_size = batch_size
+        self.order = generator.permutation(len(corpus))
+        for start in range(0, len(self.order), BUCKET * batch_size):
+            bucket = self.order[start : start + BUCKET * batch_size]
+            lengths = corpus.starts[bucket + 1] - corpus.starts[bucket]
+            bucket[:] = bucket[np.argsort(lengths, kind="stable")]
+        self.sequence = generator.permutation(-(-len(self.order) // batch_size))
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def __getitem__(self, step: int) -> NDArray[np.int64]:
+        """Rows of the batch of this step."""
+        start = self.sequence[step] * self.batch_size
+        return self.order[start : start + self.batch_size]
 
 
-def ordered_batches(corpus: Corpus, batch_size: int) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-    """Every text once, shortest first, with the rows it came from."""
-    order = np.argsort(corpus.lengths, kind="stable")
+def ordered_batches(
+    corpus: Corpus, batch_size: int, part: int = 0, parts: int = 1
+) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+    """Every text once, shortest first, with the rows it came from; or every one of a part of them."""
+    order = np.argsort(corpus.lengths, kind="stable")[part::parts]
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         yield rows, gather(corpus, rows)

@@ -1,17 +1,41 @@
-"""Texts as ids in one flat array, without a Python object a text."""
+"""Texts as numbers in files that are mapped into memory: a corpus may be larger than the machine's memory.
+
+A folder holds two corpora, the texts to train on and those to validate on, and `corpus.json`, written last: labels,
+counts, and the size and digest of every other file.
+
+train.ids, valid.ids          int32, the words of all texts one after the other
+train.starts, valid.starts    int64, where each text begins, and where the last one ends
+train.targets, valid.targets  int32, the class of each text
+tokenizer.json                text to ids
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from capsulet.text.tokens import encode
+from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer
+from capsulet.text.words import NO_WORD, Words
 
-CHUNK = 4096  # texts tokenised at a time
+T = TypeVar("T")
+CHUNK = 4096  # texts numbered at a time
+ROWS_AT_ONCE = 1 << 16  # texts copied at a time
+PARTS = ("train", "valid")
+DESCRIPTION, TOKENIZER = "corpus.json", "tokenizer.json"
+FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
+
+Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -20,7 +44,7 @@ class Corpus:
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    targets: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -31,20 +55,191 @@ class Corpus:
         return np.diff(self.starts)
 
 
-def build_corpus(tokenizer: Tokenizer, texts: Sequence[str], targets: Sequence[int]) -> Corpus:
-    """Tokenise the texts."""
-    pieces: list[NDArray[np.int32]] = []
-    lengths: list[int] = []
-    for chunk in chunks(texts, CHUNK):
-        encoded = encode(tokenizer, chunk)
-        lengths.extend(map(len, encoded))
-        pieces.append(np.concatenate(encoded))
-    ids = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    return Corpus(ids, starts, np.asarray(targets, dtype=np.int64))
+@dataclass(frozen=True)
+class Corpora:
+    """A folder of corpora, open."""
+
+    train: Corpus
+    valid: Corpus
+    labels: list[str]
+    train_counts: dict[str, int]  # texts of each label
+    valid_counts: dict[str, int]
+    vocab_size: int
+    notes: list[str]  # what was said while the files were read
+    tokenizer: str  # the text of tokenizer.json
+    digest: str  # of all of it
 
 
-def chunks(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The items in slices of this size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+class DamagedCorpusError(Exception):
+    """A folder that does not hold what was written into it."""
+
+
+def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
+    """How often each word occurs: (V,)."""
+    counts = np.zeros(vocab_size, np.int64)
+    for start in range(0, len(corpus.ids), 1 << 20):  # bincount makes a copy of what it counts
+        counts += np.bincount(corpus.ids[start : start + (1 << 20)], minlength=vocab_size)
+    return counts
+
+
+class CorpusWriter:
+    """Labelled texts to a folder of corpora, in one pass over the texts and with none of them in memory.
+
+    Words are first numbered as they come, into `words.part`. Once all texts are seen it is known which are for
+    validation and how often each word occurs in the others; then the numbers become those of the vocabulary.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        self.folder, self.max_tokens = folder, max_tokens
+        self.words = Words()
+        self.lengths, self.targets = array("i"), array("i")  # of each text; targets in the order of `label_numbers`
+        self.label_numbers: dict[str, int] = {}
+        self.digests: dict[str, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def spool(self) -> Path:
+        """The file of first numbers."""
+        return self.folder / "words.part"
+
+    def add(self, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None]) -> None:
+        """Number the words of these texts with their labels; one thread reads the next texts meanwhile."""
+        with self.spool.open("ab") as file, ThreadPoolExecutor(1) as scanner:
+            pending: Future[Scanned] | None = None
+            for chunk in chunks(pairs, CHUNK):
+                if pending:
+                    self.put(file, pending.result())
+                    progress(len(self))
+                pending = scanner.submit(self.words.scan, [text for text, _ in chunk], self.max_tokens)
+                numbers = self.label_numbers
+                self.targets.extend(numbers.setdefault(label, len(numbers)) for _, label in chunk)
+            if pending:
+                self.put(file, pending.result())
+                progress(len(self))
+
+    def put(self, file: IO[bytes], scanned: Scanned) -> None:
+        """Append numbered texts."""
+        ids, lengths = scanned
+        file.write(ids.tobytes())
+        self.lengths.frombytes(lengths.tobytes())
+
+    def finish(
+        self, labels: Sequence[str], valid_rows: NDArray[np.int64], min_count: int, max_words: int, notes: Sequence[str]
+    ) -> None:
+        """Cut off the validation texts, choose the vocabulary by the others, and write everything."""
+        valid = np.zeros(len(self), bool)
+        valid[valid_rows] = True
+        counts = np.zeros(len(self.words) + 1, np.int64)
+        for _, ids, rows in self.blocks(valid):
+            counts += np.bincount(ids[~rows], minlength=len(counts))
+        chosen = self.vocabulary(counts, min_count, max_words)
+        places = np.full(len(counts), UNKNOWN_ID, np.int32)
+        places[chosen] = np.arange(2, len(chosen) + 2)  # after padding and the unknown word
+
+        tokenizer = build_tokenizer([self.words.spelling(int(number)) for number in chosen], self.max_tokens)
+        self.write(TOKENIZER, [tokenizer.to_str(pretty=False).encode()])
+        order = {label: place for place, label in enumerate(labels)}
+        classes = np.array([order[label] for label in self.label_numbers], np.int32)
+        lengths, targets = np.frombuffer(self.lengths, np.int32), classes[np.frombuffer(self.targets, np.int32)]
+        label_counts = {}
+        for part, mask in (("train", ~valid), ("valid", valid)):
+            wanted = part == "valid"
+            self.write(f"{part}.ids", (places[ids[rows == wanted]] for _, ids, rows in self.blocks(valid)))
+            self.write(f"{part}.starts", [np.concatenate([[0], np.cumsum(lengths[mask], dtype=np.int64)])])
+            self.write(f"{part}.targets", [targets[mask]])
+            label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
+        description = {
+            "labels": list(labels),
+            "vocab_size": len(chosen) + 2,
+            "label_counts": label_counts,
+            "notes": list(notes),
+            "files": self.digests,
+        }
+        self.spool.unlink()
+        self.write(DESCRIPTION, [json.dumps(description).encode()])
+
+    def blocks(self, valid: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.bool_]]]:
+        """First row, first numbers of the words, and whether each is of a validation text; some rows at a time."""
+        with self.spool.open("rb") as file:
+            lengths = np.frombuffer(self.lengths, np.int32)
+            for start in range(0, len(lengths), ROWS_AT_ONCE):
+                part = lengths[start : start + ROWS_AT_ONCE]
+                ids = np.frombuffer(file.read(4 * int(part.sum(dtype=np.int64))), np.int32)
+                yield start, ids, np.repeat(valid[start : start + ROWS_AT_ONCE], part)
+
+    def vocabulary(self, counts: NDArray[np.int64], min_count: int, max_words: int) -> NDArray[np.int64]:
+        """First numbers of the words that are frequent enough, the most frequent first, ties by spelling."""
+        counts[NO_WORD] = 0
+        found = np.flatnonzero(counts >= min_count)
+        if len(found) > max_words:  # only those that may get in need to be sorted by spelling
+            found = found[counts[found] >= np.partition(counts[found], -max_words)[-max_words]]
+        chosen = sorted(found.tolist(), key=lambda number: (-counts[number], self.words.spelling(number)))
+        return np.array(chosen[:max_words], np.int64)
+
+    def write(self, name: str, pieces: Iterable[bytes | NDArray[Any]]) -> None:
+        """Write a file down to the disk and remember its size and digest."""
+        digest, size = hashlib.sha256(), 0
+        with (self.folder / name).open("wb") as file:
+            for piece in pieces:
+                data = piece if isinstance(piece, bytes) else piece.tobytes()
+                digest.update(data)
+                size += file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self.digests[name] = {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def open_corpora(folder: Path) -> Corpora:
+    """The corpora of a folder, mapped into memory, once every file is seen to be whole."""
+    try:
+        text = (folder / DESCRIPTION).read_bytes()
+        description = json.loads(text)
+        with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter's lock
+            found = list(pool.map(file_digest, (folder / name for name in FILES)))
+        for name, digest in zip(FILES, found, strict=True):
+            if description["files"][name] != digest:
+                raise DamagedCorpusError(f"{folder / name} is damaged")
+        train, valid = (
+            Corpus(*(mapped(folder / f"{part}.{kind}", dtype) for kind, dtype in kinds))
+            for part in PARTS
+            for kinds in [(("ids", np.int32), ("starts", np.int64), ("targets", np.int32))]
+        )
+        labels = description["labels"]
+        counts = description["label_counts"]
+        return Corpora(
+            train,
+            valid,
+            labels,
+            dict(zip(labels, counts["train"], strict=True)),
+            dict(zip(labels, counts["valid"], strict=True)),
+            description["vocab_size"],
+            description["notes"],
+            (folder / TOKENIZER).read_text(encoding="utf-8"),
+            hashlib.sha256(text).hexdigest(),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
+
+
+def mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
+    """An array that is a file."""
+    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype)
+
+
+def file_digest(path: Path) -> dict[str, Any]:
+    """Size and SHA-256 of a file."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of this size."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

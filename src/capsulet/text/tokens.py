@@ -7,7 +7,7 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from tokenizers import Encoding, Regex, Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
-from tokenizers.trainers import WordLevelTrainer
 
 from capsulet.errors import InputError
 
@@ -33,16 +32,6 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     tokenizer.pre_tokenizer = Split(Regex(TOKEN), behavior="removed", invert=True)  # inverted: keep what matches
     tokenizer.enable_truncation(max_tokens)
     return tokenizer
-
-
-def count_words(texts: Iterable[str], min_count: int, max_words: int) -> list[str]:
-    """The words of these texts that occur often enough, the most frequent first, ties by spelling."""
-    counter = build_tokenizer([], max_tokens=1)
-    counter.no_truncation()
-    trainer = WordLevelTrainer(vocab_size=max_words, min_frequency=min_count, special_tokens=[], show_progress=False)
-    counter.train_from_iterator(texts, trainer)
-    identifiers = counter.get_vocab()
-    return sorted(identifiers, key=lambda word: identifiers[word])
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[NDArray[np.int32]]:

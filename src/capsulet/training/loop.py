@@ -15,11 +15,16 @@ from capsulet.config import TrainingOptions
 from capsulet.errors import CapsuletError
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
+from capsulet.model.noise import step_noise, uniform
 from capsulet.results import Epoch
-from capsulet.text.batch import ordered_batches, training_batches
-from capsulet.text.corpus import Corpus
+from capsulet.text.batch import Plan, gather, ordered_batches
+from capsulet.text.corpus import Corpus, word_counts
 from capsulet.text.tokens import UNKNOWN_ID
+from capsulet.training.checkpoint import Checkpoints, State, Weights, array, parse
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
+from capsulet.training.workers import Alone
+
+WORDS = 103  # what the random numbers of word dropout are for; model/ has the others
 
 EVALUATION_BATCH = 128
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
@@ -30,8 +35,11 @@ SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
 class Monitor(Protocol):
     """Whoever watches the training."""
 
-    def begin(self, epochs: int, steps: int) -> None:
-        """Training starts: this many epochs of this many steps."""
+    def reading(self, rows: int) -> None:
+        """So many texts are read."""
+
+    def begin(self, epochs: int, steps: int, done: int) -> None:
+        """Training starts: this many epochs of this many steps, of which some may be done already."""
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         """A step is done; the loss is a running mean."""
@@ -43,7 +51,8 @@ class Monitor(Protocol):
 class Silence:
     """A monitor that says nothing."""
 
-    def begin(self, epochs: int, steps: int) -> None: ...
+    def reading(self, rows: int) -> None: ...
+    def begin(self, epochs: int, steps: int, done: int) -> None: ...
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None: ...
     def epoch(self, report: Epoch) -> None: ...
 
@@ -55,6 +64,7 @@ class History:
     epochs: tuple[Epoch, ...]
     best: Epoch
     stopped: str  # finished | early | interrupted
+    weights: Weights  # of the best epoch
 
 
 def batch_size(options: TrainingOptions, texts: int) -> int:
@@ -74,75 +84,111 @@ def train_network(
     valid: Corpus,
     options: TrainingOptions,
     monitor: Monitor,
-    keep: Callable[[Sequence[Epoch]], None],
+    keep: Callable[[Sequence[Epoch], Weights], None],
     stop: Callable[[], bool],
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+    workers: Alone | None = None,
 ) -> History:
-    """Train; `keep` gets the epochs so far whenever the last is the best, `stop` is asked after every step."""
+    """Train; `keep` gets the epochs so far and the weights whenever the last is the best, `stop` is asked after a step.
+
+    Everything random follows from the seed and the number of the step, so a training that goes on from a checkpoint
+    ends like one that was never interrupted, and one shared out among several workers like that of a single one.
+    """
+    workers, checkpoints = workers or Alone(), checkpoints or Checkpoints()
     if options.threads:
         torch.set_num_threads(options.threads)
     initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
-    generator = np.random.default_rng(options.seed)
+    network.to(options.device)
     optimiser = Optimiser(network, options)
     size = batch_size(options, len(train))
     steps = -(-len(train) // size)
     epochs = num_epochs(options, len(train.ids), steps)
-    # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
-    counts = torch.from_numpy(np.bincount(train.ids, minlength=len(network.embedding.rows)))
-    unknown = options.word_dropout / (options.word_dropout + counts.float())  # (V,)
-    history: list[Epoch] = []
-    best: Epoch | None = None
-    highest = 0.0
-    stopped = "finished"
-    monitor.begin(epochs, steps)
+    unknown = None
+    if options.word_dropout:
+        # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
+        counts = torch.from_numpy(word_counts(train, len(network.embedding.rows)))
+        unknown = options.word_dropout / (options.word_dropout + counts.float())  # (V,)
+    state = State()
+    data = workers.spread(checkpoints.read() if resume and workers.rank == 0 else b"")
+    if data:
+        weights, memory, state = parse(data, checkpoints.identity)
+        network.load_state_dict(weights)
+        optimiser.restore(memory)
+    monitor.begin(epochs, steps, (state.epoch - 1) * steps + len(state.losses))
 
-    for epoch in range(1, epochs + 1):
-        network.train()
-        losses: list[float] = []
-        tokens, factor, started = 0, 0.0, time.perf_counter()
-        for batch in training_batches(train, size, generator):
-            ids, lengths, targets = map(torch.from_numpy, batch)
-            if options.word_dropout:
-                ids = ids.masked_fill(torch.rand(ids.shape) < unknown[ids], UNKNOWN_ID)
-            factor = learning_rate_factor(
-                options.schedule, options.warmup, (epoch - 1) * steps + len(losses), epochs * steps
-            )
-            loss = total_loss(options.loss, network(ids, lengths), targets, options.sum_margin)
+    while state.epoch <= epochs and not exhausted(state, options.patience):
+        plan = Plan(train, size, np.random.default_rng([options.seed, state.epoch]))
+        seen, started, asked = 0, time.perf_counter(), False
+        while len(state.losses) < steps and not asked:
+            step = (state.epoch - 1) * steps + len(state.losses)
+            rows = plan[len(state.losses)]
+            places = workers.share(len(rows))
+            batch = gather(train, rows[places])
+            ids, lengths, targets = (torch.from_numpy(part).to(options.device) for part in batch)
+            noise = step_noise(options.seed, step, torch.from_numpy(places).to(options.device))
+            if unknown is not None:
+                ids = ids.masked_fill(uniform(noise.texts, WORDS, ids.shape[1]) < unknown[ids], UNKNOWN_ID)
             optimiser.zero()
-            loss.backward()  # type: ignore[no-untyped-call]
+            value = 0.0
+            if len(places):  # the last batch may have fewer texts than there are workers
+                loss = total_loss(options.loss, network(ids, lengths, noise), targets, options.sum_margin)
+                loss = loss * (len(places) / len(rows))  # these add up to the mean over the whole batch
+                loss.backward()  # type: ignore[no-untyped-call]
+                value = loss.item()
+            workers.add_gradients(optimiser)
             optimiser.clip()
-            optimiser.step(factor)
+            optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
 
-            losses.append(finite(loss.item()))
-            tokens += int(batch.lengths.sum())
-            monitor.step(epoch, len(losses), float(np.mean(losses[-100:])), tokens / (time.perf_counter() - started))
-            if stop():
-                stopped = "interrupted"
-                break
+            value, read, votes = workers.add(value, int(batch.lengths.sum()), stop())
+            state.losses.append(finite(value))
+            state.tokens += int(read)
+            seen, asked = seen + int(read), votes > 0
+            speed = seen / (time.perf_counter() - started)
+            monitor.step(state.epoch, len(state.losses), float(np.mean(state.losses[-100:])), speed)
+            if asked or checkpoints.due():
+                checkpoints.save(network.state_dict(), optimiser.state(), state)
 
-        if stopped == "interrupted" and best:
-            break  # what the unfinished epoch has changed is not validated and not kept
-        valid_loss, valid_accuracy = validate(network, valid, options)
+        if asked and state.best:
+            return history_of(state, "interrupted")  # what is not validated is not kept
+        step = (state.epoch - 1) * steps + len(state.losses) - 1
+        rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
+        valid_loss, valid_accuracy = validate(network, valid, options, workers)
         finite(valid_loss)
-        highest = max(highest, valid_accuracy)
-        better = best is None or is_better(
-            valid_accuracy, valid_loss, best, highest - leeway(options, highest, len(valid))
-        )
-        rate = options.learning_rate * factor
-        report = Epoch(epoch, len(losses), tokens, rate, float(np.mean(losses)), valid_loss, valid_accuracy, better)
-        history.append(report)
+        state.highest = max(state.highest, valid_accuracy)
+        enough = state.highest - leeway(options, state.highest, len(valid))
+        better = state.best is None or is_better(valid_accuracy, valid_loss, state.best, enough)
+        mean_loss = float(np.mean(state.losses))
+        report = Epoch(
+            state.epoch, len(state.losses), state.tokens, rate, mean_loss, valid_loss, valid_accuracy, better
+        )  # fmt: skip
+        state.history.append(report)
         if better:
-            best = report
-            keep(history)
+            state.best = report
+            state.best_weights = {name: array(value).copy() for name, value in network.state_dict().items()}
+            keep(state.history, state.best_weights)
         monitor.epoch(report)
-        if stopped == "interrupted" or stop():
-            stopped = "interrupted"
-            break
-        if options.patience and best and epoch - best.epoch >= options.patience:
-            stopped = "early"
-            break
+        if asked:  # in the first epoch: a model of a part of it is better than none
+            return history_of(state, "interrupted")
+        state.epoch, state.losses, state.tokens = state.epoch + 1, [], 0
+        asked = workers.add(stop())[0] > 0 and state.epoch <= epochs
+        if asked or checkpoints.due():
+            checkpoints.save(network.state_dict(), optimiser.state(), state)
+        if asked:
+            return history_of(state, "interrupted")
 
-    assert best is not None
-    return History(tuple(history), best, stopped)
+    return history_of(state, "early" if state.epoch <= epochs else "finished")
+
+
+def history_of(state: State, stopped: str) -> History:
+    """What has happened so far."""
+    assert state.best is not None  # the first epoch always is
+    return History(tuple(state.history), state.best, stopped, state.best_weights)
+
+
+def exhausted(state: State, patience: int) -> bool:
+    """Whether nothing better has come for as many epochs as patience allows."""
+    return bool(patience and state.best and state.epoch - 1 - state.best.epoch >= patience)
 
 
 def is_better(accuracy: float, loss: float, best: Epoch, enough: float) -> bool:
@@ -169,13 +215,16 @@ def finite(loss: float) -> float:
 
 
 @torch.no_grad()
-def validate(network: Network, corpus: Corpus, options: TrainingOptions) -> tuple[float, float]:
+def validate(
+    network: Network, corpus: Corpus, options: TrainingOptions, workers: Alone | None = None
+) -> tuple[float, float]:
     """Mean loss and accuracy over a corpus."""
-    network.eval()
+    workers = workers or Alone()
     total, right = 0.0, 0
-    for _, batch in ordered_batches(corpus, EVALUATION_BATCH):
-        ids, lengths, targets = map(torch.from_numpy, batch)
+    for _, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
+        ids, lengths, targets = (torch.from_numpy(part).to(options.device) for part in batch)
         classes = network(ids, lengths)
         total += total_loss(options.loss, classes, targets, options.sum_margin).item() * len(targets)
         right += int((classes.lengths.argmax(-1) == targets).sum())
-    return total / max(len(corpus), 1), right / max(len(corpus), 1)
+    total, right_in_all = workers.add(total, right)
+    return total / max(len(corpus), 1), right_in_all / max(len(corpus), 1)

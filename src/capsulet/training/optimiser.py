@@ -8,7 +8,7 @@ counts steps in which the word did not occur. With gradients in every row at eve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ class RowAdam:
     def __init__(self, table: Tensor, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8) -> None:
         self.table, self.betas, self.epsilon = table, betas, epsilon
         self.mean, self.square = torch.zeros_like(table), torch.zeros_like(table)
-        self.steps = torch.zeros(table.shape[0], dtype=torch.float32)
+        self.steps = torch.zeros(table.shape[0], dtype=torch.float32, device=table.device)
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
@@ -79,6 +79,33 @@ class Optimiser:
         self.adam.step()
         if self.row_adam:
             self.row_adam.step(self.options.code_learning_rate * factor)
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything it remembers, by name."""
+        found = {
+            f"adam.{place}.{name}": value
+            for place, parameter in enumerate(self.adam_parameters)
+            for name, value in self.adam.state[parameter].items()
+        }
+        if self.row_adam:
+            found |= {"rows.mean": self.row_adam.mean, "rows.square": self.row_adam.square}
+            found["rows.steps"] = self.row_adam.steps
+        return found
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Remember this instead."""
+        for name, value in state.items():
+            kind, *rest = name.split(".")
+            if kind == "rows":
+                assert self.row_adam
+                setattr(self.row_adam, rest[0], value.clone())
+            else:
+                self.adam.state[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
+
+    @property
+    def adam_parameters(self) -> list[Tensor]:
+        """What dense Adam moves, in a fixed order."""
+        return [parameter for group in self.adam.param_groups for parameter in group["params"]]
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:

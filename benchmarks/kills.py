@@ -1,0 +1,115 @@
+"""Kill training at random moments, resume it, and compare the model with that of a training that was left alone.
+
+    python -m benchmarks.kills --kills 100
+
+Real processes end by SIGKILL, while they read, tokenise, train, write a checkpoint or put the model in its place. A
+round is killed, resumed, sometimes killed again, and in the end left alone; then its model folder is compared byte by
+byte with that of a training that was never killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import capsulet
+from benchmarks import record
+
+OPTIONS: dict[str, Any] = {
+    "epochs": 3, "batch_size": 16, "min_count": 1, "hidden_size": 16, "embedding_size": 8, "num_codebooks": 3,
+    "class_length": 4, "threads": 1, "checkpoint_seconds": 0.0, "valid_fraction": 0.1,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Kill, resume, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100, metavar="N")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/kills.json")
+    arguments = parser.parse_args()
+    result = {**record.circumstances(record.command_line("benchmarks.kills")), **run(arguments.kills, arguments.seed)}
+    if arguments.write:
+        record.write("kills", result)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        print(f"{result['kills']} kills in {result['rounds']} rounds, {result['identical']} of them ended identical")
+    sys.exit(result["identical"] != result["rounds"])
+
+
+def run(kills: int, seed: int) -> dict[str, int]:
+    """Rounds of kills until there are enough of them."""
+    import torch  # noqa: F401  the processes below are copies of this one and need not load it again
+
+    generator = random.Random(seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        rows = folder / "rows.jsonl"
+        rows.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in texts(generator)))
+        started = time.monotonic()
+        assert spawn(rows, folder / "reference", folder / "cache0", None) == 0
+        whole = time.monotonic() - started
+        expected = contents(folder / "reference")
+        done = rounds = identical = 0
+        while done < kills:
+            rounds += 1
+            out, cache = folder / f"model{rounds}", folder / f"cache{rounds}"
+            while done < kills and spawn(rows, out, cache, generator.uniform(0, whole)) != 0:
+                done += 1
+                if generator.random() < 0.7:  # mostly one kill a round, sometimes several
+                    break
+            assert spawn(rows, out, cache, None) == 0
+            identical += contents(out) == expected and not out.with_name(out.name + ".checkpoint").exists()
+    return {"kills": done, "rounds": rounds, "identical": identical}
+
+
+def spawn(rows: Path, out: Path, cache: Path, seconds: float | None) -> int:
+    """Train in a process of its own, which is killed after so many seconds; its exit status, or minus the signal."""
+    process = os.fork()
+    if not process:
+        status = 1
+        try:
+            capsulet.train(rows, out, cache=cache, resume=True, **OPTIONS)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    if seconds is not None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found, status = os.waitpid(process, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.001)
+        os.kill(process, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def texts(generator: random.Random) -> list[tuple[str, str]]:
+    """Generated texts of three classes: one word tells the class, the others are noise."""
+    return [
+        (label, " ".join([*(f"w{generator.randrange(60)}" for _ in range(generator.randrange(1, 12))), label]))
+        for label in ("red", "green", "blue")
+        for _ in range(40)
+    ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a model folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Labelled files to corpora: read, numbered and cut in two, once; the next run finds them in the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from capsulet.config import Options
+from capsulet.errors import CapsuletError, InputError, RowError
+from capsulet.runtime.classifier import some
+from capsulet.text.cache import Cache, default_folder
+from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
+from capsulet.text.data import ReadOptions, SkippedRows, read_rows
+from capsulet.text.files import check_path
+from capsulet.text.split import stratified_split
+from capsulet.text.tokens import TOKEN
+
+Paths = str | Path | Sequence[str | Path]
+Pair = tuple[str, str]  # text, label
+Tell = Callable[[str], None]
+
+
+def prepare(
+    files: Paths,
+    valid: Paths,
+    reading: ReadOptions,
+    options: Options,
+    cache: str | Path | None,
+    scratch: ExitStack,
+    tell: Tell,
+    progress: Callable[[int], None],
+    stop: Callable[[], bool],
+) -> Corpora:
+    """The texts of these files, ready for training; `cache` names a folder, "" the usual one, and None keeps nothing.
+
+    What is not kept lies in a temporary folder that `scratch` removes when it is closed.
+    """
+    if not paths(files):
+        raise InputError("no files were given: name at least one file of labelled texts")
+    for path in [*paths(files), *paths(valid)]:
+        check_path(path)
+
+    def report(rows: int) -> None:
+        progress(rows)
+        if stop():
+            raise KeyboardInterrupt
+
+    try:
+        if cache is None or not all(Path(path).is_file() for path in [*paths(files), *paths(valid)]):
+            # what comes through a pipe comes once: it cannot be hashed first and read then
+            folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
+            build(folder, files, valid, reading, options, tell, report)
+            return open_corpora(folder)
+        return cached(Cache(Path(cache or default_folder())), files, valid, reading, options, tell, report)
+    except OSError as error:
+        raise CapsuletError(
+            f"the tokenised texts could not be written ({error.strerror or error}): make room, or name "
+            "another folder with --cache"
+        ) from None
+
+
+def cached(
+    cache: Cache,
+    files: Paths,
+    valid: Paths,
+    reading: ReadOptions,
+    options: Options,
+    tell: Tell,
+    progress: Callable[[int], None],
+) -> Corpora:
+    """The texts from the cache, built anew if they are not there or not whole."""
+    settings = {
+        "reading": dataclasses.asdict(reading),
+        "text": dataclasses.asdict(options.text),
+        "valid_fraction": options.training.valid_fraction,
+        "token": TOKEN,
+    }
+    key = cache.key({"train": paths(files), "valid": paths(valid)}, settings)
+    if cache.entry(key).exists():
+        try:
+            corpora = open_corpora(cache.entry(key))
+            for note in corpora.notes:
+                tell(note)
+            cache.touch(key)
+            return corpora
+        except DamagedCorpusError as error:
+            tell(f"note: {error}: tokenising the texts again")
+    with cache.building(key) as folder:
+        build(folder, files, valid, reading, options, tell, progress)
+    try:
+        return open_corpora(cache.entry(key))
+    except DamagedCorpusError as error:
+        raise CapsuletError(
+            f"{error} right after it was written: check the disk, or name another with --cache"
+        ) from None
+
+
+def build(
+    folder: Path,
+    files: Paths,
+    valid: Paths,
+    reading: ReadOptions,
+    options: Options,
+    tell: Tell,
+    progress: Callable[[int], None],
+) -> None:
+    """Read the files and write their corpora into an empty folder."""
+    notes: list[str] = []
+
+    def note(line: str) -> None:
+        notes.append(line)
+        tell(line)
+
+    writer = CorpusWriter(folder, options.text.max_tokens)
+    writer.add(labelled_pairs(files, reading, note), progress)
+    rows = len(writer)
+    labels = sorted_labels(set(writer.label_numbers))
+    if not rows:
+        raise InputError(f"{', '.join(paths(files))}: no row that can be used")
+    check_classes(labels, rows, files)
+    if paths(valid):
+        writer.add(labelled_pairs(valid, reading, note, known=labels), progress)
+        if len(writer) == rows:
+            raise InputError(f"{', '.join(paths(valid))}: no row that can be used")
+        valid_rows = np.arange(rows, len(writer))
+    else:
+        order = {label: place for place, label in enumerate(labels)}
+        classes = np.array([order[label] for label in writer.label_numbers])
+        targets = classes[np.frombuffer(writer.targets, np.int32)]
+        _, valid_rows = stratified_split(targets, options.training.valid_fraction)
+    writer.finish(labels, valid_rows, options.text.min_count, options.text.max_words, notes)
+
+
+def paths(files: Paths) -> list[str]:
+    """One path or several, as a list."""
+    return [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
+
+
+def labelled_pairs(
+    files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False
+) -> Iterator[Pair]:
+    """Texts with their labels, one by one; a label outside `known` (if given) is a bad row."""
+    skipped = SkippedRows()
+    allowed = set(known)
+    for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
+        assert row.label is not None
+        if known and row.label not in allowed:
+            error = RowError(
+                row.source, row.line, f"label {row.label!r} was not seen in training (which had {some(known)})",
+                "Correct the label, or leave such rows out with --on-bad-row skip",
+            )  # fmt: skip
+            if reading.on_bad_row == "fail":
+                raise error
+            skipped.add(error)
+            continue
+        yield row.text, row.label
+    if skipped.count:
+        tell(skipped.summary())
+
+
+def sorted_labels(labels: set[str]) -> list[str]:
+    """Whole numbers by value, everything else by spelling."""
+    if all(label.isdecimal() for label in labels):
+        return sorted(labels, key=lambda label: (int(label), label))
+    return sorted(labels)
+
+
+def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
+    """A classifier needs two classes."""
+    if len(labels) < 2:
+        raise InputError(
+            f"{', '.join(paths(files))}: all {rows:,} rows have the label {labels[0]!r}, expected at least two "
+            "labels; add rows of another class, or name the right column with --label-column"
+        )

@@ -1,0 +1,108 @@
+"""Texts to mapped files: what is written is what was read, cut in two, with the vocabulary of the training part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from capsulet.text.corpus import FILES, Corpus, CorpusWriter, DamagedCorpusError, open_corpora, word_counts
+from capsulet.text.tokens import encode
+
+TEXTS = ["b b b a a", "c a d C", "", "Zebra apple 中文", "only here", "İ ﬁ a"]
+LABELS = ["x", "y", "x", "y", "x", "y"]
+
+
+def write(folder: Path, valid: list[int], min_count: int = 1, max_words: int = 100, max_tokens: int = 100) -> None:
+    writer = CorpusWriter(folder, max_tokens)
+    seen: list[int] = []
+    writer.add(zip(TEXTS[:4], LABELS[:4], strict=True), seen.append)
+    writer.add(zip(TEXTS[4:], LABELS[4:], strict=True), seen.append)
+    assert seen == [4, 6] and len(writer) == 6
+    writer.finish(["y", "x"], np.array(valid, np.int64), min_count, max_words, ["a note"])
+
+
+def texts_of(corpus: Corpus) -> list[list[int]]:
+    return [corpus.ids[start:end].tolist() for start, end in zip(corpus.starts, corpus.starts[1:], strict=False)]
+
+
+@pytest.mark.parametrize("valid", [[], [4], [0, 5]])
+def test_the_corpora_are_what_the_tokenizer_makes_of_the_texts(tmp_path: Path, valid: list[int]) -> None:
+    write(tmp_path, valid)
+    corpora = open_corpora(tmp_path)
+    encoded = [ids.tolist() for ids in encode(Tokenizer.from_str(corpora.tokenizer), TEXTS)]
+    rows = [row for row in range(6) if row not in valid]
+    assert texts_of(corpora.train) == [encoded[row] for row in rows]
+    assert texts_of(corpora.valid) == [encoded[row] for row in valid]
+    assert corpora.labels == ["y", "x"] and corpora.notes == ["a note"]
+    assert corpora.train.targets.tolist() == [["y", "x"].index(LABELS[row]) for row in rows]
+    assert corpora.train_counts == {label: [LABELS[row] for row in rows].count(label) for label in ("y", "x")}
+    assert corpora.valid_counts == {label: [LABELS[row] for row in valid].count(label) for label in ("y", "x")}
+    assert isinstance(corpora.train.ids, np.memmap)
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES, "corpus.json"}
+
+
+def words_of(folder: Path) -> list[str]:
+    vocabulary = Tokenizer.from_str(open_corpora(folder).tokenizer).get_vocab()
+    assert open_corpora(folder).vocab_size == len(vocabulary)
+    return sorted(vocabulary, key=lambda word: vocabulary[word])[2:]
+
+
+@pytest.mark.parametrize(
+    ("min_count", "max_words", "expected"),
+    [(1, 100, None), (2, 100, ["a", "b", "c"]), (1, 2, ["a", "b"]), (1, 4, ["a", "b", "c", "apple"]), (9, 100, [])],
+)
+def test_the_most_frequent_words_come_first_and_ties_by_spelling(tmp_path, min_count, max_words, expected) -> None:
+    write(tmp_path, [4], min_count, max_words)
+    found = words_of(tmp_path)
+    assert "only" not in found  # it occurs in a validation text alone
+    if expected is None:
+        assert found[:3] == ["a", "b", "c"] and found[3:] == sorted(found[3:])
+    else:
+        assert found == expected
+
+
+def test_words_beyond_the_limit_are_neither_read_nor_counted(tmp_path) -> None:
+    write(tmp_path, [], max_tokens=2)
+    assert open_corpora(tmp_path).train.lengths.tolist() == [2, 2, 1, 2, 2, 2]
+    assert "d" not in words_of(tmp_path)
+
+
+def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("capsulet.text.corpus.CHUNK", 7)
+    monkeypatch.setattr("capsulet.text.corpus.ROWS_AT_ONCE", 5)
+    generator = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in generator.integers(0, 30, generator.integers(1, 9))) for _ in range(100)]
+    writer = CorpusWriter(tmp_path, 100)
+    writer.add(((text, str(len(text) % 3)) for text in texts), lambda rows: None)
+    valid = np.arange(0, 100, 3)
+    writer.finish(["0", "1", "2"], valid, 1, 100, [])
+    corpora = open_corpora(tmp_path)
+    tokenizer = Tokenizer.from_str(corpora.tokenizer)
+    for corpus, rows in ((corpora.valid, valid), (corpora.train, np.setdiff1d(np.arange(100), valid))):
+        assert texts_of(corpus) == [ids.tolist() for ids in encode(tokenizer, [texts[row] for row in rows])]
+        assert corpus.targets.tolist() == [len(texts[row]) % 3 for row in rows]
+    counts = Counter(corpora.train.ids.tolist())
+    assert word_counts(corpora.train, corpora.vocab_size).tolist() == [
+        counts[word] for word in range(corpora.vocab_size)
+    ]
+
+
+@pytest.mark.parametrize("name", [*FILES, "corpus.json"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
+def test_damage_is_noticed_and_named(tmp_path, name, damage) -> None:
+    write(tmp_path, [4])
+    path = tmp_path / name
+    data = bytearray(path.read_bytes())
+    if damage == "remove":
+        path.unlink()
+    else:
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data if damage == "flip" else data[:-1])
+    if name == "corpus.json" and damage == "flip":  # a letter of a note may differ; digests of files may not
+        path.write_bytes(b"{" + bytes(data))
+    with pytest.raises(DamagedCorpusError, match=str(tmp_path)):
+        open_corpora(tmp_path)
