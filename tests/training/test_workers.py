@@ -1,0 +1,70 @@
+"""Several processes train one network: the same result as one with the same batches, and one speaks and writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from benchmarks.kills import texts
+from tests.conftest import THREADS
+
+FLAGS = [
+    "--epochs", "3", "--batch-size", "15", "--min-count", "1", "--hidden-size", "16", "--embedding-size", "8",
+    "--num-codebooks", "3", "--class-length", "4", "--valid-fraction", "0.1", "--threads", str(THREADS),
+    "--dropout", "0.3", "--embedding-dropout", "0.3", "--head-dropout", "0.1", "--word-dropout", "0.5",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import random
+
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    path.write_text("".join(json.dumps({"label": a, "text": b}) + "\n" for a, b in texts(random.Random(0))))
+    return path
+
+
+def train(rows: Path, out: Path, processes: int, *flags: str) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable]
+    if processes > 1:
+        start += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [*start, "-m", "capsulet", "train", str(rows), "--out", str(out), "--json", *FLAGS, *flags]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "flags", [[], ["--embedding", "cc"], ["--embedding", "plain", "--no-rowwise"]], ids=["cwc", "cc", "dense"]
+)
+def test_two_processes_do_what_one_does(rows: Path, tmp_path: Path, flags: list[str]) -> None:
+    one, two = train(rows, tmp_path / "one", 1, *flags), train(rows, tmp_path / "two", 2, *flags)
+    assert one.returncode == 0, one.stderr
+    assert two.returncode == 0, two.stderr
+    results = [json.loads(done.stdout) for done in (one, two)]  # one object: only the first process speaks
+    for first, second in zip(*(result["epochs"] for result in results), strict=True):
+        assert first["tokens"] == second["tokens"] and first["steps"] == second["steps"]
+        assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
+        assert second["valid_loss"] == pytest.approx(first["valid_loss"], rel=1e-2)
+    alone, together = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    for name, value in alone.items():
+        # the order of additions differs, and Adam enlarges differences where gradients are nearly nothing
+        np.testing.assert_allclose(together[name], value, atol=0.02, err_msg=name)
+        assert np.abs(together[name] - value).mean() < 1e-3, name
+    assert two.stderr.count("texts to train on") == 1
+    assert not list(tmp_path.glob("*.checkpoint")) and not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.slow
+def test_bad_input_ends_all_of_them(rows: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(rows.read_text() + '{"label": "red"}\n')
+    done = train(bad, tmp_path / "model", 2)
+    assert done.returncode != 0 and "bad.jsonl line 121: no key 'text'" in done.stderr
+    assert not (tmp_path / "model").exists()
