@@ -35,6 +35,7 @@ DATA ?= ../shared/data
 bench: setup
 	$(BIN)/python -m benchmarks.runtime --write
 	$(BIN)/python -m benchmarks.encoder --write
+	$(BIN)/python -m benchmarks.routing --write
 	$(BIN)/python -m benchmarks.classes --write
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
 	$(BIN)/python -m docs.results

@@ -1,23 +1,23 @@
 """The optional compiled kernels; everything else about the package is in pyproject.toml."""
 
+from pathlib import Path
+
 from setuptools import Extension, setup
 
-setup(
-    ext_modules=[
-        Extension(
-            "capsulet.native._gru",
-            sources=["src/capsulet/native/gru.c"],
-            depends=["src/capsulet/native/gru_kernel.h"],
-            # no -march: function attributes name the instruction sets and the processor picks one at run time
-            extra_compile_args=["-O3", "-ffp-contract=fast", "-pthread"],
-            extra_link_args=["-pthread"],
-            optional=True,  # without a compiler the package installs all the same and torch does the work
-        ),
-        Extension(
-            "capsulet.native._words",
-            sources=["src/capsulet/native/words.c"],
-            extra_compile_args=["-O3"],
-            optional=True,
-        ),
-    ]
-)
+NATIVE = "src/capsulet/native"
+
+
+def kernel(name: str) -> Extension:
+    """One module of compiled code."""
+    return Extension(
+        f"capsulet.native._{name}",
+        sources=[f"{NATIVE}/{name}.c"],
+        depends=[str(header) for header in Path(NATIVE).glob("*.h")],
+        # no -march: function attributes name the instruction sets and the processor picks one at run time
+        extra_compile_args=["-O3", "-ffp-contract=fast", "-fno-math-errno", "-pthread"],
+        extra_link_args=["-pthread"],
+        optional=True,  # without a compiler the package installs all the same and torch does the work
+    )
+
+
+setup(ext_modules=[kernel("gru"), kernel("routing"), kernel("words")])

@@ -24,8 +24,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import record
 from benchmarks.timing import interleave
-from capsulet.model.recurrence import bidirectional_gru, native_available
-from capsulet.native import gru
+from capsulet.model.recurrence import bidirectional_gru
+from capsulet.native import available, gru
 
 TOKENS, INPUT_SIZE, HIDDEN_SIZE = 45, 64, 128
 PRODUCT = 1024
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/encoder.json")
     arguments = parser.parse_args()
-    if not native_available():
+    if not available(gru):
         parser.error("the compiled GRU is not built, or CAPSULET_NATIVE=0; there is nothing to measure")
     cases = [
         report(measure(threads, batch, mixed, arguments.repeats))

@@ -21,10 +21,11 @@ LAYERS = (
     {"runtime", "training"},
     {"preparation"},
     {"classifier", "bundle", "demo"},
+    {"cluster"},
     {"cli"},
     {"__init__", "__main__"},
 )
-HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "pyarrow"}
+HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "pyarrow", "ray"}
 AT_MODULE_LEVEL = {"model": {"torch"}, "training": {"torch"}, "runtime": {"onnxruntime"}, "graph": {"onnx"}}
 MODULES = sorted(ROOT.rglob("*.py"))
 

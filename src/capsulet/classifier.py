@@ -58,6 +58,7 @@ def train(
     out, reading = Path(out), reading or ReadOptions()
     storage.check_target(out)
     require_training()
+    from capsulet.model.compiled import training_threads
     from capsulet.model.network import build_network
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.interruption import Interruption
@@ -108,6 +109,7 @@ def train(
             checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(options, corpora)
         )
         tell_of_checkpoint(checkpoints, resume, tell)
+        scratch.enter_context(training_threads(training.threads))
         network = build_network(
             options.model, corpora.vocab_size, len(labels),
             training.dropout, training.embedding_dropout, training.head_dropout,

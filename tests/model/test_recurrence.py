@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from capsulet.model import recurrence
-from capsulet.model.recurrence import bidirectional_gru, native_available
+from capsulet.model import compiled, recurrence
+from capsulet.model.recurrence import bidirectional_gru
+from capsulet.native import available
 from capsulet.native import gru as native
 
 needs_native = pytest.mark.skipif(native is None, reason="the compiled GRU is not built")
@@ -41,7 +42,7 @@ def keep_threads() -> Iterator[None]:
 def use(monkeypatch: pytest.MonkeyPatch) -> Any:
     def choose(path: str) -> None:
         monkeypatch.setenv("CAPSULET_NATIVE", "1" if path == "native" else "0")
-        assert native_available() == (path == "native")
+        assert available(native) == (path == "native")
 
     return choose
 
@@ -270,7 +271,7 @@ def test_wrong_arguments_are_named(use: Any, path: str) -> None:
 
 
 def test_double_precision_goes_through_torch_with_one_line_of_log(caplog: pytest.LogCaptureFixture) -> None:
-    recurrence._say_fallback.cache_clear()
+    compiled._say_fallback.cache_clear()
     module, _ = layer(3, 4)
     module.double()
     inputs, lengths = torch.randn(2, 5, 3, dtype=torch.float64), torch.tensor([5, 2])
@@ -283,11 +284,10 @@ def test_double_precision_goes_through_torch_with_one_line_of_log(caplog: pytest
 
 @pytest.mark.parametrize("why", ["switched off", "not built"])
 def test_the_fallback_says_why(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: str) -> None:
-    recurrence._say_fallback.cache_clear()
+    compiled._say_fallback.cache_clear()
     if why == "switched off":
         monkeypatch.setenv("CAPSULET_NATIVE", "0")
     monkeypatch.setattr(recurrence, "gru", None if why == "not built" else object())
-    assert not native_available()
     _, weights = layer(3, 4)
     with caplog.at_level(logging.INFO, logger="capsulet"):
         bidirectional_gru(torch.randn(2, 5, 3), torch.tensor([5, 2]), weights)

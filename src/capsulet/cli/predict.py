@@ -4,6 +4,10 @@ examples:
   capsulet predict model --text "what a match" --text "shares fell"
   capsulet predict model texts.csv > labels.jsonl          one JSON object a text, in the file's order
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
+  capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
+
+With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every row
+in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is missing.
 """
 
 from __future__ import annotations
@@ -28,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
     parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
     parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    group = parser.add_argument_group("many machines")
+    group.add_argument("--engine", choices=("local", "ray"), default="local", help="predict here, or on Ray workers")
+    group.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
+    group.add_argument("--out", metavar="DIR", help="with --engine ray: folder for the labelled Parquet files")
+    words = "with --engine ray: a column to copy beside the labels; may be repeated"
+    group.add_argument("--keep", action="append", default=[], metavar="NAME", help=words)
     add_reading_flags(parser)
 
 
@@ -42,6 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
+    if arguments.engine == "ray":
+        return run_on_ray(arguments)
+    if arguments.out or arguments.keep:
+        raise InputError("--out and --keep are for --engine ray: without it labels go to standard output")
     classifier = load(arguments.model)
     top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
@@ -57,6 +71,25 @@ def run(arguments: argparse.Namespace) -> int:
     (write_csv if arguments.to == "csv" else write_jsonl)(predictions, top_k)
     if skipped.count:
         tell(skipped.summary())
+    return 0
+
+
+def run_on_ray(arguments: argparse.Namespace) -> int:
+    """Predict on a cluster."""
+    from capsulet.cluster import predict_on_ray
+
+    if len(arguments.files) != 1 or not arguments.out or arguments.top_k != 1 or arguments.to != "jsonl":
+        raise InputError(
+            "--engine ray takes one folder of Parquet files and --out, and gives the best label of each row"
+        )
+
+    def progress(shards: int, all_shards: int, rows: int) -> None:
+        tell(f"{shards:,} of {all_shards:,} files, {rows:,} rows")
+
+    predict_on_ray(
+        arguments.model, arguments.files[0], arguments.out, arguments.workers,
+        text_columns=arguments.text_column, keep=arguments.keep, progress=progress,
+    )  # fmt: skip
     return 0
 
 

@@ -6,6 +6,7 @@ examples:
   capsulet train ag/train.csv --out model --recipe paper          the paper's settings
   capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
   torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
+  capsulet train big.parquet --out model --engine ray --workers 8
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
 A file is CSV or TSV (with a header, or without one: label first), JSONL, Parquet or fastText lines, each also gzipped;
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "folder for tokenised texts, which the next run on the same files finds there (default: ~/.cache/capsulet)"
     parser.add_argument("--cache", default="", metavar="DIR", help=words)
     parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local", help="train here, or on Ray workers")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
     add_recipe_flag(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_reading_flags(parser)
@@ -55,20 +58,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Train."""
     from capsulet.classifier import train
 
-    bar = BarMonitor() if sys.stderr.isatty() else None
-    with bar or nullcontext():
-        result = train(
-            arguments.files,
-            arguments.out,
-            valid=arguments.valid,
-            recipe=arguments.recipe,
-            reading=reading_options(arguments),
-            monitor=bar or LineMonitor(),
-            tell=tell,
-            resume=arguments.resume,
-            cache=arguments.cache,
-            **given_values(arguments, *KINDS),
-        )
+    said = {
+        "valid": arguments.valid,
+        "recipe": arguments.recipe,
+        "reading": reading_options(arguments),
+        "tell": tell,
+        "resume": arguments.resume,
+        "cache": arguments.cache,
+        **given_values(arguments, *KINDS),
+    }
+    if arguments.engine == "ray":
+        from capsulet.cluster import train_on_ray
+
+        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **said)
+    else:
+        bar = BarMonitor() if sys.stderr.isatty() else None
+        with bar or nullcontext():
+            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **said)
     if os.environ.get("RANK", "0") != "0":  # of several workers the first one speaks
         return INTERRUPTED if result.stopped == "interrupted" else 0
     ends = {

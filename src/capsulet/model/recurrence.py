@@ -11,10 +11,7 @@ Tokens are computed in packed order: texts sorted by length, longest first, then
 a token at that step. P is the number of real tokens; padding is neither read nor computed.
 """
 
-import logging
-import os
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -22,15 +19,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from capsulet.model.compiled import threads, usable
 from capsulet.native import gru
 
-logger = logging.getLogger("capsulet")
 _NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-
-def native_available() -> bool:
-    """Whether the compiled GRU is installed and not switched off by CAPSULET_NATIVE=0."""
-    return gru is not None and os.environ.get("CAPSULET_NATIVE") != "0"
 
 
 def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> Tensor:
@@ -40,14 +32,10 @@ def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]
     (3H), bias_hh (3H), and the same four of the reverse direction, which starts at each text's own last token.
     """
     _check(inputs, lengths, weights)
-    if not native_available():
-        _say_fallback("the compiled GRU is not installed" if gru is None else "CAPSULET_NATIVE=0")
-    elif any(tensor.device.type != "cpu" or tensor.dtype != torch.float32 for tensor in (inputs, *weights)):
-        _say_fallback(f"the compiled GRU computes float32 on a CPU, not {inputs.dtype} on {inputs.device.type}")
-    else:
-        outputs: Tensor = _NativeGRU.apply(inputs, lengths.cpu(), *weights)  # type: ignore[no-untyped-call]
-        return outputs
-    return _torch_gru(inputs, lengths, weights)
+    if not usable(gru, "GRU", inputs, *weights):
+        return _torch_gru(inputs, lengths, weights)
+    outputs: Tensor = _NativeGRU.apply(inputs, lengths.cpu(), *weights)  # type: ignore[no-untyped-call]
+    return outputs
 
 
 def _check(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> None:
@@ -66,11 +54,6 @@ def _check(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> None:
     for weight, name, shape in zip(weights, 2 * _NAMES, 2 * expected, strict=True):
         if weight.shape != shape:
             raise ValueError(f"{name} is {tuple(weight.shape)}, expected {shape}")
-
-
-@cache  # one line for each reason, not one for each batch
-def _say_fallback(reason: str) -> None:
-    logger.info("GRU through torch: %s", reason)
 
 
 def _torch_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> Tensor:
@@ -106,7 +89,7 @@ class _NativeGRU(torch.autograd.Function):
         saved = inputs.new_empty(2, gru.saved_size(tokens, hidden))  # gates and states of both directions
         outputs = inputs.new_empty(batch, steps, 2 * hidden)
         plan = (lengths, offsets, positions)
-        gru.forward(*_shared(inputs, plan, tokens, saved, weights_), outputs.data_ptr(), _threads())
+        gru.forward(*_shared(inputs, plan, tokens, saved, weights_), outputs.data_ptr(), threads())
         ctx.tokens = tokens
         ctx.save_for_backward(inputs, *plan, saved, *weights_)
         return outputs
@@ -125,7 +108,7 @@ class _NativeGRU(torch.autograd.Function):
             output_gradients.data_ptr(),
             0 if input_gradients is None else input_gradients.data_ptr(),
             tuple(gradient.data_ptr() for gradient in weight_gradients),
-            _threads(),
+            threads(),
         )
         return input_gradients, None, *weight_gradients
 
@@ -137,7 +120,3 @@ def _shared(
     batch, steps, input_size = inputs.shape
     sizes = (batch, steps, tokens, input_size, weights[1].shape[1], *(tensor.data_ptr() for tensor in plan))
     return sizes, inputs.data_ptr(), tuple(weight.data_ptr() for weight in weights), saved.data_ptr()
-
-
-def _threads() -> int:
-    return min(2, torch.get_num_threads())

@@ -6,12 +6,21 @@
 votes (B, N, C, L) -> class capsules (B, C, L), coupling (B, N, C). With `scale` the coupling is multiplied by C, so
 that its mean over the classes is one: a softmax over C classes makes every capsule about 1/C long, and squash flattens
 what is left.
+
+K-means routing runs in compiled code on a CPU, where every iteration reads the votes of a text once, and through torch
+elsewhere: element by element, with all its intermediate results in memory, that takes half a second at C = 1000.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from capsulet.model.compiled import threads, usable
+from capsulet.native import routing as native
 
 EPSILON = 1e-12  # under square roots: their slope at zero is infinite
 
@@ -34,6 +43,14 @@ def weighted_sum(coupling: Tensor, votes: Tensor) -> Tensor:
 
 def kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
     """Class capsules as soft cluster centres of the votes."""
+    if iterations < 1 or not all(votes.shape[1:]) or not usable(native, "k-means routing", votes):
+        return torch_kmeans_routing(votes, iterations, scale)
+    keep = votes.requires_grad and torch.is_grad_enabled()
+    return _NativeKmeans.apply(votes, iterations, scale, keep)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
+    """The same, operation by operation, for any device and precision."""
     factor = votes.shape[2] if scale else 1
     directions = votes / norm(votes)
     capsules = votes.sum(1) / votes.shape[2]
@@ -56,6 +73,45 @@ def dynamic_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor
         if iteration + 1 < iterations:
             logits = logits + (votes * capsules.unsqueeze(1)).sum(-1)
     return capsules, coupling
+
+
+class _NativeKmeans(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, votes: Tensor, iterations: int, scale: bool, keep: bool) -> tuple[Tensor, Tensor]:
+        assert native is not None
+        batch, primary, classes, length = votes.shape
+        votes = votes if _has_whole_rows(votes) else votes.contiguous()
+        sizes = (*votes.shape, iterations)
+        kept = votes.new_empty(native.kept_size(sizes) if keep else 0)  # cosines, directions and inverse lengths
+        capsules, coupling = votes.new_empty(batch, classes, length), votes.new_empty(batch, primary, classes)
+        place = kept.data_ptr() if keep else 0
+        native.forward(sizes, scale, _place(votes), place, capsules.data_ptr(), coupling.data_ptr(), threads())
+        ctx.sizes, ctx.scale = sizes, scale
+        ctx.save_for_backward(votes, kept)
+        ctx.set_materialize_grads(False)
+        return capsules, coupling
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *output_gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        assert native is not None
+        votes, kept = ctx.saved_tensors
+        given = [None if gradient is None else gradient.contiguous() for gradient in output_gradients]
+        gradients = torch.empty_like(votes)  # in the order of the votes, which is that of the product behind them
+        gradients = gradients if _has_whole_rows(gradients) else votes.new_empty(votes.shape)
+        pointers = (0 if gradient is None else gradient.data_ptr() for gradient in given)
+        native.backward(ctx.sizes, ctx.scale, _place(votes), kept.data_ptr(), *pointers, _place(gradients), threads())
+        return gradients, None, None, None
+
+
+def _has_whole_rows(votes: Tensor) -> bool:
+    """Whether each (C, L) is one run of memory, wherever the texts and primary capsules are."""
+    _, _, classes, length = votes.shape
+    return (length == 1 or votes.stride(3) == 1) and (classes == 1 or votes.stride(2) == length)
+
+
+def _place(votes: Tensor) -> tuple[int, int, int]:
+    return votes.data_ptr(), votes.stride(0), votes.stride(1)
 
 
 ROUTINGS = {"kmeans": kmeans_routing, "dynamic": dynamic_routing}

@@ -1,5 +1,6 @@
-"""The compiled kernels of the library, each of them optional: a missing compiler leaves it as `None`."""
+"""The compiled kernels of the library, each of them optional: a missing compiler leaves `None` in their place."""
 
+import os
 from types import ModuleType
 
 gru: ModuleType | None
@@ -18,4 +19,18 @@ except ImportError:
 else:
     words = _words
 
-__all__ = ["gru", "words"]
+routing: ModuleType | None
+try:
+    from capsulet.native import _routing
+except ImportError:
+    routing = None
+else:
+    routing = _routing
+
+
+def available(kernel: ModuleType | None) -> bool:
+    """Whether a kernel is installed and not switched off by CAPSULET_NATIVE=0."""
+    return kernel is not None and os.environ.get("CAPSULET_NATIVE") != "0"
+
+
+__all__ = ["available", "gru", "routing", "words"]

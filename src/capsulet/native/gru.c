@@ -27,19 +27,7 @@
  *
  * No header but Python's and the system's: pointers arrive as integers, and the caller answers for their sizes.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "common.h"
 
 /* What both directions share. */
 struct layer {
@@ -77,8 +65,6 @@ enum {
   DEPTH = 128, /* tokens of the weight gradients that are summed in registers in one go */
 };
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 #if defined(__x86_64__)
 #define NAME(x) x##_avx512
 #define TARGET __attribute__((target("avx512f,avx2,fma")))
@@ -115,92 +101,44 @@ typedef int32_t mask_portable __attribute__((vector_size(16)));
 #define MAXIMUM(a, b) SELECT((mask_portable)((a) > (b)), a, b)
 #include "gru_kernel.h"
 
-static const struct instruction_set {
-  const char *name;
-  int lanes;
+static const struct {
   void (*forward)(const struct direction *);
   void (*backward)(const struct direction *);
   void (*unproject)(const struct direction *, int64_t, int64_t);
-} sets[] = {
+} kernels[] = {
 #if defined(__x86_64__)
-    {"avx512", 16, forward_avx512, backward_avx512, unproject_avx512},
-    {"avx2", 8, forward_avx2, backward_avx2, unproject_avx2},
+    {forward_avx512, backward_avx512, unproject_avx512},
+    {forward_avx2, backward_avx2, unproject_avx2},
 #endif
-    {"portable", 4, forward_portable, backward_portable, unproject_portable},
+    {forward_portable, backward_portable, unproject_portable},
 };
-static const struct instruction_set *chosen; /* set when the module is imported */
 
-static int supported(const struct instruction_set *set) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (set->lanes == 16) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
-  if (set->lanes == 8) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  return set->lanes == 4;
+/* ---- the two halves of the work ---- */
+
+static void run_forward(const void *directions, int half) {
+  kernels[chosen].forward((const struct direction *)directions + half);
 }
 
-/* ---- two tasks, on one thread or two ---- */
+static void run_backward(const void *directions, int half) {
+  kernels[chosen].backward((const struct direction *)directions + half);
+}
 
-struct task {
-  void (*run)(const struct direction *directions, int half);
-  const struct direction *directions;
-};
-
-static void run_forward(const struct direction *directions, int half) { chosen->forward(directions + half); }
-
-static void run_backward(const struct direction *directions, int half) { chosen->backward(directions + half); }
-
-static void run_unproject(const struct direction *directions, int half) {
+static void run_unproject(const void *work, int half) {
+  const struct direction *directions = work;
   int64_t tokens = directions->layer->tokens, middle = (tokens / 2 + 11) / 12 * 12; /* whole blocks on both sides */
   if (middle > tokens) middle = tokens;
-  chosen->unproject(directions, half ? middle : 0, half ? tokens : middle);
-}
-
-static void *run_second(void *argument) {
-  const struct task *task = argument;
-  task->run(task->directions, 1);
-  return NULL;
-}
-
-/* The second half gets a thread made for it: a pool would not outlive a fork, and making a thread takes microseconds where
- * the work takes milliseconds. Signals stay with the threads that Python knows. */
-static void run_both(struct task task, int threads) {
-  pthread_t second;
-  int started = 0;
-  if (threads > 1) {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = pthread_create(&second, NULL, run_second, &task) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-  }
-  task.run(task.directions, 0);
-  if (started)
-    pthread_join(second, NULL);
-  else
-    run_second(&task);
+  kernels[chosen].unproject(directions, half ? middle : 0, half ? tokens : middle);
 }
 
 /* ---- memory ---- */
 
 static int64_t padded_size(int64_t size) {
-  int64_t width = 2 * chosen->lanes;
+  int64_t width = 2 * instruction_sets[chosen].lanes;
   return (size + width - 1) / width * width;
 }
 
 /* Floats to keep from forward to backward, for one direction: gates, then states. */
 static int64_t saved_size(int64_t tokens, int64_t hidden) { return 5 * tokens * padded_size(hidden); }
-
-struct arena {
-  char *memory; /* NULL while the sizes are added up */
-  size_t used;
-};
-
-static void *take(struct arena *arena, int64_t count, size_t size) {
-  size_t start = arena->used;
-  arena->used += ((size_t)count * size + 63) / 64 * 64;
-  return arena->memory ? arena->memory + start : NULL;
-}
 
 /* Gives the layer and its directions their scratch memory. */
 static void take_scratch(struct arena *arena, struct layer *layer, struct direction *directions, int backward) {
@@ -218,38 +156,15 @@ static void take_scratch(struct arena *arena, struct layer *layer, struct direct
   }
 }
 
-/* The last call's scratch memory, for the next: new pages from the system would cost a tenth of the time. Whoever takes it
- * leaves NULL, so that calls from several threads never share it. It starts with its own size. */
-static _Atomic(struct scratch *) spare;
-static const size_t largest_spare = (size_t)64 << 20;
-
-struct scratch {
-  size_t size;
-};
-
 static struct scratch *allocate_scratch(struct layer *layer, struct direction *directions, int backward) {
   struct arena arena = {NULL, 64};
   take_scratch(&arena, layer, directions, backward);
-  struct scratch *scratch = atomic_exchange(&spare, NULL);
-  if (!scratch || scratch->size < arena.used) {
-    void *memory;
-    free(scratch);
-    if (posix_memalign(&memory, 64, arena.used)) {
-      PyErr_NoMemory();
-      return NULL;
-    }
-    scratch = memory;
-    scratch->size = arena.used;
-  }
+  struct scratch *scratch = borrow_scratch(arena.used);
+  if (!scratch) return NULL;
   arena = (struct arena){(char *)scratch, 64};
   take_scratch(&arena, layer, directions, backward);
   memset((void *)layer->zeros, 0, (size_t)((char *)directions[0].packed_ih - (char *)layer->zeros));
   return scratch;
-}
-
-static void free_scratch(struct scratch *scratch) {
-  if (scratch->size <= largest_spare) scratch = atomic_exchange(&spare, scratch);
-  free(scratch);
 }
 
 /* ---- the module ---- */
@@ -363,9 +278,9 @@ static PyObject *forward(PyObject *self, PyObject *arguments) {
   if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
   clear_padding(&shared, (float *)outputs, 2 * layer.hidden);
-  run_both((struct task){run_forward, directions}, threads);
+  run_both(run_forward, directions, threads);
   Py_END_ALLOW_THREADS
-  free_scratch(scratch);
+  return_scratch(scratch);
   Py_RETURN_NONE;
 }
 
@@ -392,31 +307,14 @@ static PyObject *backward(PyObject *self, PyObject *arguments) {
   struct scratch *scratch = allocate_scratch(&layer, directions, 1);
   if (!scratch) return NULL;
   Py_BEGIN_ALLOW_THREADS
-  run_both((struct task){run_backward, directions}, threads);
+  run_both(run_backward, directions, threads);
   if (layer.input_gradients) {
     clear_padding(&shared, layer.input_gradients, layer.input_size);
-    run_both((struct task){run_unproject, directions}, threads);
+    run_both(run_unproject, directions, threads);
   }
   Py_END_ALLOW_THREADS
-  free_scratch(scratch);
+  return_scratch(scratch);
   Py_RETURN_NONE;
-}
-
-static PyObject *instruction_set(PyObject *self, PyObject *arguments) {
-  (void)self, (void)arguments;
-  return PyUnicode_FromString(chosen->name);
-}
-
-static PyObject *choose(PyObject *self, PyObject *arguments) {
-  (void)self;
-  const char *name;
-  if (!PyArg_ParseTuple(arguments, "s", &name)) return NULL;
-  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-    if (!strcmp(sets[i].name, name) && supported(&sets[i])) {
-      chosen = &sets[i];
-      Py_RETURN_NONE;
-    }
-  return PyErr_Format(PyExc_ValueError, "this processor or build has no instruction set %s", name);
 }
 
 static PyMethodDef methods[] = {
@@ -424,15 +322,13 @@ static PyMethodDef methods[] = {
     {"saved_size", saved, METH_VARARGS, "Floats to keep from forward to backward for one direction."},
     {"forward", forward, METH_VARARGS, "States of both directions."},
     {"backward", backward, METH_VARARGS, "Gradients of the inputs and of the weights."},
-    {"instruction_set", instruction_set, METH_NOARGS, "Name of the instruction set in use."},
-    {"choose_instruction_set", choose, METH_VARARGS, "Use the named instruction set, between a backward and a forward."},
+    INSTRUCTION_SET_METHODS,
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_gru", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__gru(void) {
-  for (size_t i = 0; !chosen; i++)
-    if (supported(&sets[i])) chosen = &sets[i];
+  choose_best();
   return PyModule_Create(&module);
 }

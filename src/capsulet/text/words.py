@@ -75,7 +75,7 @@ class Words:
     """Words numbered from 1 in the order of their first appearance; 0 is what a text without words has."""
 
     def __init__(self) -> None:
-        self.table: Table = PlainTable() if native.words is None else native.words.Words()
+        self.table: Table = native.words.Words() if native.words and native.available(native.words) else PlainTable()
         library = build_tokenizer([], max_tokens=1)
         self.normalise, self.split = library.normalizer.normalize_str, library.pre_tokenizer.pre_tokenize_str
 

@@ -96,8 +96,6 @@ def train_network(
     ends like one that was never interrupted, and one shared out among several workers like that of a single one.
     """
     workers, checkpoints = workers or Alone(), checkpoints or Checkpoints()
-    if options.threads:
-        torch.set_num_threads(options.threads)
     initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
     network.to(options.device)
     optimiser = Optimiser(network, options)
