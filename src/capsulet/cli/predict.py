@@ -6,8 +6,9 @@ examples:
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
 
-With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every row
-in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is missing.
+With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
+row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
+missing.
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
     from capsulet.cluster import predict_on_ray
 
     if len(arguments.files) != 1 or not arguments.out or arguments.top_k != 1 or arguments.to != "jsonl":
-        raise InputError(
-            "--engine ray takes one folder of Parquet files and --out, and gives the best label of each row"
-        )
+        raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label a row")
 
     def progress(shards: int, all_shards: int, rows: int) -> None:
         tell(f"{shards:,} of {all_shards:,} files, {rows:,} rows")

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, distributed
 
+from capsulet.errors import InputError
 from capsulet.training.optimiser import Optimiser
 
 T = TypeVar("T")
@@ -110,10 +111,18 @@ class Group(Alone):
 
     def in_turn(self, work: Callable[[], T]) -> T:
         first = int(os.environ.get("LOCAL_RANK", self.rank)) == 0
-        if first:
+        if not first:
+            if self.add(0.0)[0]:  # wait for the others
+                raise InputError(f"worker {self.rank} ends since another one has failed")
+            return work()
+        try:
             result = work()
-        self.add(0.0)  # wait for one another
-        return result if first else work()
+        except BaseException:
+            self.add(1.0)  # nobody should wait for ever
+            raise
+        if self.add(0.0)[0]:
+            raise InputError(f"worker {self.rank} ends since another one has failed")
+        return result
 
     def __exit__(self, *_: object) -> None:
         if self.started_here:
