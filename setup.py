@@ -20,4 +20,4 @@ def kernel(name: str) -> Extension:
     )
 
 
-setup(ext_modules=[kernel("gru"), kernel("routing"), kernel("words")])
+setup(ext_modules=[kernel(name) for name in ("gru", "noise", "routing", "words")])

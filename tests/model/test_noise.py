@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from capsulet.model.noise import bits, dropout, step_noise, uniform
+from capsulet import native
+from capsulet.model.noise import bits, dropout, step_noise, torch_dropout, uniform
 
 
 def slow_mix(number: int) -> int:
@@ -30,6 +31,20 @@ def test_about_the_share_is_dropped_and_the_mean_stays(share) -> None:
     assert (left == 0).float().mean().item() == pytest.approx(share, abs=0.01)
     assert left.mean().item() == pytest.approx(1, abs=0.05)
     assert left.unique().numel() == 2
+
+
+@pytest.mark.skipif(native.noise is None, reason="not compiled")
+@pytest.mark.parametrize("shape", [(3, 5, 64), (2, 7), (4, 3, 13), (0, 3, 8), (2, 0, 8)])
+def test_compiled_and_torch_drop_the_same(shape, monkeypatch) -> None:
+    noise, values = step_noise(3, 4, torch.arange(shape[0])), torch.randn(shape, requires_grad=True)
+    compiled = dropout(values, 0.3, noise, 101)
+    expected = torch_dropout(values, round(256 * 0.3), noise, 101)
+    assert torch.equal(compiled, expected)
+    direction = torch.randn(shape)
+    (one,), (other,) = (torch.autograd.grad(result, values, direction) for result in (compiled, expected))
+    assert torch.equal(one, other)
+    monkeypatch.setenv("CAPSULET_NATIVE", "0")
+    assert torch.equal(dropout(values, 0.3, noise, 101), expected)
 
 
 def test_without_noise_or_share_nothing_changes() -> None:

@@ -9,10 +9,14 @@ splitmix64), eight to a product, which is also several times faster than drawing
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from capsulet import native
+from capsulet.model.compiled import usable
 
 _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd; as a signed number, as all of these
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
@@ -67,8 +71,38 @@ def dropout(values: Tensor, share: float, noise: Noise | None, purpose: int) -> 
     threshold = round(256 * share)
     if noise is None or not threshold:
         return values
+    if usable(native.noise, "dropout", values):
+        dropped: Tensor = _NativeDropout.apply(values, noise.texts, purpose, threshold)  # type: ignore[no-untyped-call]
+        return dropped
+    return torch_dropout(values, threshold, noise, purpose)
+
+
+def torch_dropout(values: Tensor, threshold: int, noise: Noise, purpose: int) -> Tensor:
+    """The same through torch."""
     *rows, width = values.shape[1:]
     eights = -(-width // 8)
     random = bits(noise.texts, purpose, math.prod(rows) * eights).view(torch.uint8)
     random = random.view(len(values), *rows, 8 * eights)[..., :width]
     return values * ((random >= threshold).to(values.dtype) * (256 / (256 - threshold)))
+
+
+class _NativeDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, keys: Tensor, purpose: int, threshold: int) -> Tensor:
+        ctx.save_for_backward(keys)
+        ctx.arguments = purpose, threshold
+        return _drop(values, keys, purpose, threshold)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return _drop(gradients, *ctx.saved_tensors, *ctx.arguments), None, None, None
+
+
+def _drop(values: Tensor, keys: Tensor, purpose: int, threshold: int) -> Tensor:
+    assert native.noise is not None
+    values, keys = values.contiguous(), keys.contiguous()
+    results, (texts, *rows, width) = torch.empty_like(values), values.shape
+    pointers = values.data_ptr(), results.data_ptr(), keys.data_ptr()
+    native.noise.dropout(*pointers, texts, math.prod(rows), width, purpose, threshold)
+    return results

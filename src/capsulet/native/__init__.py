@@ -11,6 +11,14 @@ except ImportError:
 else:
     gru = _gru
 
+noise: ModuleType | None
+try:
+    from capsulet.native import _noise
+except ImportError:
+    noise = None
+else:
+    noise = _noise
+
 words: ModuleType | None
 try:
     from capsulet.native import _words
@@ -33,4 +41,4 @@ def available(kernel: ModuleType | None) -> bool:
     return kernel is not None and os.environ.get("CAPSULET_NATIVE") != "0"
 
 
-__all__ = ["available", "gru", "routing", "words"]
+__all__ = ["available", "gru", "noise", "routing", "words"]

@@ -59,7 +59,7 @@ class Optimiser:
             self.row_adam = RowAdam(self.rows)
         else:
             groups.append({"params": [self.rows], "peak": options.code_learning_rate})
-        self.adam = torch.optim.Adam(groups)
+        self.adam = torch.optim.Adam(groups, fused=True)
 
     def zero(self) -> None:
         """Forget the last gradients."""

@@ -1,0 +1,308 @@
+"""Training speed, memory and start-up, as ratios and counts measured in one run.
+
+    python -m benchmarks.training [--json] [--write] [--documents N] [--only PART…]
+
+steps      a step of ours against the textbook's (benchmarks/textbook.py), 32 texts of 45 tokens, at two vocabularies
+encoder    the native GRU against `nn.GRU` and the machine's own product (benchmarks/encoder.py)
+tokens     numbering words on all cores against a plain loop over `re`, and against the tokenizer library
+corpus     generated documents, as many as Amazon Polarity has: prepared, trained on for 1,000 steps, started again
+kills      100 kills at random moments, each resumed (benchmarks/kills.py)
+
+Calls are interleaved and repeated, and a figure is a median. Run it on two quiet cores: a missed bound is said and ends
+in exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import encoder, record
+from benchmarks.textbook import TextbookTraining
+from benchmarks.timing import interleave
+from capsulet.config import ModelOptions, TrainingOptions, smallest_num_codewords
+from capsulet.model.compiled import training_threads
+from capsulet.model.losses import total_loss
+from capsulet.model.network import build_network, initialise
+from capsulet.model.noise import step_noise
+from capsulet.text.tokens import TOKEN, build_tokenizer, encode
+from capsulet.text.words import Words
+from capsulet.training.optimiser import Optimiser
+
+BATCH, TOKENS, CLASSES = 32, 45, 4
+VOCABULARIES = (62_535, 931_271)  # AG's News and Amazon Polarity, by the paper's count
+DOCUMENTS, STEPS = 3_600_000, 1000
+PARTS = ("steps", "encoder", "tokens", "corpus", "kills")
+# figure -> (bound, whether it is the least allowed)
+BOUNDS = {
+    "textbook_over_ours_62535": (3.0, True),
+    "textbook_over_ours_931271": (10.0, True),
+    "ours_931271_over_62535": (1.2, False),
+    "native_gru_over_nn_gru_batch_32": (2.5, True),
+    "share_of_sgemm_peak_batch_32": (0.55, True),
+    "share_of_sgemm_peak_batch_64": (0.55, True),
+    "words_over_re": (1.0, True),
+    "peak_anonymous_gigabytes": (2.0, False),
+    "second_start_seconds": (5.0, False),
+    "identical_share_of_killed_runs": (1.0, True),
+}
+
+
+def main() -> int:
+    """Measure, print and, if asked to, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--repeats", type=int, default=15, metavar="N", help="rounds of each kind (default: 15)")
+    parser.add_argument("--documents", type=int, default=DOCUMENTS, metavar="N", help=f"(default: {DOCUMENTS:,})")
+    parser.add_argument("--kills", type=int, default=100, metavar="N", help="(default: 100)")
+    parser.add_argument("--scratch", type=Path, metavar="DIR", help="folder for the generated documents, on a disk")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/training.json")
+    arguments = parser.parse_args()
+    measures: dict[str, Callable[[], dict[str, float]]] = {
+        "steps": lambda: steps(arguments.repeats),
+        "encoder": lambda: encoders(arguments.repeats),
+        "tokens": tokens,
+        "corpus": lambda: corpus(arguments.documents, arguments.scratch),
+        "kills": lambda: killed(arguments.kills),
+    }
+    path = record.RESULTS / "training.json"
+    old = json.loads(path.read_text())["figures"] if arguments.write and path.exists() else {}
+    figures: dict[str, float] = dict(old)  # parts that are not asked for keep their figures
+    for part in arguments.only:
+        found = measures[part]()
+        for name, value in found.items():
+            print(f"{name.replace('_', ' ')}: {value:,.3f}", file=sys.stderr, flush=True)
+        figures |= found
+    held = {
+        name: figures[name] >= bound if least else figures[name] <= bound
+        for name, (bound, least) in BOUNDS.items()
+        if name in figures
+    }
+    result = {
+        **record.circumstances(record.command_line("benchmarks.training")),
+        "load_average": os.getloadavg()[0],
+        "figures": figures,
+        "bounds_held": held,
+    }
+    if arguments.write:
+        record.write("training", result)
+    if arguments.json:
+        print(json.dumps(result))
+    for name, whether in held.items():
+        if not whether:
+            print(f"MISSED: {name.replace('_', ' ')}", file=sys.stderr)
+    return 0 if all(held.values()) else 1
+
+
+def steps(repeats: int) -> dict[str, float]:
+    """A training step of ours and of the textbook, at both vocabularies, all in turn."""
+    calls: dict[str, Callable[[], object]] = {}
+    for vocabulary in VOCABULARIES:
+        calls[f"ours_{vocabulary}"], calls[f"textbook_{vocabulary}"] = our_step(vocabulary), textbook_step(vocabulary)
+    seconds = interleave(calls, repeats)
+    small, large = VOCABULARIES
+    return {
+        **{f"{name}_step_milliseconds": 1000 * value for name, value in seconds.items()},
+        f"textbook_over_ours_{small}": seconds[f"textbook_{small}"] / seconds[f"ours_{small}"],
+        f"textbook_over_ours_{large}": seconds[f"textbook_{large}"] / seconds[f"ours_{large}"],
+        f"ours_{large}_over_{small}": seconds[f"ours_{large}"] / seconds[f"ours_{small}"],
+    }
+
+
+def batches(vocabulary: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Ids as frequent as words are in texts, and classes."""
+    generator = np.random.default_rng(0)
+    return [
+        (
+            torch.from_numpy(np.minimum(generator.zipf(1.2, (BATCH, TOKENS)), vocabulary - 1)),
+            torch.from_numpy(generator.integers(0, CLASSES, BATCH)),
+        )
+        for _ in range(8)
+    ]
+
+
+def our_step(vocabulary: int) -> Callable[[], object]:
+    """What the loop does in a step, with the default recipe."""
+    options, model = TrainingOptions(), ModelOptions()
+    network = build_network(
+        model, vocabulary, CLASSES, options.dropout, options.embedding_dropout, options.head_dropout
+    )
+    initialise(network, 1, options.code_deviation, options.transform_scale, options.centre_codebooks)
+    optimiser, lengths, places = Optimiser(network, options), torch.full((BATCH,), TOKENS), torch.arange(BATCH)
+    rows, count = batches(vocabulary), iter(range(10**9))
+
+    def step() -> None:
+        number = next(count)
+        ids, targets = rows[number % len(rows)]
+        with training_threads(0):
+            classes = network(ids, lengths, step_noise(1, number, places))
+            loss = total_loss(options.loss, classes, targets, options.sum_margin)
+            optimiser.zero()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.clip()
+            optimiser.step(1.0)
+
+    return step
+
+
+def textbook_step(vocabulary: int) -> Callable[[], object]:
+    """The same work by the book."""
+    codebooks = ModelOptions().num_codebooks
+    training = TextbookTraining(vocabulary, CLASSES, codebooks, smallest_num_codewords(vocabulary, codebooks))
+    rows, count = batches(vocabulary), iter(range(10**9))
+    return lambda: training.step(*rows[next(count) % len(rows)])
+
+
+def encoders(repeats: int) -> dict[str, float]:
+    """The native GRU at two batch sizes."""
+    found = {}
+    for batch in (32, 64):
+        case = encoder.report(encoder.measure(min(2, os.cpu_count() or 1), batch, False, repeats))
+        found[f"native_gru_over_nn_gru_batch_{batch}"] = case["speedup_over_padded"]
+        found[f"share_of_sgemm_peak_batch_{batch}"] = case["share_of_peak"]
+    return found
+
+
+def documents(count: int, seed: int = 0) -> Any:
+    """Documents of 20 to 80 words, slices of one long text whose words are as frequent as in real ones."""
+    generator = np.random.default_rng(seed)
+    numbers = generator.zipf(1.15, 4_000_000) % 1_500_000
+    words = [f"w{number}" for number in numbers.tolist()]
+    starts = np.concatenate([[0], np.cumsum([len(word) + 1 for word in words])])
+    text = " ".join(words)
+    for _ in range(0, count, 100_000):
+        size = min(100_000, count)
+        first = generator.integers(0, len(words) - 80, size)
+        last = first + generator.integers(20, 81, size)
+        for begin, end, label in zip(starts[first], starts[last] - 1, generator.integers(0, 2, size), strict=True):
+            yield str(label), text[begin:end]
+
+
+def tokens() -> dict[str, float]:
+    """Words a second: ours, a plain loop over `re`, and the tokenizer library on all cores."""
+    texts = [text for _, text in documents(100_000)][:40_000]
+    pattern = re.compile(TOKEN)
+    vocabulary: dict[str, int] = {}
+    for text in texts:
+        for word in pattern.findall(text.lower()):
+            vocabulary.setdefault(word, len(vocabulary))
+    tokenizer = build_tokenizer(list(vocabulary), 5000)
+    pieces = [texts[start : start + 4096] for start in range(0, len(texts), 4096)]
+
+    def ours() -> int:
+        words = Words()
+        return sum(len(words.scan(piece, 5000)[0]) for piece in pieces)
+
+    def plain() -> int:
+        found = 0
+        for text in texts:
+            found += len(np.array([vocabulary.get(word, 1) for word in pattern.findall(text.lower())], np.int32))
+        return found
+
+    def library() -> int:
+        return sum(len(ids) for piece in pieces for ids in encode(tokenizer, piece))
+
+    count = ours()
+    assert count == plain() == library()
+    seconds = interleave({"ours": ours, "plain": plain, "library": library}, 5)
+    return {
+        "million_words_per_second": count / seconds["ours"] / 1e6,
+        "words_over_re": seconds["plain"] / seconds["ours"],
+        "words_over_library": seconds["library"] / seconds["ours"],
+    }
+
+
+CHILD = """
+import sys, time
+started = float(sys.argv[4])
+import capsulet
+from capsulet.training.loop import Silence
+
+class Watch(Silence):
+    count = 0
+    def step(self, epoch, step, loss, tokens_per_second):
+        self.count += 1
+        if self.count == 1:
+            print("first", time.time() - started, flush=True)
+        if self.count == int(sys.argv[3]):
+            print("speed", tokens_per_second, flush=True)
+            sys.stdout.flush()
+            import os
+            os._exit(0)
+
+capsulet.train(sys.argv[1], sys.argv[2], monitor=Watch(), checkpoint_seconds=60)
+"""
+
+
+def corpus(count: int, scratch: Path | None) -> dict[str, float]:
+    """Prepare many documents and train on them, then start once more from the cache."""
+    with tempfile.TemporaryDirectory(dir=scratch) as name:
+        folder = Path(name)
+        file = folder / "documents.csv"
+        with file.open("w") as out:
+            out.write("label,text\n")
+            out.writelines(f"{label},{text}\n" for label, text in documents(count))
+        minutes_ago = time.time() - 600  # as a file that was not written just now
+        os.utime(file, (minutes_ago, minutes_ago))
+        first, peak, speed = watched(file, folder, STEPS)
+        again = statistics.median(watched(file, folder, 1)[0] for _ in range(3))
+        size = sum(path.stat().st_size for path in (folder / "cache").rglob("*") if path.is_file())
+        return {
+            "documents": count,
+            "text_gigabytes": file.stat().st_size / 1e9,
+            "cache_gigabytes": size / 1e9,
+            "first_start_seconds": first,
+            "second_start_seconds": again,
+            "peak_anonymous_gigabytes": peak / 1e9,
+            "tokens_per_second": speed,
+        }
+
+
+def watched(file: Path, folder: Path, steps: int) -> tuple[float, float, float]:
+    """Seconds to the first step, most anonymous memory in bytes, and tokens a second of a training of so many steps."""
+    command = [sys.executable, "-c", CHILD, str(file), str(folder / "model"), str(steps), str(time.time())]
+    environment = {**os.environ, "CAPSULET_CACHE": str(folder / "cache")}
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        while process.poll() is None:
+            try:
+                status = Path(f"/proc/{process.pid}/status").read_text()
+            except OSError:
+                break
+            found = re.search(r"RssAnon:\s+(\d+) kB", status)
+            peak = max(peak, 1024 * int(found[1]) if found else 0)
+            time.sleep(0.02)
+        said = dict(line.split() for line in (process.stdout or []))
+    if process.returncode:
+        raise SystemExit(f"the training ended with status {process.returncode}")
+    return float(said["first"]), float(peak), float(said.get("speed", 0))
+
+
+def killed(count: int) -> dict[str, float]:
+    """Kill and resume, in a process of its own since it forks."""
+    command = [sys.executable, "-m", "benchmarks.kills", "--kills", str(count), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+    result = json.loads(done.stdout)
+    return {
+        "kills": result["kills"],
+        "killed_runs": result["rounds"],
+        "identical_share_of_killed_runs": result["identical"] / result["rounds"],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
