@@ -115,6 +115,7 @@ def measure(threads: int, batch: int, mixed: bool, repeats: int) -> dict[str, An
             "packed": train(packed),
         },
         repeats,
+        turn=4,
     )
     flops = float(lengths.sum()) * flops_of_token()
     speed, peak = flops / seconds["native"], 2 * PRODUCT**3 / seconds["product"]

@@ -75,7 +75,7 @@ def measure(threads: int, classes: int, repeats: int) -> dict[str, Any]:
 
     expected = torch_kmeans_routing(votes, ITERATIONS, True)[0]
     torch.testing.assert_close(kmeans_routing(votes, ITERATIONS, True)[0], expected, atol=1e-5, rtol=0)
-    seconds = interleave({"native": train(kmeans_routing), "torch": train(torch_kmeans_routing)}, repeats)
+    seconds = interleave({"native": train(kmeans_routing), "torch": train(torch_kmeans_routing)}, repeats, turn=4)
     return {
         "threads": threads,
         "classes": classes,

@@ -113,7 +113,7 @@ def steps(repeats: int) -> dict[str, float]:
     calls: dict[str, Callable[[], object]] = {}
     for vocabulary in VOCABULARIES:
         calls[f"ours_{vocabulary}"], calls[f"textbook_{vocabulary}"] = our_step(vocabulary), textbook_step(vocabulary)
-    seconds = interleave(calls, repeats)
+    seconds = interleave(calls, repeats, turn=5)
     small, large = VOCABULARIES
     return {
         **{f"{name}_step_milliseconds": 1000 * value for name, value in seconds.items()},
