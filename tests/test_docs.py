@@ -24,6 +24,8 @@ def test_the_figures_are_those_of_the_results_files() -> None:
     assert results.PAGE.read_text(encoding="utf-8") == results.render_page(), "run `python -m docs.results`"
     readme = results.README.read_text(encoding="utf-8")
     assert results.render_readme(readme) == readme, "run `python -m docs.results`"
+    scale = results.SCALE.read_text(encoding="utf-8")
+    assert results.render_scale(scale) == scale, "run `python -m docs.results`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
