@@ -36,6 +36,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.runtime --write
 	$(BIN)/python -m benchmarks.encoder --write
 	$(BIN)/python -m benchmarks.routing --write
+	$(BIN)/python -m benchmarks.training --write
 	$(BIN)/python -m benchmarks.classes --write
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
 	$(BIN)/python -m docs.results

@@ -180,12 +180,12 @@ def costs() -> str:
     bytes_a_token = 1e9 * figures["cache_gigabytes"] / figures["documents"] / 50
     speed = figures["tokens_per_second"]
     text = (
-        f"Measured on this machine (`{read('training')['command']}`): {figures['documents']:,.0f} generated documents of 50 "
-        f"words were read and numbered at {rows_a_second:,.0f} a second into {figures['cache_gigabytes']:.1f} GB, and "
-        f"training read {speed:,.0f} tokens a second on two cores, with at most "
-        f"{figures['peak_anonymous_gigabytes']:.2f} GB of memory of its own. The number of texts is the paper's; tokens a "
-        "text are guesses from samples of these sets. **All else in the table is computed** from these figures, for three "
-        "passes, the least that the default recipe makes; no row of it was run."
+        f"Measured on this machine (`{read('training')['command']}`): {figures['documents']:,.0f} generated documents "
+        f"of 50 words were read and numbered at {rows_a_second:,.0f} a second into {figures['cache_gigabytes']:.1f} "
+        f"GB, and training read {speed:,.0f} tokens a second on two cores, with at most "
+        f"{figures['peak_anonymous_gigabytes']:.2f} GB of memory of its own. The number of texts is the paper's; "
+        "tokens a text are guesses from samples of these sets. **All else in the table is computed** from these "
+        "figures, for three passes, the least that the default recipe makes; no row of it was run."
     )
     columns = ("data set", "texts", "tokens a text (guessed)", "hours of reading", "GB of cache", "hours of training")
     lines = [*textwrap.wrap(text, 118), "", f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]

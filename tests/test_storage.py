@@ -388,3 +388,18 @@ def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path
     assert one == two
     assert one[storage.WEIGHTS] != three[storage.WEIGHTS]
     assert one[storage.TOKENIZER] == three[storage.TOKENIZER]
+
+
+def test_what_killed_processes_left_is_swept(model: Path, tmp_path: Path) -> None:
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    mine, theirs, other = (tmp_path / name for name in (
+        f".model.{os.getpid()}.abc.part", f".model.{dead.stdout.strip()}.abc.part", f".models.{dead.stdout.strip()}.abc.part"
+    ))  # fmt: skip
+    for folder in (mine, theirs, other):
+        folder.mkdir()
+        (folder / "config.json").write_text("half")
+    files = {name: (model / name).read_bytes() for name in storage.FILES if name != storage.CONFIG}
+    storage.write_folder(tmp_path / "model", files, storage.read_config(model))
+    assert mine.exists() and other.exists() and not theirs.exists()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import hashlib
 import json
 import os
@@ -81,7 +82,9 @@ def write_folder(path: Path, files: Mapping[str, bytes], config: Mapping[str, An
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{path.name[:32]}.", suffix=".part", dir=path.parent))
+        sweep(path)
+        prefix = f".{path.name[:32]}.{os.getpid()}."
+        fresh = Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=path.parent))
         try:
             digests = {name: {"bytes": len(data), "sha256": digest(data)} for name, data in files.items()}
             complete = json.dumps(
@@ -97,6 +100,25 @@ def write_folder(path: Path, files: Mapping[str, bytes], config: Mapping[str, An
         raise CapsuletError(
             f"the model could not be written to {path}: {error.strerror or error}; what was there before is unchanged"
         ) from None
+
+
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this folder have left beside it."""
+    for left in path.parent.glob(f".{glob.escape(path.name[:32])}.*.part"):
+        process = left.name.split(".")[-3]
+        if process.isdecimal() and not is_running(int(process)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # somebody else's
+        return True
+    return True
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -7,7 +7,6 @@ of random generators, since there are none (model/noise.py).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -104,8 +103,8 @@ class Checkpoints:
     def remove(self) -> None:
         """The training is done."""
         if self.path is not None:
-            with contextlib.suppress(FileNotFoundError):
-                self.path.unlink()
+            for path in (self.path, part_of(self.path)):  # the latter from a process that was killed while it wrote
+                path.unlink(missing_ok=True)
 
 
 def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], State]:
@@ -152,9 +151,14 @@ def check_identity(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
             )
 
 
+def part_of(path: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return path.with_name(path.name + ".part")
+
+
 def replace_file(path: Path, pieces: list[bytes]) -> None:
     """Write a file beside the old one, down to the disk, and put it in its place."""
-    part = path.with_name(path.name + ".part")
+    part = part_of(path)
     try:
         with part.open("wb") as file:
             for piece in pieces:
