@@ -348,8 +348,8 @@ def test_wrong_values_in_the_configuration(copy: Path, values: dict[str, Any], w
     [
         (storage.TOKENIZER, b"{}", "holds no tokenizer that can be read"),
         (storage.TOKENIZER, b"\xff\xfe", "holds no tokenizer that can be read"),
-        (storage.GRAPH, b"not protobuf", "is not a model that ONNX Runtime can read"),
-        (storage.GRAPH, b"", "is not a model that ONNX Runtime can read"),
+        (storage.GRAPH, b"not protobuf", "is not a model, or a damaged one"),
+        (storage.GRAPH, b"", "is not a model, or a damaged one"),
     ],
 )
 def test_bad_parts_with_good_digests(copy: Path, name: str, data: bytes, words: str) -> None:
@@ -391,15 +391,24 @@ def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path
 
 
 def test_what_killed_processes_left_is_swept(model: Path, tmp_path: Path) -> None:
-    dead = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
-    )
-    mine, theirs, other = (tmp_path / name for name in (
-        f".model.{os.getpid()}.abc.part", f".model.{dead.stdout.strip()}.abc.part", f".models.{dead.stdout.strip()}.abc.part"
-    ))  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead = done.stdout.strip()
+    names = (f".model.{os.getpid()}.abc.part", f".model.{dead}.abc.part", f".models.{dead}.abc.part")
+    mine, theirs, other = (tmp_path / name for name in names)
     for folder in (mine, theirs, other):
         folder.mkdir()
         (folder / "config.json").write_text("half")
     files = {name: (model / name).read_bytes() for name in storage.FILES if name != storage.CONFIG}
     storage.write_folder(tmp_path / "model", files, storage.read_config(model))
     assert mine.exists() and other.exists() and not theirs.exists()
+
+
+def test_a_folder_inside_a_model_is_refused(copy: Path) -> None:
+    with pytest.raises(InputError, match="lies inside the model"):
+        storage.check_target(copy / "deep" / "sub")
+
+
+def test_an_edited_card_is_no_damage(copy: Path, tmp_path: Path) -> None:
+    (copy / storage.CARD).write_text("# My model\n")
+    capsulet.export(copy, tmp_path / "model.onnx")
+    assert "My model" in (tmp_path / "model.onnx").read_bytes().decode(errors="replace")

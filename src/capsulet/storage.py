@@ -62,6 +62,11 @@ def check_resolved(path: Path, place: Path) -> None:
             raise InputError(f"{path} holds {others[0]!r}, which is not part of a model: choose another --out")
         if entries and not is_model(place):  # other libraries' models have files of the same names
             raise InputError(f"{path} holds files, but no model of ours: remove it or choose another --out")
+    around = next((folder for folder in place.parents if is_model(folder)), None)
+    if around:
+        raise InputError(
+            f"{path} lies inside the model {around}, which the next training replaces: choose another --out"
+        )
     existing = next(folder for folder in place.parents if folder.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise InputError(f"{existing} cannot be written to: choose another --out")
@@ -204,7 +209,7 @@ def check_config(config: Any, source: str) -> dict[str, Any]:
 
 
 def read_file(folder: Path, name: str, config: Mapping[str, Any]) -> bytes:
-    """One file of a model folder, checked against its digest."""
+    """One file of a model folder, checked against its digest; the card is for people, who may have edited it."""
     try:
         data = (folder / name).read_bytes()
     except FileNotFoundError:
@@ -213,7 +218,7 @@ def read_file(folder: Path, name: str, config: Mapping[str, Any]) -> bytes:
         raise ModelError(f"{folder / name} cannot be read ({error.strerror or error})") from None
     try:
         expected = config.get("files", {}).get(name, {})
-        whole = not expected or (len(data) == expected["bytes"] and digest(data) == expected["sha256"])
+        whole = not expected or name == CARD or (len(data) == expected["bytes"] and digest(data) == expected["sha256"])
     except (AttributeError, KeyError, TypeError):
         raise ModelError(f"{folder / CONFIG} is damaged: files does not say size and digest of {name}") from None
     if not whole:

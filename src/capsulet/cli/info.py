@@ -127,10 +127,15 @@ def print_table(found: dict[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for key, value in flatten(found):
-        table.add_row(
-            Text(key), Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-        )
+        table.add_row(Text(key), Text(shown(value)))
     console().print(table)
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: 1,234 and 0.9123."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -143,8 +148,8 @@ def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         elif isinstance(value, dict):
             lines.append((name, f"{len(value)} entries"))
         elif isinstance(value, list):
-            shown = ", ".join(map(str, value[:20]))
-            lines.append((name, f"{len(value)}: {shown}{' …' if len(value) > 20 else ''}"))
+            first = ", ".join(map(str, value[:20]))
+            lines.append((name, f"{len(value)}: {first}{' …' if len(value) > 20 else ''}"))
         else:
             lines.append((name, value))
     return lines

@@ -73,8 +73,12 @@ def start(data: bytes, source: Path, threads: int) -> onnxruntime.InferenceSessi
     try:
         graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
-        reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
-        raise ModelError(f"{source} is not a model that ONNX Runtime can read ({reason})") from None
+        # its messages begin with its own name, a number and the name of the number
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rpartition(" : ")[2].rstrip(".")
+        raise ModelError(
+            f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
+            "a file that `capsulet export` wrote"
+        ) from None
     inputs, outputs = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
     if set(inputs) != INPUTS or not set(outputs) >= OUTPUTS:
         found = f"inputs {', '.join(inputs) or 'none'}; outputs {', '.join(outputs)}"
