@@ -62,12 +62,12 @@ def main(words: list[str] | None = None) -> None:
     )
     path = record.RESULTS / f"{NAME}.json"
     runs: list[Result] = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
-    # of other runs in the file it is not known on what machine they would be made: each keeps its own circumstances
+    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
     for found in measure_all(wanted, runs, arguments.jobs):
         said = found.get("failure") or f"{100 * found['accuracy']:.2f} %, {found['clock_seconds']:.0f} s to train"
         print(f"{found['set']} {found['peer']} {found['seed']}: {said}", file=sys.stderr, flush=True)
-        runs = merge(runs, {**found, "commit": here["commit"], "processor": here["machine"]["processor"]})
+        runs = merge(runs, {**found, **{name: here[name] for name in ("command", "commit")}})
         if arguments.write:
             record.write(NAME, {**here, "runs": runs})
     result = {**here, "runs": runs}

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,13 +97,11 @@ def is_done(run: Run, results: Sequence[Result]) -> bool:
     return any(run.key.items() <= result.items() and "failure" not in result for result in results)
 
 
-def measure_all(
-    runs: Sequence[Run], results: Sequence[Result], jobs: int, python: Callable[[Run], Result] | None = None
-) -> Iterator[Result]:
+def measure_all(runs: Sequence[Run], results: Sequence[Result], jobs: int) -> Iterator[Result]:
     """The results of the runs that are not done, each as soon as there is one."""
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [run for run in runs if not is_done(run, results)]
-        for future in as_completed([pool.submit(python or measure, run) for run in waiting]):
+        for future in as_completed([pool.submit(measure, run) for run in waiting]):
             yield future.result()
 
 
@@ -118,7 +116,7 @@ def measure(run: Run) -> Result:
             "fraction": run.fraction,
             "scratch": scratch,
         }
-        result = run.key
+        result = {**run.key, "load": round(os.getloadavg()[0], 2)}
         for step in ("train", "predict"):
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.peers.child", step, json.dumps(specification)],
@@ -129,7 +127,7 @@ def measure(run: Run) -> Result:
                 errors="replace",
             )
             if done.returncode:
-                return {**run.key, "failure": failure(step, done.returncode, done.stderr)}
+                return {**result, "failure": failure(step, done.returncode, done.stderr)}
             result |= json.loads((Path(scratch) / "result.json").read_text())
         return result
 
