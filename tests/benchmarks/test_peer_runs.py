@@ -19,7 +19,7 @@ def made_up(peer: str, seed: int, **changes: Any) -> dict[str, Any]:
     figures = {
         "accuracy": 0.9 + seed / 100, "macro_f1": 0.8, "valid_accuracy": 0.91, "parameters": 1000, "bytes": 5000,
         "train_seconds": 2.0, "search_seconds": 4.0, "clock_seconds": 5.0, "texts_per_second": 100.0,
-        "train_memory": 10**8, "predict_memory": 10**7,
+        "train_memory": 10**8, "predict_memory": 10**7, "load": 1.0, "commit": "abc",
     }  # fmt: skip
     key = {"set": "tiny", "peer": peer, "seed": seed, "options": dict(PEERS[peer].options)}
     return {**key, **figures, **changes}
@@ -132,3 +132,25 @@ def test_the_plot_is_written(tmp_path: Path) -> None:
     heights = apart([1.0, 1.1, 5.0], 0.5)
     assert heights[1] - heights[0] == pytest.approx(0.5, abs=1e-6)
     assert heights[2] == 5.0
+
+
+def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results: Path) -> None:
+    from docs import peers
+    from docs import results as others
+
+    results.write_text(
+        json.dumps(
+            {
+                **record.circumstances("python -m benchmarks.peers"),
+                "runs": [made_up("tf-idf", 1, set="trec6"), made_up("xlnet", 1, set="trec6", failure="no Hub")],
+            }
+        )
+    )
+    monkeypatch.setattr(others, "RESULTS", results.parent)
+    page = peers.render_page("# Peers\n<!-- results -->\nold\n<!-- end of results -->\nrules\n")
+    assert "old" not in page
+    assert page.endswith("rules\n")
+    assert "| TF-IDF + LR | 91.00 | 1 | 1,000 | 0.01 MB | 1.0 | 2.0 times | 1.0 |" in page
+    assert "| XLNet base | no Hub |" in page
+    assert "Not run yet: `ours`, `fasttext`" in page
+    assert "Ratios are to TF-IDF + LR" in page
