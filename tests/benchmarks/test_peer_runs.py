@@ -124,14 +124,16 @@ def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
 
 def test_the_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'capsulet[peers]'")
-    from benchmarks.peers.plot import apart, draw
+    from benchmarks.peers.plot import corners, draw, overlap
 
     found = [made_up("ours", 1), made_up("dpcnn", 2, bytes=10**7), made_up("xlnet", 1, failure="no Hub")]
     svg = draw(found, tmp_path / "peers.svg").read_text()
     assert svg == draw(found, tmp_path / "again.svg").read_text()
-    heights = apart([1.0, 1.1, 5.0], 0.5)
-    assert heights[1] - heights[0] == pytest.approx(0.5, abs=1e-6)
-    assert heights[2] == 5.0
+    one = (0.0, 0.0, 2.0, 1.0)
+    assert overlap(one, (1.0, 0.5, 3.0, 2.0))
+    assert not overlap(one, (2.0, 0.0, 3.0, 1.0))
+    boxes = [(left, bottom, left + 2, bottom + 1) for left, bottom in corners(5.0, 5.0, 2.0, 1.0, 0.5)]
+    assert not any(overlap(box, (4.6, 4.6, 5.4, 5.4)) for box in boxes)  # none of the places covers the point
 
 
 def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results: Path) -> None:
