@@ -92,6 +92,11 @@ def test_done_means_the_same_source_options_and_rows(data: Path) -> None:
     assert [one["source"] for one in again] == ["newer"]
 
 
+def test_a_peer_that_is_not_random_runs_once(data: Path) -> None:
+    wanted = runs.wanted_runs([data / "tiny"], ["fasttext", "tf-idf"], [4, 5], {}, 0.05)
+    assert [(run.peer, run.seed) for run in wanted] == [("tf-idf", 4), ("fasttext", 4), ("fasttext", 5)]
+
+
 def test_the_digest_knows_what_a_peer_is_made_of() -> None:
     names = {path.name for path in runs.imported_files(runs.ROOT / "benchmarks" / "peers" / "ulmfit.py")}
     assert {"ulmfit.py", "awd_lstm.py", "network.py", "protocol.py", "tokens.py", "corpus.py", "batch.py"} <= names
