@@ -66,6 +66,8 @@ def draw_panel(panel: Axes, name: str, found: Sequence[Summary]) -> None:
     panel.set_xlabel("megabytes on disk, everything counted")
     panel.set_ylabel("test accuracy, %")
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    # a decade or two has few powers of ten: 2 and 5 are named as well
+    panel.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
     panel.grid(color=GRID, linewidth=0.6)
     panel.set_axisbelow(True)
     for side in ("top", "right"):
