@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from benchmarks.peers import PEERS
-from benchmarks.peers.summary import cells, header, reference_title, summaries
+from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries
 from docs.results import NAMES, ROOT, circumstances, read
 
 PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "docs" / "peers.svg"
@@ -41,10 +41,11 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     head = header(found)
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
+    lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
     absent = [f"`{peer}`" for peer in PEERS if peer not in {summary.peer for summary in found}]
     if absent:
         lines += ["", f"Not run yet: {', '.join(absent)}."]
-    if reference_title(found) != PEERS["ours"].title:
+    if reference_title(found) not in ("", PEERS["ours"].title):
         lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
     return lines
 

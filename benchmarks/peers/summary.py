@@ -94,24 +94,24 @@ def mean(runs: Sequence[dict[str, Any]], name: str) -> float:
 
 
 def reference_title(found: Sequence[Summary]) -> str:
-    """What the ratios of these summaries are to."""
+    """What the ratios of these summaries are to, if to anything."""
     present = {summary.peer for summary in found if not summary.failure}
-    return next((PEERS[peer].title for peer in REFERENCES if peer in present), "nothing")
+    return next((PEERS[peer].title for peer in REFERENCES if peer in present), "")
 
 
 def header(found: Sequence[Summary]) -> list[str]:
     """Names of the columns."""
-    beside = reference_title(found)
+    beside = f" ({reference_title(found)} = 1)" if reference_title(found) else ""
     return [
-        "peer", "accuracy, %", "seeds", "parameters", "on disk", f"training ({beside} = 1)", "with search",
-        f"texts/s ({beside} = 1)", "memory, training", "memory, prediction",
+        "peer", "accuracy, %", "seeds", "parameters", "on disk", f"training{beside}", "with search",
+        f"texts/s{beside}", "memory, training", "memory, prediction",
     ]  # fmt: skip
 
 
 def cells(summary: Summary) -> list[str]:
     """A row of the table."""
     if summary.failure:
-        return [summary.title, summary.failure, *[""] * 8]
+        return [summary.title, "failed", *[""] * 8]
     return [
         summary.title,
         f"{summary.accuracy:.2f}" + (f" ± {summary.deviation:.2f}" if summary.seeds > 1 else ""),
@@ -126,6 +126,11 @@ def cells(summary: Summary) -> list[str]:
     ]
 
 
+def reasons(found: Sequence[Summary]) -> list[str]:
+    """Why peers failed, a line each."""
+    return [f"{summary.title}: {summary.failure}" for summary in found if summary.failure]
+
+
 def ratio(value: float | None) -> str:
     """Two digits that count."""
     if value is None:
@@ -135,7 +140,8 @@ def ratio(value: float | None) -> str:
 
 def table(name: str, found: Sequence[Summary]) -> Table:
     """For a terminal."""
-    shown = Table(title=name, title_justify="left")
+    caption = "\n".join(reasons(found)) or None
+    shown = Table(title=name, title_justify="left", caption=caption, caption_justify="left")
     for place, column in enumerate(header(found)):
         shown.add_column(column, justify="right" if place else "left")
     for summary in found:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import record
-from benchmarks.peers import PEERS, runs, summary
+from benchmarks.peers import PEERS, child, runs, summary
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.rows import read_training
 
@@ -73,6 +74,20 @@ def test_a_failure_is_a_row_with_its_reason(
     main([*words, "--options", "no_such_option=1"])  # what failed is tried again
     (run,) = json.loads(results.read_text())["runs"]
     assert "failure" not in run
+
+
+def test_a_missing_package_is_one_line_with_the_pip_command(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fasttext", None)  # as if it were not installed
+    specification = {
+        "module": "fasttext", "folder": str(data / "tiny"), "seed": 1, "options": {}, "fraction": 0.05,
+        "scratch": str(tmp_path),
+    }  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["child", "train", json.dumps(specification)])
+    with pytest.raises(SystemExit) as caught:
+        child.main()
+    assert caught.value.code == "fasttext is not installed: pip install 'capsulet[peers]'"
 
 
 def test_a_failure_on_one_line() -> None:
@@ -158,6 +173,7 @@ def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results
     assert "old" not in page
     assert page.endswith("rules\n")
     assert "| TF-IDF + LR | 91.00 | 1 | 1,000 | 0.01 MB | 1.0 | 2.0 times | 1.0 |" in page
-    assert "| XLNet base | no Hub |" in page
+    assert "| XLNet base | failed |" in page
+    assert "\nXLNet base: no Hub.\n" in page
     assert "Not run yet: `ours`, `fasttext`" in page
     assert "Ratios are to TF-IDF + LR" in page
