@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test check bench peers clean
 
 help:
 	@echo "make setup   virtual environment in $(VENV) with everything"
@@ -11,6 +11,7 @@ help:
 	@echo "make test    the whole test suite"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   every benchmark, results in benchmarks/results (data in ../shared/data or DATA=…)"
+	@echo "make peers   the rivals beside ours (hours; installs transformers, fastText and others)"
 
 setup: $(VENV)/.installed
 
@@ -40,6 +41,11 @@ bench: setup
 	$(BIN)/python -m benchmarks.classes --write
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
 	$(BIN)/python -m docs.results
+
+peers: setup
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
+	$(BIN)/python -m benchmarks.peers --data $(DATA) --write --plot docs/peers.svg
+	$(BIN)/python -m docs.peers
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

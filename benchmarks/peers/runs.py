@@ -1,0 +1,147 @@
+"""Runs of peers: which are wanted, which are done, and each of the others in processes of its own."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers import OURS, PEERS
+
+ROOT = Path(__file__).parents[2]
+Result = dict[str, Any]
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A data set, a peer with its options, a seed."""
+
+    folder: Path
+    peer: str
+    seed: int
+    options: Mapping[str, Any]
+    fraction: float
+    source: str
+
+    @property
+    def key(self) -> Result:
+        """What must be equal for a run to count as done."""
+        return {
+            "set": self.folder.name,
+            "peer": self.peer,
+            "seed": self.seed,
+            "options": dict(self.options),
+            "valid_fraction": self.fraction,
+            "source": self.source,
+        }
+
+
+def wanted_runs(
+    folders: Sequence[Path], peers: Sequence[str], seeds: Sequence[int], options: Mapping[str, Any], fraction: float
+) -> list[Run]:
+    """Every data set with every peer and seed, cheap peers first."""
+    order = list(PEERS)
+    return [
+        Run(folder, name, seed, {**PEERS[name].options, **options}, fraction, source_digest(name))
+        for folder in folders
+        for name in sorted(peers, key=order.index)
+        for seed in (seeds if PEERS[name].random else seeds[:1])
+    ]
+
+
+def source_digest(name: str) -> str:
+    """Which source a peer is made by: its module, what that imports of this repository, and the way rows are split."""
+    files = imported_files(ROOT / "benchmarks" / "peers" / f"{PEERS[name].module}.py")
+    files |= imported_files(ROOT / "src" / "capsulet" / "text" / "split.py")
+    if name == OURS:  # names of the package are loaded when they are used
+        files |= {path for suffix in ("py", "c", "h") for path in (ROOT / "src").rglob(f"*.{suffix}")}
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def imported_files(path: Path, seen: set[Path] | None = None) -> set[Path]:
+    """A file and all files of this repository that it imports, directly or not; packages themselves left out."""
+    seen = set() if seen is None else seen
+    seen.add(path)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in filter(None, names):
+            for base in (ROOT, ROOT / "src"):
+                found = base.joinpath(*name.split(".")).with_suffix(".py")
+                if found.exists() and found not in seen:
+                    imported_files(found, seen)
+    return seen
+
+
+def is_done(run: Run, results: Sequence[Result]) -> bool:
+    """Whether the results hold this run; one that failed is tried again."""
+    return any(run.key.items() <= result.items() and "failure" not in result for result in results)
+
+
+def measure_all(runs: Sequence[Run], results: Sequence[Result], jobs: int) -> Iterator[Result]:
+    """The results of the runs that are not done, each as soon as there is one."""
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [run for run in runs if not is_done(run, results)]
+        for future in as_completed([pool.submit(measure, run) for run in waiting]):
+            yield future.result()
+
+
+def measure(run: Run) -> Result:
+    """Train and predict in two processes; a failure is a result with its reason."""
+    with tempfile.TemporaryDirectory() as scratch:
+        specification = {
+            "module": PEERS[run.peer].module,
+            "folder": str(run.folder.resolve()),
+            "seed": run.seed,
+            "options": dict(run.options),
+            "fraction": run.fraction,
+            "scratch": scratch,
+        }
+        result = {**run.key, "load": round(os.getloadavg()[0], 2)}
+        for step in ("train", "predict"):
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.peers.child", step, json.dumps(specification)],
+                cwd=ROOT,
+                env={**os.environ, **ONE_THREAD},
+                capture_output=True,
+                text=True,
+                errors="replace",
+            )
+            if done.returncode:
+                return {**result, "failure": failure(step, done.returncode, done.stderr)}
+            result |= json.loads((Path(scratch) / "result.json").read_text())
+        return result
+
+
+def failure(step: str, status: int, output: str) -> str:
+    """Why a step failed, on one line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if status < 0:
+        return f"{step} was ended by signal {-status}" + (" (out of memory?)" if status == -9 else "")
+    return lines[-1] if lines else f"{step} ended with status {status}"
+
+
+def merge(results: Sequence[Result], found: Result) -> list[Result]:
+    """The results with one more, which takes the place of any older one of the same set, peer, seed and options."""
+    same = ("set", "peer", "seed", "options")
+    kept = [result for result in results if any(result[name] != found[name] for name in same)]
+    return sorted([*kept, found], key=lambda one: (one["set"], list(PEERS).index(one["peer"]), one["seed"]))

@@ -1,0 +1,168 @@
+"""A pretrained transformer, fine-tuned whole (Devlin et al. 2019): BERT, XLNet, MiniLM or what else a checkpoint holds.
+
+A checkpoint is a folder, a folder inside an installed package (`package:NAME/FOLDER`) or a name on the Hub. AdamW, the
+learning rate up over a tenth of the steps and then linearly down to zero; the epoch is chosen on the validation rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.peers.protocol import Model, Rows, Training, accuracy, labels_of
+from capsulet.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+EVALUATION_BATCH = 32
+LABELS = "labels.json"
+
+
+class Transformer:
+    """A sequence classifier of `transformers` with its tokenizer."""
+
+    def __init__(
+        self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, labels: Sequence[str], max_tokens: int
+    ) -> None:
+        self.network, self.tokenizer, self.labels, self.max_tokens = network, tokenizer, list(labels), max_tokens
+
+    @property
+    def parameters(self) -> int:
+        """Learned numbers."""
+        return sum(parameter.numel() for parameter in self.network.parameters())
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, marks included."""
+        return self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
+
+    def logits(self, ids: Sequence[list[int]]) -> torch.Tensor:
+        """(B, C)."""
+        batch = self.tokenizer.pad({"input_ids": list(ids)}, return_tensors="pt")
+        return self.network(**batch).logits
+
+    @torch.no_grad()
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """The label of each text; texts of similar length go together."""
+        self.network.eval()
+        ids = self.encode(texts)
+        found = [""] * len(ids)
+        order = np.argsort([len(text) for text in ids], kind="stable")
+        for start in range(0, len(order), EVALUATION_BATCH):
+            rows = order[start : start + EVALUATION_BATCH]
+            for row, place in zip(rows, self.logits([ids[row] for row in rows]).argmax(-1).tolist(), strict=True):
+                found[row] = self.labels[place]
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Weights, tokenizer, labels."""
+        self.network.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        (folder / LABELS).write_text(json.dumps({"labels": self.labels, "max_tokens": self.max_tokens}))
+
+
+def locate(checkpoint: str) -> str:
+    """The folder of a checkpoint in an installed package; any other name as it is."""
+    if not checkpoint.startswith("package:"):
+        return checkpoint
+    package, _, inside = checkpoint.removeprefix("package:").partition("/")
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    return str(Path(spec.submodule_search_locations[0]) / inside)
+
+
+def open_checkpoint(checkpoint: str, num_classes: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Network with a new head, and tokenizer."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    place = locate(checkpoint)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+        network = AutoModelForSequenceClassification.from_pretrained(
+            place,
+            num_labels=num_classes,
+            ignore_mismatched_sizes=True,  # a head for other classes gives way to a new one
+        )
+    except OSError:
+        raise InputError(
+            f"checkpoint {checkpoint!r} is neither a folder nor in the Hub's cache, and the Hub cannot be reached: run "
+            f"`hf download {checkpoint} --local-dir FOLDER` where it can, then give --options checkpoint=FOLDER"
+        ) from None
+    return network, tokenizer
+
+
+def train(
+    train: Rows,
+    valid: Rows,
+    seed: int,
+    *,
+    checkpoint: str,
+    learning_rate: float = 5e-5,
+    epochs: int = 4,
+    batch_size: int = 32,
+    max_tokens: int = 128,
+    weight_decay: float = 0.01,
+    warmup: float = 0.1,
+) -> Training:
+    """The epoch is chosen on the validation rows."""
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    labels = labels_of(train)
+    network, tokenizer = open_checkpoint(checkpoint, len(labels))
+    model = Transformer(network, tokenizer, labels, max_tokens)
+    started = time.process_time()
+    ids = model.encode([text for text, _ in train])
+    targets = torch.tensor([labels.index(label) for _, label in train])
+    generator = np.random.default_rng(seed)
+    steps = epochs * -(-len(train) // batch_size)
+    optimiser = torch.optim.AdamW(network.parameters(), learning_rate, weight_decay=weight_decay)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: triangle(step / steps, warmup))
+    best, best_epoch, kept = -1.0, 0, {}
+    for epoch in range(1, epochs + 1):
+        network.train()
+        for rows in batches([len(text) for text in ids], batch_size, generator):
+            loss = torch.nn.functional.cross_entropy(model.logits([ids[row] for row in rows]), targets[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+        right = accuracy(model, valid)
+        if right > best:
+            best, best_epoch, kept = right, epoch, copy.deepcopy(network.state_dict())
+    network.load_state_dict(kept)
+    return Training(model, best, time.process_time() - started, {"epoch": best_epoch})
+
+
+def triangle(done: float, warmup: float) -> float:
+    """Share of the learning rate after this share of the steps: up to one, then down to zero."""
+    return done / warmup if done < warmup else max(0.0, (1 - done) / (1 - warmup))
+
+
+def batches(lengths: Sequence[int], batch_size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Every row once, in random batches of similar length."""
+    noisy = np.array(lengths) * generator.uniform(0.9, 1.1, len(lengths))
+    order = np.lexsort((generator.random(len(lengths)), noisy))
+    parts = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    for place in generator.permutation(len(parts)):
+        yield parts[place]
+
+
+def load(folder: Path) -> Model:
+    """The model that was saved there."""
+    about = json.loads((folder / LABELS).read_text())
+    network, tokenizer = open_checkpoint(str(folder), len(about["labels"]))
+    return Transformer(network, tokenizer, about["labels"], about["max_tokens"])

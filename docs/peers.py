@@ -1,0 +1,64 @@
+"""Writes the figures of benchmarks/results/peers.json into docs/peers.md: `python -m docs.peers`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from benchmarks.peers import PEERS
+from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries
+from docs.results import NAMES, ROOT, circumstances, read
+
+PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "docs" / "peers.svg"
+SETS = {**NAMES, "dbpedia_21k": "DBPedia, 14 classes, 21.5k-row training subset"}
+
+
+def render_page(text: str) -> str:
+    """docs/peers.md with its marked part replaced."""
+    pattern = r"(<!-- results -->\n).*?(<!-- end of results -->)"
+    text, found = re.subn(pattern, lambda match: match[1] + section() + match[2], text, flags=re.S)
+    assert found == 1
+    return text
+
+
+def section() -> str:
+    """Picture, tables, circumstances."""
+    runs: list[dict[str, Any]] = read("peers")["runs"]
+    lines = [f"![Test accuracy against megabytes on disk]({PICTURE.name})", ""] if PICTURE.exists() else []
+    for name in sorted({run["set"] for run in runs}, key=list(SETS).index):
+        lines += [f"## {SETS[name]}", "", *table(name, runs), ""]
+    lines += [
+        "Written by `python -m docs.peers` from benchmarks/results/peers.json.",
+        circumstances("peers"),
+        load(runs),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
+    """One data set, and which peers are missing."""
+    found = summaries(runs, name)
+    head = header(found)
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
+    lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
+    absent = [f"`{peer}`" for peer in PEERS if peer not in {summary.peer for summary in found}]
+    if absent:
+        lines += ["", f"Not run yet: {', '.join(absent)}."]
+    if reference_title(found) not in ("", PEERS["ours"].title):
+        lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
+    return lines
+
+
+def load(runs: list[dict[str, Any]]) -> str:
+    """Which commits, and how busy the machine was."""
+    commits = ", ".join(f"`{commit}`" for commit in sorted({run["commit"] for run in runs}))
+    busy = [run["load"] for run in runs]
+    return (
+        f"Runs were made at {commits}; the load average when they began was {min(busy):.1f} to {max(busy):.1f} "
+        f"(one run is 1 of it)."
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

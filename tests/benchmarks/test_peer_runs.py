@@ -1,0 +1,179 @@
+"""Runs: what is done is not done again, what fails is a row, and tables say what they hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import record
+from benchmarks.peers import PEERS, child, runs, summary
+from benchmarks.peers.__main__ import main
+from benchmarks.peers.rows import read_training
+
+
+def made_up(peer: str, seed: int, **changes: Any) -> dict[str, Any]:
+    """A run's result."""
+    figures = {
+        "accuracy": 0.9 + seed / 100, "macro_f1": 0.8, "valid_accuracy": 0.91, "parameters": 1000, "bytes": 5000,
+        "train_seconds": 2.0, "search_seconds": 4.0, "clock_seconds": 5.0, "texts_per_second": 100.0,
+        "train_memory": 10**8, "predict_memory": 10**7, "load": 1.0, "commit": "abc",
+    }  # fmt: skip
+    key = {"set": "tiny", "peer": peer, "seed": seed, "options": dict(PEERS[peer].options)}
+    return {**key, **figures, **changes}
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    return tmp_path / "peers.json"
+
+
+@pytest.mark.slow
+def test_a_run_in_its_own_processes_and_no_second_time(
+    data: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    words = ["--data", str(data), "--sets", "tiny", "--peers", "tf-idf", "--seeds", "1", "--write", "--json"]
+    main(words)
+    first = json.loads(capsys.readouterr().out)
+    (run,) = first["runs"]
+    assert run["accuracy"] >= 0.95
+    assert run["train_rows"] + run["valid_rows"] == 240
+    assert run["test_rows"] == 90
+    assert run["bytes"] > 4 * run["parameters"] > 0
+    assert 10**7 < run["predict_memory"] < run["train_memory"] * 1.2
+    assert run["chosen"]["C"] > 0
+    assert {"command", "commit", "machine", "versions"} <= first.keys()
+    assert json.loads(results.read_text()) == first
+
+    def never(run: runs.Run) -> runs.Result:
+        raise AssertionError(run)
+
+    monkeypatch.setattr(runs, "measure", never)
+    main(words)
+    assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
+
+
+@pytest.mark.slow
+def test_a_failure_is_a_row_with_its_reason(
+    data: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--data", str(data), "--sets", "tiny", "--peers", "dpcnn", "--seeds", "1", "--write"]
+    with pytest.raises(SystemExit) as caught:
+        main([*words, "--options", "no_such_option=1"])
+    assert caught.value.code == 1
+    (run,) = json.loads(results.read_text())["runs"]
+    assert "no_such_option" in run["failure"]
+    shown = capsys.readouterr()
+    assert "no_such_option" in shown.out + shown.err
+    monkeypatch.setattr(runs, "measure", lambda run: {**run.key, **made_up("dpcnn", 1, options=dict(run.options))})
+    main([*words, "--options", "no_such_option=1"])  # what failed is tried again
+    (run,) = json.loads(results.read_text())["runs"]
+    assert "failure" not in run
+
+
+def test_a_missing_package_is_one_line_with_the_pip_command(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fasttext", None)  # as if it were not installed
+    specification = {
+        "module": "fasttext", "folder": str(data / "tiny"), "seed": 1, "options": {}, "fraction": 0.05,
+        "scratch": str(tmp_path),
+    }  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["child", "train", json.dumps(specification)])
+    with pytest.raises(SystemExit) as caught:
+        child.main()
+    assert caught.value.code == "fasttext is not installed: pip install 'capsulet[peers]'"
+
+
+def test_a_failure_on_one_line() -> None:
+    assert runs.failure("train", 1, "Traceback\n  ...\nValueError: too few rows\n\n") == "ValueError: too few rows"
+    assert "signal 9" in runs.failure("train", -9, "")
+    assert runs.failure("predict", 3, "") == "predict ended with status 3"
+
+
+def test_done_means_the_same_source_options_and_rows(data: Path) -> None:
+    (run,) = runs.wanted_runs([data / "tiny"], ["dpcnn"], [1], {}, 0.05)
+    result = {**run.key, "accuracy": 0.9}
+    assert runs.is_done(run, [result])
+    for name, value in (("source", "other"), ("options", {"maps": 8}), ("valid_fraction", 0.1), ("seed", 2)):
+        assert not runs.is_done(run, [{**result, name: value}]), name
+    assert not runs.is_done(run, [{**result, "failure": "no memory"}])
+    again = runs.merge([result], {**result, "source": "newer"})
+    assert [one["source"] for one in again] == ["newer"]
+
+
+def test_a_peer_that_is_not_random_runs_once(data: Path) -> None:
+    wanted = runs.wanted_runs([data / "tiny"], ["fasttext", "tf-idf"], [4, 5], {}, 0.05)
+    assert [(run.peer, run.seed) for run in wanted] == [("tf-idf", 4), ("fasttext", 4), ("fasttext", 5)]
+
+
+def test_the_digest_knows_what_a_peer_is_made_of() -> None:
+    names = {path.name for path in runs.imported_files(runs.ROOT / "benchmarks" / "peers" / "ulmfit.py")}
+    assert {"ulmfit.py", "awd_lstm.py", "network.py", "protocol.py", "tokens.py", "corpus.py", "batch.py"} <= names
+    assert not {"dpcnn.py", "loop.py", "config.py", "classifier.py"} & names
+    digests = {name: runs.source_digest(name) for name in PEERS}
+    assert digests["region-word-context"] == digests["region-context-word"]  # told apart by their options
+    assert len({digests[name] for name in ("ours", "tf-idf", "fasttext", "dpcnn", "ulmfit", "minilm")}) == 6
+
+
+def test_every_peer_gets_the_same_rows(data: Path) -> None:
+    train, valid = read_training(data / "tiny", 0.1)
+    assert (train, valid) == read_training(data / "tiny", 0.1)
+    assert len(train) == 216
+    assert len(valid) == 24
+
+
+def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
+    found = [made_up("tf-idf", seed) for seed in (1, 2, 3)]
+    found += [made_up("dpcnn", 1, train_seconds=8.0, texts_per_second=50.0), made_up("xlnet", 1, failure="no Hub")]
+    tf_idf, dpcnn, xlnet = summary.summaries(found, "tiny")
+    assert (tf_idf.accuracy, tf_idf.deviation) == (pytest.approx(92), pytest.approx(1))
+    assert (dpcnn.train_ratio, dpcnn.predict_ratio) == (4.0, 0.5)
+    assert xlnet.failure == "no Hub"
+    assert summary.header([tf_idf, dpcnn])[5] == "training (TF-IDF + LR = 1)"
+    ours, tf_idf, *_ = summary.summaries([*found, made_up("ours", 1, train_seconds=1.0)], "tiny")
+    assert (ours.train_ratio, tf_idf.train_ratio) == (1.0, 2.0)
+    assert summary.header([ours, tf_idf])[5] == "training (capsulet = 1)"
+    assert all(len(summary.cells(one)) == len(summary.header([])) for one in (ours, dpcnn, xlnet))
+
+
+def test_the_plot_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'capsulet[peers]'")
+    from benchmarks.peers.plot import corners, draw, overlap
+
+    found = [made_up("ours", 1), made_up("dpcnn", 2, bytes=10**7), made_up("xlnet", 1, failure="no Hub")]
+    svg = draw(found, tmp_path / "peers.svg").read_text()
+    assert svg == draw(found, tmp_path / "again.svg").read_text()
+    one = (0.0, 0.0, 2.0, 1.0)
+    assert overlap(one, (1.0, 0.5, 3.0, 2.0))
+    assert not overlap(one, (2.0, 0.0, 3.0, 1.0))
+    boxes = [(left, bottom, left + 2, bottom + 1) for left, bottom in corners(5.0, 5.0, 2.0, 1.0, 0.5)]
+    assert not any(overlap(box, (4.6, 4.6, 5.4, 5.4)) for box in boxes)  # none of the places covers the point
+
+
+def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results: Path) -> None:
+    from docs import peers
+    from docs import results as others
+
+    results.write_text(
+        json.dumps(
+            {
+                **record.circumstances("python -m benchmarks.peers"),
+                "runs": [made_up("tf-idf", 1, set="trec6"), made_up("xlnet", 1, set="trec6", failure="no Hub")],
+            }
+        )
+    )
+    monkeypatch.setattr(others, "RESULTS", results.parent)
+    page = peers.render_page("# Peers\n<!-- results -->\nold\n<!-- end of results -->\nrules\n")
+    assert "old" not in page
+    assert page.endswith("rules\n")
+    assert "| TF-IDF + LR | 91.00 | 1 | 1,000 | 0.01 MB | 1.0 | 2.0 times | 1.0 |" in page
+    assert "| XLNet base | failed |" in page
+    assert "\nXLNet base: no Hub.\n" in page
+    assert "Not run yet: `ours`, `fasttext`" in page
+    assert "Ratios are to TF-IDF + LR" in page
