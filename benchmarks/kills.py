@@ -50,7 +50,10 @@ def main() -> None:
 
 def run(kills: int, seed: int) -> dict[str, int]:
     """Rounds of kills until there are enough of them."""
-    import torch  # noqa: F401  the processes below are copies of this one and need not load it again
+    # the processes below are copies of this one, and need not load again what training takes
+    import capsulet.classifier
+    import capsulet.graph
+    import capsulet.training.loop  # noqa: F401
 
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:

@@ -33,7 +33,7 @@ import torch
 from benchmarks import encoder, record
 from benchmarks.textbook import TextbookTraining
 from benchmarks.timing import interleave
-from capsulet.config import ModelOptions, TrainingOptions, smallest_num_codewords
+from capsulet.config import ModelOptions, TrainingOptions, build_options, smallest_num_codewords
 from capsulet.model.compiled import training_threads
 from capsulet.model.losses import total_loss
 from capsulet.model.network import build_network, initialise
@@ -136,8 +136,8 @@ def batches(vocabulary: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def our_step(vocabulary: int) -> Callable[[], object]:
-    """What the loop does in a step, with the default recipe."""
-    options, model = TrainingOptions(), ModelOptions()
+    """What the loop does in a step, with the default recipe and the paper's sizes."""
+    options, model = TrainingOptions(), build_options("paper").model
     network = build_network(
         model, vocabulary, CLASSES, options.dropout, options.embedding_dropout, options.head_dropout
     )

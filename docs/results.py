@@ -176,6 +176,8 @@ EPOCHS = 3
 def costs() -> str:
     """What the paper's data sets and a billion documents cost, from what was measured here."""
     figures = read("training")["figures"]
+    if "documents" not in figures:
+        return "Not measured yet: `python -m benchmarks.training --write`."
     rows_a_second = figures["documents"] / (figures["first_start_seconds"] - figures["second_start_seconds"])
     bytes_a_token = 1e9 * figures["cache_gigabytes"] / figures["documents"] / 50
     speed = figures["tokens_per_second"]

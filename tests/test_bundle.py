@@ -107,7 +107,7 @@ def test_damaged_metadata(file: Path, tmp_path: Path, key: str, value: str, word
 @pytest.mark.parametrize("data", [b"", b"\x00\x01", b"PK\x03\x04"])
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "no.onnx").write_bytes(data)
-    with pytest.raises(ModelError, match=r"no\.onnx is not a model, or a damaged one \(Failed to load model"):
+    with pytest.raises(ModelError, match=r"no\.onnx is not a model, or a damaged one"):
         capsulet.load(tmp_path / "no.onnx")
 
 

@@ -17,10 +17,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.peers.corpus import build_corpus, count_words, training_batches
 from benchmarks.peers.protocol import Rows, Training, labels_of
-from capsulet.text.batch import ordered_batches, training_batches
-from capsulet.text.corpus import Corpus, build_corpus
-from capsulet.text.tokens import build_tokenizer, count_words
+from capsulet.text.batch import ordered_batches
+from capsulet.text.corpus import Corpus
+from capsulet.text.tokens import build_tokenizer
 
 EVALUATION_BATCH = 64
 MOST_WORDS = 1_000_000
@@ -61,7 +62,7 @@ def build_model(
     train: Rows, build: Callable[..., nn.Module], sizes: dict[str, Any], min_count: int, max_tokens: int
 ) -> NetworkModel:
     """An untrained network for these rows; `sizes` are the arguments of `build` besides words and classes."""
-    words = count_words((text for text, _ in train), min_count, MOST_WORDS)
+    words = count_words([text for text, _ in train], min_count, MOST_WORDS)
     tokenizer, labels = build_tokenizer(words, max_tokens), labels_of(train)
     sizes = {"num_words": len(words) + 2, "num_classes": len(labels), **sizes}  # and padding and the unknown word
     return NetworkModel(build(**sizes), tokenizer, labels, sizes)

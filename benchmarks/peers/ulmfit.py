@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.peers.awd_lstm import Dropouts, Encoder, LanguageModel
+from benchmarks.peers.corpus import training_batches
 from benchmarks.peers.network import NetworkModel, build_model, classes, inside, load_model
 from benchmarks.peers.protocol import Model, Rows, Training
-from capsulet.text.batch import training_batches
 from capsulet.text.corpus import Corpus
 from capsulet.text.tokens import PADDING_ID
 

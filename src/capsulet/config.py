@@ -29,7 +29,7 @@ def option(
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What the network is made of. The defaults have the paper's sizes."""
+    """What the network is made of. The defaults have the paper's sizes, but for twice or thrice its codewords."""
 
     embedding: str = option(
         "cwc",
@@ -46,7 +46,7 @@ class ModelOptions:
     )
     num_codebooks: int = option(8, "codebooks (M)", low=1, high=64)
     num_codewords: int = option(
-        0, "codewords in each codebook (K); 0: the smallest K with K^M >= vocabulary", low=0, high=65536
+        8, "codewords in each codebook (K); 0: the smallest K with K^M >= vocabulary", low=0, high=65536
     )
     embedding_size: int = option(64, "numbers in a word's vector (D)", low=1, high=4096)
     hidden_size: int = option(128, "numbers in a state of the encoder (H)", low=1, high=4096)
@@ -108,6 +108,13 @@ class TrainingOptions:
     dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
     embedding_dropout: float = option(0.5, "share of the embedding dropped", low=0, high=0.99)
     head_dropout: float = option(0.2, "share of the pooled states dropped before the head", low=0, high=0.99)
+    adversarial: float = option(
+        0.0,
+        "also learn from each text with its words moved by this share of their length to where the loss is larger; "
+        "a step then takes twice as long",
+        low=0,
+        high=10,
+    )
     word_dropout: float = option(
         0.0, "w: a word that occurs n times is read as unknown with probability w / (w + n)", low=0
     )
@@ -136,6 +143,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
         "scale_coupling": False,
+        "num_codewords": 0,
         "min_count": 1,
         "max_words": 10_000_000,
         "epochs": 10,
@@ -152,6 +160,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "dropout": 0.5,
         "embedding_dropout": 0.0,
         "head_dropout": 0.0,
+        "adversarial": 0.0,
         "word_dropout": 0.0,
         "rowwise": False,
         "patience": 0,

@@ -71,7 +71,7 @@ def test_a_huge_model_is_counted_not_allocated(run) -> None:
         (["--vocab-size", "9", "--classes", "2", "--hidden-size", "100"], "does not divide into capsules"),
         (["model", "--classes", "2"], "leave one of them out"),
         (["model", "--head", "linear"], "leave one of them out"),
-        (["model", "--recipe", "paper"], "leave one of them out"),
+        (["model", "--recipe", "default"], "leave one of them out"),
     ],
 )
 def test_wrong_calls(run, words: list[str], message: str) -> None:

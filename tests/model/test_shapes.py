@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from capsulet.cli.main import main
-from capsulet.config import ModelOptions, smallest_num_codewords
+from capsulet.config import ModelOptions, build_options, smallest_num_codewords
 from capsulet.model.network import build_network
 from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes
 
@@ -40,7 +40,7 @@ def test_there_are_48_cells() -> None:
 @pytest.mark.parametrize(("embedding", "head", "name", "millions"), CELLS)
 def test_the_papers_cell(embedding, head, name, millions) -> None:
     num_classes, vocab_size = DATA_SETS[name]
-    options = ModelOptions(embedding=embedding, head=head)
+    options = build_options("paper", embedding=embedding, head=head).model
     counted = num_parameters(parameter_shapes(options, vocab_size, num_classes))
     assert f"{counted / 1e6:.2f}" == f"{millions:.2f}"
     with torch.device("meta"):  # parameters without memory
@@ -73,4 +73,4 @@ def test_codewords_at_exact_powers(base, codebooks) -> None:
 
 def test_codewords_asked_for_win() -> None:
     assert num_codewords(ModelOptions(num_codewords=32), 62_535) == 32
-    assert num_codewords(ModelOptions(), 62_535) == 4
+    assert num_codewords(ModelOptions(num_codewords=0), 62_535) == 4

@@ -11,11 +11,24 @@ import torch
 
 from capsulet.config import ModelOptions, TrainingOptions
 from capsulet.errors import CapsuletError
-from capsulet.model.network import Network, build_network
+from capsulet.model.losses import total_loss
+from capsulet.model.network import Network, build_network, initialise
+from capsulet.model.noise import step_noise
 from capsulet.results import Epoch
+from capsulet.text.batch import gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Weights
-from capsulet.training.loop import History, Silence, batch_size, is_better, leeway, num_epochs, train_network, validate
+from capsulet.training.loop import (
+    History,
+    Silence,
+    backward,
+    batch_size,
+    is_better,
+    leeway,
+    num_epochs,
+    train_network,
+    validate,
+)
 
 OPTIONS = TrainingOptions(
     epochs=6,
@@ -75,6 +88,49 @@ def test_equal_seeds_give_equal_weights(rowwise) -> None:
     assert (first.epochs, first.best) == (second.epochs, second.best)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
+    """The second pass sees a larger loss, by about the share times the length of words and gradient."""
+    options = replace(OPTIONS, adversarial=0.05)
+    network = build_network(MODEL, 50, 3, 0.0, 0.0, 0.0)
+    initialise(network, 1, 1.0, 1.0, True)
+    seen = []
+    classify = network.classify
+
+    def spy(embedded, lengths, noise):
+        classes = classify(embedded, lengths, noise)
+        seen.append((embedded.detach(), total_loss(options.loss, classes, targets, options.sum_margin).item()))
+        return classes
+
+    network.classify = spy
+    texts = corpus(32)
+    batch = gather(texts, np.arange(32))
+    ids, lengths, targets = map(torch.from_numpy, batch)
+    value = backward(network, ids, lengths, targets, step_noise(1, 1, torch.arange(32)), options, 0.5)
+    (words, loss), (moved, larger) = seen
+    assert value == pytest.approx(0.5 * loss, rel=1e-6) and larger > loss
+    distance, size = (values.flatten(1).norm(dim=1) for values in (moved - words, words))
+    torch.testing.assert_close(distance, 0.05 * size, rtol=1e-4, atol=1e-6)
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in network.parameters())
+
+
+def test_with_no_room_to_move_adversarial_noise_doubles_the_gradient() -> None:
+    batch = gather(corpus(32), np.arange(32))
+    gradients = []
+    for share in (0.0, 1e-9):
+        network = build_network(MODEL, 50, 3, 0.0, 0.0, 0.0)
+        initialise(network, 1, 1.0, 1.0, True)
+        noise = step_noise(1, 1, torch.arange(32))
+        backward(network, *map(torch.from_numpy, batch), noise, replace(OPTIONS, adversarial=share), 1.0)
+        gradients.append([parameter.grad for parameter in network.parameters()])
+    for once, twice in zip(*gradients, strict=True):
+        torch.testing.assert_close(2 * once, twice, rtol=1e-3, atol=1e-5)
+
+
+def test_adversarial_training_learns() -> None:
+    _, history = run(replace(OPTIONS, adversarial=0.2, epochs=12, dropout=0.2))
+    assert history.best.valid_accuracy > 0.95
 
 
 def test_the_best_epoch_is_kept_and_only_a_better_one_replaces_it() -> None:

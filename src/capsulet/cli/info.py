@@ -4,6 +4,7 @@ examples:
   capsulet info model
   capsulet info --vocab-size 62535 --classes 4 --json            the paper's model of AG's News
   capsulet info --vocab-size 62535 --classes 4 --embedding plain --head linear
+  capsulet info --vocab-size 62535 --classes 4 --recipe default  ours
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from capsulet.cli.output import console, print_json
 from capsulet.config import ModelOptions, build_options, check
 from capsulet.errors import InputError, ModelError
 
+SIZES = "paper"  # a model that does not exist yet has the paper's sizes, whose table lists them
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet info`."""
@@ -25,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocab-size", type=int, metavar="V", help="words, with --classes instead of a model")
     parser.add_argument("--classes", type=int, metavar="C", help="classes, with --vocab-size instead of a model")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    add_recipe_flag(parser)
+    add_recipe_flag(parser, default=SIZES)
     add_option_flags(parser, ModelOptions)
 
 
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def chosen_options(arguments: argparse.Namespace) -> bool:
     """Whether anything was said about the network."""
-    return arguments.recipe != "default" or bool(given_values(arguments, ModelOptions))
+    return arguments.recipe != SIZES or bool(given_values(arguments, ModelOptions))
 
 
 def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -34,11 +34,11 @@ def add_option_flags(parser: argparse.ArgumentParser, *kinds: type) -> None:
                 )  # fmt: skip
 
 
-def add_recipe_flag(parser: argparse.ArgumentParser) -> None:
+def add_recipe_flag(parser: argparse.ArgumentParser, default: str = "default") -> None:
     """`--recipe`."""
     parser.add_argument(
-        "--recipe", choices=tuple(RECIPES), default="default",
-        help="the values of all options that are not given: ours, or those of the paper",
+        "--recipe", choices=tuple(RECIPES), default=default,
+        help=f"the values of all options that are not given: ours (default) or those of the paper; here: {default}",
     )  # fmt: skip
 
 

@@ -98,10 +98,10 @@ class BarMonitor:
             transient=True,
         )  # fmt: skip
         self.status = self.bar.console.status("reading texts")
-        self.read_since: float | None = None
 
     def __enter__(self) -> BarMonitor:
         self.status.start()
+        self.started = time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -109,10 +109,8 @@ class BarMonitor:
         self.bar.stop()
 
     def reading(self, rows: int) -> None:
-        if self.read_since is None:
-            self.read_since = time.perf_counter()
-        speed = rows / max(time.perf_counter() - self.read_since, 1e-3)
-        self.status.update(f"{rows:,} texts read, {speed:,.0f} a second")
+        seconds = time.perf_counter() - self.started
+        self.status.update(f"{rows:,} texts read" + (f", {rows / seconds:,.0f} a second" if seconds > 1 else ""))
 
     def begin(self, epochs: int, steps: int, done: int) -> None:
         self.status.stop()

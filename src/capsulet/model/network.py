@@ -34,7 +34,14 @@ class Network(nn.Module):
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
-        embedded = dropout(self.embedding(ids, noise), self.embedding_dropout, noise, EMBEDDED)  # (B, T, D)
+        return self.classify(self.embed(ids, noise), lengths, noise)
+
+    def embed(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
+        """Vectors of the words: (B, T) -> (B, T, D)."""
+        return dropout(self.embedding(ids, noise), self.embedding_dropout, noise, EMBEDDED)
+
+    def classify(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
+        """Classes of texts whose words are these vectors (B, T, D)."""
         states = self.encoder(embedded, lengths, noise)  # (B, T, H)
         pooled = dropout(mean_over_tokens(states, lengths), self.head_dropout, noise, POOLED)  # (B, H)
         classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)

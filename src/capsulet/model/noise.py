@@ -46,6 +46,11 @@ def step_noise(seed: int, step: int, places: Tensor) -> Noise:
     return Noise(key, derive(key, places))
 
 
+def second(noise: Noise) -> Noise:
+    """Keys for a second pass over the same texts."""
+    return Noise(noise.step, derive(noise.step, noise.texts))
+
+
 def derive(key: Tensor, numbers: Tensor) -> Tensor:
     """A key for each of these numbers: (1,), (U,) -> (U,)."""
     return mix(key * _GOLDEN + numbers + 1)

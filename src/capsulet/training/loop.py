@@ -10,12 +10,13 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from capsulet.config import TrainingOptions
 from capsulet.errors import CapsuletError
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
-from capsulet.model.noise import step_noise, uniform
+from capsulet.model.noise import Noise, second, step_noise, uniform
 from capsulet.results import Epoch
 from capsulet.text.batch import Plan, gather, ordered_batches
 from capsulet.text.corpus import Corpus, word_counts
@@ -24,6 +25,7 @@ from capsulet.training.checkpoint import Checkpoints, State, Weights, array, par
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
 
+TINY = 1e-12  # a gradient of nothing moves nothing
 WORDS = 103  # what the random numbers of word dropout are for; model/ has the others
 
 EVALUATION_BATCH = 128
@@ -130,10 +132,8 @@ def train_network(
             optimiser.zero()
             value = 0.0
             if len(places):  # the last batch may have fewer texts than there are workers
-                loss = total_loss(options.loss, network(ids, lengths, noise), targets, options.sum_margin)
-                loss = loss * (len(places) / len(rows))  # these add up to the mean over the whole batch
-                loss.backward()  # type: ignore[no-untyped-call]
-                value = loss.item()
+                # times this share the means of the workers add up to the mean over the whole batch
+                value = backward(network, ids, lengths, targets, noise, options, len(places) / len(rows))
             workers.add_gradients(optimiser)
             optimiser.clip()
             optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
@@ -182,6 +182,36 @@ def history_of(state: State, stopped: str) -> History:
     """What has happened so far."""
     assert state.best is not None  # the first epoch always is
     return History(tuple(state.history), state.best, stopped, state.best_weights)
+
+
+def backward(
+    network: Network,
+    ids: Tensor,
+    lengths: Tensor,
+    targets: Tensor,
+    noise: Noise,
+    options: TrainingOptions,
+    share: float,
+) -> float:
+    """Add the gradients of this batch to those of the parameters; answers its loss times its share."""
+    embedded = network.embed(ids, noise)  # (B, T, D)
+    if not options.adversarial:
+        loss = share * total_loss(options.loss, network.classify(embedded, lengths, noise), targets, options.sum_margin)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(loss.item())
+    # Goodfellow et al. 2015, Miyato et al. 2017: what the words would have to be for the loss to grow fastest, and once
+    # more from there. The words' own gradients of both passes go back together.
+    words = embedded.detach().requires_grad_()
+    loss = share * total_loss(options.loss, network.classify(words, lengths, noise), targets, options.sum_margin)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert words.grad is not None
+    size, slope = (values.flatten(1).norm(dim=1).view(-1, 1, 1) for values in (words.detach(), words.grad))
+    moved = (words.detach() + options.adversarial * size * words.grad / (slope + TINY)).requires_grad_()
+    classes = network.classify(moved, lengths, second(noise))
+    (share * total_loss(options.loss, classes, targets, options.sum_margin)).backward()  # type: ignore[no-untyped-call]
+    assert moved.grad is not None
+    embedded.backward(words.grad + moved.grad)  # type: ignore[no-untyped-call]
+    return float(loss.item())
 
 
 def exhausted(state: State, patience: int) -> bool:

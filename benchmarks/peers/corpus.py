@@ -1,0 +1,36 @@
+"""Rows in memory as the numbers that the networks among the peers read; the tokens are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from capsulet.text.batch import Batch, Plan, gather
+from capsulet.text.corpus import Corpus
+from capsulet.text.tokens import encode
+from capsulet.text.words import Words
+
+
+def count_words(texts: Sequence[str], min_count: int, max_words: int) -> list[str]:
+    """The words that occur often enough, the most frequent first, ties by spelling."""
+    words = Words()
+    counts = np.bincount(words.scan(texts, limit=10**9)[0], minlength=1)
+    counts[0] = 0  # texts without a word
+    found = [(-int(counts[number]), words.spelling(number)) for number in np.flatnonzero(counts >= min_count).tolist()]
+    return [word for _, word in sorted(found)[:max_words]]
+
+
+def build_corpus(tokenizer: Tokenizer, texts: Sequence[str], targets: Sequence[int]) -> Corpus:
+    """Tokenise the texts."""
+    encoded = encode(tokenizer, texts)
+    starts = np.concatenate([[0], np.cumsum([len(ids) for ids in encoded], dtype=np.int64)])
+    return Corpus(np.concatenate([np.zeros(0, np.int32), *encoded]), starts, np.asarray(targets, np.int32))
+
+
+def training_batches(corpus: Corpus, batch_size: int, generator: np.random.Generator) -> Iterator[Batch]:
+    """Every text once, in random batches of similar length."""
+    plan = Plan(corpus, batch_size, generator)
+    for step in range(len(plan)):
+        yield gather(corpus, plan[step])
