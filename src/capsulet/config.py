@@ -109,7 +109,7 @@ class TrainingOptions:
     embedding_dropout: float = option(0.5, "share of the embedding dropped", low=0, high=0.99)
     head_dropout: float = option(0.2, "share of the pooled states dropped before the head", low=0, high=0.99)
     adversarial: float = option(
-        0.0,
+        0.2,
         "also learn from each text with its words moved by this share of their length to where the loss is larger; "
         "a step then takes twice as long",
         low=0,

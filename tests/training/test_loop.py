@@ -37,6 +37,7 @@ OPTIONS = TrainingOptions(
     dropout=0.0,
     embedding_dropout=0.0,
     head_dropout=0.0,
+    adversarial=0.0,
     patience=0,
     threads=1,
 )
