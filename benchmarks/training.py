@@ -136,7 +136,7 @@ def batches(vocabulary: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def our_step(vocabulary: int) -> Callable[[], object]:
-    """What the loop does in a step with the default recipe, the paper's sizes and no adversarial noise, as the textbook."""
+    """What the loop does in a step: the default recipe, but the paper's sizes and, as the textbook, one pass."""
     options, model = TrainingOptions(), build_options("paper").model
     network = build_network(
         model, vocabulary, CLASSES, options.dropout, options.embedding_dropout, options.head_dropout

@@ -21,6 +21,7 @@ from capsulet.training.checkpoint import Weights
 from capsulet.training.loop import (
     History,
     Silence,
+    adversarial,
     backward,
     batch_size,
     is_better,
@@ -93,7 +94,7 @@ def test_equal_seeds_give_equal_weights(rowwise) -> None:
 
 def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
     """The second pass sees a larger loss, by about the share times the length of words and gradient."""
-    options = replace(OPTIONS, adversarial=0.05)
+    options = OPTIONS
     network = build_network(MODEL, 50, 3, 0.0, 0.0, 0.0)
     initialise(network, 1, 1.0, 1.0, True)
     seen = []
@@ -108,11 +109,11 @@ def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
     texts = corpus(32)
     batch = gather(texts, np.arange(32))
     ids, lengths, targets = map(torch.from_numpy, batch)
-    value = backward(network, ids, lengths, targets, step_noise(1, 1, torch.arange(32)), options, 0.5)
+    value = backward(network, ids, lengths, targets, step_noise(1, 1, torch.arange(32)), options, 0.05, 0.5)
     (words, loss), (moved, larger) = seen
     assert value == pytest.approx(0.5 * loss, rel=1e-6) and larger > loss
     distance, size = (values.flatten(1).norm(dim=1) for values in (moved - words, words))
-    torch.testing.assert_close(distance, 0.05 * size, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(distance, 0.05 * size / 10**0.5, rtol=1e-4, atol=1e-6)  # texts of ten words
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in network.parameters())
 
 
@@ -123,14 +124,14 @@ def test_with_no_room_to_move_adversarial_noise_doubles_the_gradient() -> None:
         network = build_network(MODEL, 50, 3, 0.0, 0.0, 0.0)
         initialise(network, 1, 1.0, 1.0, True)
         noise = step_noise(1, 1, torch.arange(32))
-        backward(network, *map(torch.from_numpy, batch), noise, replace(OPTIONS, adversarial=share), 1.0)
+        backward(network, *map(torch.from_numpy, batch), noise, OPTIONS, share, 1.0)
         gradients.append([parameter.grad for parameter in network.parameters()])
     for once, twice in zip(*gradients, strict=True):
         torch.testing.assert_close(2 * once, twice, rtol=1e-3, atol=1e-5)
 
 
 def test_adversarial_training_learns() -> None:
-    _, history = run(replace(OPTIONS, adversarial=0.2, epochs=12, dropout=0.2))
+    _, history = run(replace(OPTIONS, adversarial=0.6, epochs=12, dropout=0.2))
     assert history.best.valid_accuracy > 0.95
 
 
@@ -201,6 +202,13 @@ def test_epochs_fit_the_token_budget() -> None:
     assert num_epochs(options, 5_000, 25) == 60  # 1,500 steps
     assert num_epochs(options, 10, 1) == 100
     assert num_epochs(replace(options, epochs=7), 10, 1) == 7
+
+
+def test_few_texts_are_trained_with_adversarial_noise() -> None:
+    assert adversarial(TrainingOptions(), 19_999) == 0.6
+    assert adversarial(TrainingOptions(), 20_000) == 0.0
+    assert adversarial(TrainingOptions(adversarial=0.3), 20_000) == 0.3
+    assert adversarial(TrainingOptions(adversarial=0.0), 100) == 0.0
 
 
 def test_many_texts_go_in_larger_batches() -> None:

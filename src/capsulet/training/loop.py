@@ -32,6 +32,7 @@ EVALUATION_BATCH = 128
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
 SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
+ADVERSARIAL = 0.6  # lengths of a word
 
 
 class Monitor(Protocol):
@@ -74,6 +75,13 @@ def batch_size(options: TrainingOptions, texts: int) -> int:
     return options.batch_size or (LARGE_BATCH if texts >= MANY_TEXTS else SMALL_BATCH)
 
 
+def adversarial(options: TrainingOptions, texts: int) -> float:
+    """As asked for, or by the number of texts: few texts gain most and cost least."""
+    if options.adversarial >= 0:
+        return options.adversarial
+    return 0.0 if texts >= MANY_TEXTS else ADVERSARIAL
+
+
 def num_epochs(options: TrainingOptions, tokens: int, steps: int) -> int:
     """As asked for, or as many passes as fit the token budget; `steps` are those of one pass."""
     passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(options.token_budget / tokens)))
@@ -104,6 +112,7 @@ def train_network(
     size = batch_size(options, len(train))
     steps = -(-len(train) // size)
     epochs = num_epochs(options, len(train.ids), steps)
+    strength = adversarial(options, len(train))
     unknown = None
     if options.word_dropout:
         # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
@@ -133,7 +142,7 @@ def train_network(
             value = 0.0
             if len(places):  # the last batch may have fewer texts than there are workers
                 # times this share the means of the workers add up to the mean over the whole batch
-                value = backward(network, ids, lengths, targets, noise, options, len(places) / len(rows))
+                value = backward(network, ids, lengths, targets, noise, options, strength, len(places) / len(rows))
             workers.add_gradients(optimiser)
             optimiser.clip()
             optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
@@ -191,11 +200,12 @@ def backward(
     targets: Tensor,
     noise: Noise,
     options: TrainingOptions,
+    strength: float,
     share: float,
 ) -> float:
     """Add the gradients of this batch to those of the parameters; answers its loss times its share."""
     embedded = network.embed(ids, noise)  # (B, T, D)
-    if not options.adversarial:
+    if not strength:
         loss = share * total_loss(options.loss, network.classify(embedded, lengths, noise), targets, options.sum_margin)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.item())
@@ -206,7 +216,8 @@ def backward(
     loss.backward()  # type: ignore[no-untyped-call]
     assert words.grad is not None
     size, slope = (values.flatten(1).norm(dim=1).view(-1, 1, 1) for values in (words.detach(), words.grad))
-    moved = (words.detach() + options.adversarial * size * words.grad / (slope + TINY)).requires_grad_()
+    word = size / lengths.view(-1, 1, 1).sqrt()  # the length of a word of this text
+    moved = (words.detach() + strength * word * words.grad / (slope + TINY)).requires_grad_()
     classes = network.classify(moved, lengths, second(noise))
     (share * total_loss(options.loss, classes, targets, options.sum_margin)).backward()  # type: ignore[no-untyped-call]
     assert moved.grad is not None
