@@ -2,6 +2,7 @@
 
     python -m benchmarks.accuracy --data ../shared/data --write
     python -m benchmarks.accuracy --data ../shared/data --sets trec6 --seeds 1 --options epochs=5
+    python -m benchmarks.accuracy --data ../shared/data --sets trec6 --options rowwise=false --name dense_adam --write
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
 from train; the test file is read once a run, at the end. Runs that a results file already holds, made by the same
@@ -46,7 +47,8 @@ def main() -> None:
         "--options", nargs="*", default=[], metavar="NAME=VALUE", help="options on top of the default recipe"
     )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at the same time (default: 2)")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/accuracy.json, run by run")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/NAME.json, run by run")
+    parser.add_argument("--name", default="accuracy", help="name of the results file (default: accuracy)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     options = dict(parse_option(pair) for pair in arguments.options)
@@ -54,7 +56,7 @@ def main() -> None:
     if missing:
         parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
 
-    path = record.RESULTS / "accuracy.json"
+    path = record.RESULTS / f"{arguments.name}.json"
     source = source_digest()
     old = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
     runs = [run for run in old if run["source"] == source and run["options"] == options]
@@ -73,10 +75,10 @@ def main() -> None:
             runs.append({"set": name, "seed": seed, "source": source, "options": options, **future.result()})
             print(f"{name} {seed}: {100 * runs[-1]['accuracy']:.2f} %", file=sys.stderr, flush=True)
             if arguments.write:
-                record.write("accuracy", result)
+                record.write(arguments.name, result)
     runs.sort(key=lambda run: (run["set"], str(run["seed"])))
     if arguments.write:
-        record.write("accuracy", result)
+        record.write(arguments.name, result)
     if arguments.json:
         print(json.dumps(result))
     else:

@@ -66,6 +66,21 @@ def accuracy_table() -> list[str]:
     return lines + [cells.format_map(row) for row in accuracy_rows()]
 
 
+def dense_adam_table() -> list[str]:
+    """What moving every word's codes at every step would give instead of those of the batch alone."""
+    dense = read("dense_adam")["runs"]
+    rowwise = [run for run in read("accuracy")["runs"] if run["seed"] != TF_IDF]
+    lines = ["| test accuracy, % | row-wise | dense | seeds |", "| --- | ---: | ---: | ---: |"]
+    for name in dict.fromkeys(run["set"] for run in dense):
+        cells = []
+        for runs in (rowwise, dense):
+            values = [100 * run["accuracy"] for run in runs if run["set"] == name and run["seed"] != TF_IDF]
+            deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+            cells.append(f"{statistics.mean(values):.2f} ± {deviation:.2f}")
+        lines.append(f"| {NAMES[name]} | {' | '.join(cells)} | {len(values)} |")
+    return lines
+
+
 def circumstances(name: str) -> str:
     """Command, commit and machine of a results file."""
     result = read(name)
@@ -136,6 +151,8 @@ def render_page() -> str:
         "",
         circumstances("accuracy"),
     ]
+    if (RESULTS / "dense_adam.json").exists():
+        lines += ["", "## Row-wise and dense Adam", "", *dense_adam_table(), "", circumstances("dense_adam")]
     for name, (title, text) in OTHERS.items():
         if (RESULTS / f"{name}.json").exists():
             lines += ["", f"## {title}", "", text, "", *table_of(read(name)), "", circumstances(name)]
