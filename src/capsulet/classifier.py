@@ -74,6 +74,8 @@ def train(
         corpora = workers.in_turn(
             lambda: prepare(files, valid, reading, options, cache, scratch, tell, monitor.reading, interruption.asked)
         )
+        if interruption.asked():
+            raise KeyboardInterrupt  # nothing is trained yet that could be kept
         labels = corpora.labels
         train_rows, valid_rows = len(corpora.train), len(corpora.valid)
         warnings = remarks(corpora, options)

@@ -220,3 +220,44 @@ def test_a_bar_on_a_terminal_and_a_real_signal(rows_file: Path, tmp_path: Path, 
     assert re.search(r"epoch \d+/5000", seen)
     assert "Traceback" not in seen
     assert "interrupted, the best model so far is kept" in seen
+
+
+def test_ctrl_c_while_texts_are_read_leaves_nothing(
+    run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capsulet.training.interruption.Interruption.asked", lambda self: True)
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--cache", tmp_path / "cache", *tiny)
+    assert (answer.status, answer.out) == (130, "")
+    assert answer.err.splitlines()[-1] == "capsulet: interrupted"
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["contents"]
+
+
+def test_a_gpu_that_is_not_there_is_said(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--device", "cuda", *tiny)
+    assert answer.status == 2
+    assert answer.err == "capsulet: --device cuda, but torch sees no GPU here: leave it out to train on the CPU\n"
+
+
+def test_the_second_run_on_the_same_file_reads_the_cache(
+    run, rows_file: Path, tmp_path: Path, tiny, monkeypatch
+) -> None:
+    call = ("train", rows_file, "--cache", tmp_path / "cache", *tiny, "--out")
+    assert run(*call, tmp_path / "one").status == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("capsulet.preparation.read_rows", lambda *words, **named: pytest.fail("the file was read again"))
+        assert run(*call, tmp_path / "two").status == 0
+        (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.name != "contents")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
+    assert weights[0] == weights[1]
+    ids = entry / "train.ids"
+    ids.write_bytes(ids.read_bytes()[:-1])
+    answer = run(*call, tmp_path / "three")
+    assert answer.status == 0
+    assert f"note: {ids} is damaged: tokenising the texts again" in answer.err
+    assert (tmp_path / "three" / "model.safetensors").read_bytes() == (
+        tmp_path / "one" / "model.safetensors"
+    ).read_bytes()

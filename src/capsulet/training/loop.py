@@ -117,7 +117,7 @@ def train_network(
     if options.word_dropout:
         # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
         counts = torch.from_numpy(word_counts(train, len(network.embedding.rows)))
-        unknown = options.word_dropout / (options.word_dropout + counts.float())  # (V,)
+        unknown = options.word_dropout / (options.word_dropout + counts.float().to(options.device))  # (V,)
     state = State()
     data = workers.spread(checkpoints.read() if resume and workers.rank == 0 else b"")
     if data:

@@ -57,7 +57,8 @@ class Alone:
 class Group(Alone):
     """Several processes, started by torchrun or Ray; on GPUs they speak NCCL, elsewhere Gloo."""
 
-    def __init__(self, started_here: bool) -> None:
+    def __init__(self, device: str, started_here: bool) -> None:
+        self.device = device  # NCCL carries what is on a GPU and nothing else
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self.started_here = started_here
 
@@ -76,7 +77,7 @@ class Group(Alone):
 
     def add_rows(self, table: Tensor) -> Tensor:
         """The sum of the sparse gradients of all processes, as a sparse gradient."""
-        width, kind = table.shape[1], table.dtype
+        width = table.shape[1]
         rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, width)
         if table.grad is not None:
             gradient = table.grad.coalesce()
@@ -88,26 +89,24 @@ class Group(Alone):
         all_rows = [rows.new_empty(most) for _ in counts]
         all_values = [values.new_empty(most, width) for _ in counts]
         distributed.all_gather(all_rows, torch.cat([rows, rows.new_zeros(most - len(rows))]))
-        distributed.all_gather(all_values, torch.cat([values, torch.zeros(most - len(rows), width, dtype=kind)]))
+        distributed.all_gather(all_values, torch.cat([values, values.new_zeros(most - len(rows), width)]))
         found_rows = torch.cat([part[: int(count)] for part, count in zip(all_rows, counts, strict=True)])
         found_values = torch.cat([part[: int(count)] for part, count in zip(all_values, counts, strict=True)])
         return torch.sparse_coo_tensor(found_rows.unsqueeze(0), found_values, table.shape, check_invariants=False)
 
     def add(self, *numbers: float) -> list[float]:
-        total = torch.tensor(numbers, dtype=torch.float64)
+        total = torch.tensor(numbers, dtype=torch.float64, device=self.device)
         distributed.all_reduce(total)
         found: list[float] = total.tolist()
         return found
 
     def spread(self, data: bytes) -> bytes:
-        size = int(self.add(len(data) if self.rank == 0 else 0)[0])
-        message = torch.frombuffer(bytearray(data or b"-"), dtype=torch.uint8) if self.rank == 0 else torch.empty(0)
+        size = int(self.add(0 if self.rank else len(data))[0])
         if not size:
             return b""
-        if self.rank:
-            message = torch.empty(size, dtype=torch.uint8)
+        message = torch.frombuffer(bytearray(bytes(size) if self.rank else data), dtype=torch.uint8).to(self.device)
         distributed.broadcast(message, 0)
-        return message.numpy().tobytes()
+        return message.cpu().numpy().tobytes()
 
     def in_turn(self, work: Callable[[], T]) -> T:
         first = int(os.environ.get("LOCAL_RANK", self.rank)) == 0
@@ -131,10 +130,12 @@ class Group(Alone):
 
 def join_workers(device: str) -> Alone:
     """The group that torchrun has started this process for, if it has."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda, but torch sees no GPU here: leave it out to train on the CPU")
     if distributed.is_available() and distributed.is_initialized():
-        return Group(started_here=False)
+        return Group(device, started_here=False)
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
         return Alone()
     # one process may read a large file while the others wait
     distributed.init_process_group("nccl" if device == "cuda" else "gloo", timeout=timedelta(days=1))
-    return Group(started_here=True)
+    return Group(device, started_here=True)
