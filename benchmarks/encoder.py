@@ -12,7 +12,6 @@ A missed bound is said and ends in exit status 1; the bounds are for two threads
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -56,20 +55,15 @@ def main() -> int:
             ("share of sgemm peak", case["share_of_peak"] >= SHARE_BOUND),
         )
     }
-    result = {
-        **record.circumstances(record.command_line("benchmarks.encoder")),
-        "instruction_set": gru.instruction_set() if gru else None,
-        "load_average": os.getloadavg()[0],
-        "cases": cases,
-        "bounds_held": bounds,
-    }
-    if arguments.write:
-        record.write("encoder", result)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        print("\n".join(f"MISSED: {name}" for name, held in bounds.items() if not held))
-    return 0 if all(bounds.values()) else 1
+    return record.conclude(
+        "encoder",
+        {
+            "instruction_set": gru.instruction_set() if gru else None,
+            "cases": cases,
+        },
+        bounds,
+        arguments,
+    )
 
 
 def measure(threads: int, batch: int, mixed: bool, repeats: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import json
 import os
@@ -68,6 +69,24 @@ def write(name: str, result: dict[str, Any]) -> Path:
     part.write_text(json.dumps(result, indent=2) + "\n")
     part.replace(path)
     return path
+
+
+def conclude(name: str, found: dict[str, Any], bounds: dict[str, bool], arguments: argparse.Namespace) -> int:
+    """End a benchmark: write and print what was asked for, say which bounds were missed; the exit status."""
+    result = {
+        **circumstances(command_line(f"benchmarks.{name}")),
+        "load_average": os.getloadavg()[0],
+        **found,
+        "bounds_held": bounds,
+    }
+    if arguments.write:
+        write(name, result)
+    if arguments.json:
+        print(json.dumps(result))
+    for bound, held in bounds.items():
+        if not held:
+            print(f"MISSED: {bound.replace('_', ' ')}", file=sys.stderr)
+    return 0 if all(bounds.values()) else 1
 
 
 def command_line(module: str) -> str:

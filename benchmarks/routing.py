@@ -10,7 +10,6 @@ a figure is a median. A missed bound is said and ends in exit status 1; the boun
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -46,20 +45,15 @@ def main() -> int:
         for case in cases
         if case["threads"] == cases[-1]["threads"]
     }
-    result = {
-        **record.circumstances(record.command_line("benchmarks.routing")),
-        "instruction_set": routing.instruction_set() if routing else None,
-        "load_average": os.getloadavg()[0],
-        "cases": cases,
-        "bounds_held": bounds,
-    }
-    if arguments.write:
-        record.write("routing", result)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        print("\n".join(f"MISSED: {name}" for name, held in bounds.items() if not held))
-    return 0 if all(bounds.values()) else 1
+    return record.conclude(
+        "routing",
+        {
+            "instruction_set": routing.instruction_set() if routing else None,
+            "cases": cases,
+        },
+        bounds,
+        arguments,
+    )
 
 
 def measure(threads: int, classes: int, repeats: int) -> dict[str, Any]:

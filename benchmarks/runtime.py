@@ -44,19 +44,16 @@ def main() -> int:
         "import_torch_over_cold_predict": figures["import_torch_over_cold_predict"] >= 5,
         "torch_eager_over_runtime": figures["torch_eager_over_runtime"] >= 4,
     }
-    result = {
-        **record.circumstances(record.command_line("benchmarks.runtime")),
-        "figures": figures,
-        "bounds_held": bounds,
-    }
-    if arguments.write:
-        record.write("runtime", result)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        for name, value in figures.items():
-            print(f"{name:<40} {value:10.4f}{'' if bounds.get(name, True) else '   MISSED'}")
-    return 0 if all(bounds.values()) else 1
+    for name, value in figures.items():
+        print(f"{name:<40} {value:10.4f}", file=sys.stderr)
+    return record.conclude(
+        "runtime",
+        {
+            "figures": figures,
+        },
+        bounds,
+        arguments,
+    )
 
 
 def make_model(folder: Path) -> tuple[Path, str]:

@@ -92,20 +92,14 @@ def main() -> int:
         for name, (bound, least) in BOUNDS.items()
         if name in figures
     }
-    result = {
-        **record.circumstances(record.command_line("benchmarks.training")),
-        "load_average": os.getloadavg()[0],
-        "figures": figures,
-        "bounds_held": held,
-    }
-    if arguments.write:
-        record.write("training", result)
-    if arguments.json:
-        print(json.dumps(result))
-    for name, whether in held.items():
-        if not whether:
-            print(f"MISSED: {name.replace('_', ' ')}", file=sys.stderr)
-    return 0 if all(held.values()) else 1
+    return record.conclude(
+        "training",
+        {
+            "figures": figures,
+        },
+        held,
+        arguments,
+    )
 
 
 def steps(repeats: int) -> dict[str, float]:
