@@ -80,10 +80,15 @@ def main() -> int:
         "kills": lambda: killed(arguments.kills),
     }
     path = record.RESULTS / "training.json"
-    old = json.loads(path.read_text())["figures"] if arguments.write and path.exists() else {}
-    figures: dict[str, float] = dict(old)  # parts that are not asked for keep their figures
+    old = json.loads(path.read_text()) if arguments.write and path.exists() else {}
+    # parts that are not asked for keep their figures, and every part says when it was measured
+    figures: dict[str, float] = old.get("figures", {})
+    parts: dict[str, dict[str, Any]] = old.get("parts", {})
     for part in arguments.only:
+        load = round(os.getloadavg()[0], 1)
         found = measures[part]()
+        command = record.command_line("benchmarks.training")
+        parts[part] = {"commit": record.commit(), "command": command, "load_average": load}
         for name, value in found.items():
             print(f"{name.replace('_', ' ')}: {value:,.3f}", file=sys.stderr, flush=True)
         figures |= found
@@ -92,14 +97,7 @@ def main() -> int:
         for name, (bound, least) in BOUNDS.items()
         if name in figures
     }
-    return record.conclude(
-        "training",
-        {
-            "figures": figures,
-        },
-        held,
-        arguments,
-    )
+    return record.conclude("training", {"figures": figures, "parts": parts}, held, arguments)
 
 
 def steps(repeats: int) -> dict[str, float]:

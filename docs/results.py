@@ -156,6 +156,9 @@ def render_page() -> str:
     for name, (title, text) in OTHERS.items():
         if (RESULTS / f"{name}.json").exists():
             lines += ["", f"## {title}", "", text, "", *table_of(read(name)), "", circumstances(name)]
+            for part, told in read(name).get("parts", {}).items():
+                told_of = f"`{told['command']}`, commit `{told['commit']}`, load {told['load_average']} at its start"
+                lines += ["", f"{part}: {told_of}."]
     return "\n".join(lines) + "\n"
 
 
