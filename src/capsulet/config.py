@@ -75,9 +75,10 @@ class TrainingOptions:
         high=10_000,
     )
     token_budget: int = option(
-        14_000_000,
-        "tokens to read in all when --epochs is 0: 3 to 20 passes, up to 100 over fewer than 1,500 batches",
-        low=1,
+        0,
+        "tokens to read in all when --epochs is 0: 3 to 20 passes, up to 100 over fewer than 1,500 batches; "
+        "0: 14 million, from 20,000 training texts on 8 million",
+        low=0,
     )
     batch_size: int = option(0, "texts in a batch; 0: 32, from 20,000 training texts on 64", low=0, high=65536)
     loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)

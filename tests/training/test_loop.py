@@ -196,12 +196,14 @@ def test_padding_and_order_do_not_change_validation() -> None:
 
 def test_epochs_fit_the_token_budget() -> None:
     options = TrainingOptions(token_budget=1_000_000)
-    assert num_epochs(options, 100_000, 1000) == 10
-    assert num_epochs(options, 10_000, 1000) == 20
-    assert num_epochs(options, 10**9, 10**6) == 3
-    assert num_epochs(options, 5_000, 25) == 60  # 1,500 steps
-    assert num_epochs(options, 10, 1) == 100
-    assert num_epochs(replace(options, epochs=7), 10, 1) == 7
+    assert num_epochs(options, 100, 100_000, 1000) == 10
+    assert num_epochs(options, 100, 10_000, 1000) == 20
+    assert num_epochs(options, 100, 10**9, 10**6) == 3
+    assert num_epochs(options, 100, 5_000, 25) == 60  # 1,500 steps
+    assert num_epochs(options, 100, 10, 1) == 100
+    assert num_epochs(replace(options, epochs=7), 100, 10, 1) == 7
+    assert num_epochs(TrainingOptions(), 19_999, 1_000_000, 1000) == 14
+    assert num_epochs(TrainingOptions(), 20_000, 1_000_000, 1000) == 8
 
 
 def test_few_texts_are_trained_with_adversarial_noise() -> None:

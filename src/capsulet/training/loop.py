@@ -30,6 +30,7 @@ WORDS = 103  # what the random numbers of word dropout are for; model/ has the o
 
 EVALUATION_BATCH = 128
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
+SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens; adversarial noise makes room for more of them
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
 SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
 ADVERSARIAL = 0.6  # lengths of a word
@@ -82,9 +83,10 @@ def adversarial(options: TrainingOptions, texts: int) -> float:
     return 0.0 if texts >= MANY_TEXTS else ADVERSARIAL
 
 
-def num_epochs(options: TrainingOptions, tokens: int, steps: int) -> int:
-    """As asked for, or as many passes as fit the token budget; `steps` are those of one pass."""
-    passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(options.token_budget / tokens)))
+def num_epochs(options: TrainingOptions, texts: int, tokens: int, steps: int) -> int:
+    """As asked for, or as many passes as fit the token budget; `tokens` and `steps` are those of one pass."""
+    budget = options.token_budget or (SMALL_BUDGET if texts >= MANY_TEXTS else LARGE_BUDGET)
+    passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(budget / tokens)))
     return options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps))
 
 
@@ -111,7 +113,7 @@ def train_network(
     optimiser = Optimiser(network, options)
     size = batch_size(options, len(train))
     steps = -(-len(train) // size)
-    epochs = num_epochs(options, len(train.ids), steps)
+    epochs = num_epochs(options, len(train), len(train.ids), steps)
     strength = adversarial(options, len(train))
     unknown = None
     if options.word_dropout:
