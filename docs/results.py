@@ -41,7 +41,7 @@ def accuracy_rows() -> list[dict[str, Any]]:
             {
                 "name": NAMES[name],
                 "mean": statistics.mean(values),
-                "deviation": statistics.stdev(values) if len(values) > 1 else 0.0,
+                "spread": f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "",  # one run has none
                 "macro_f1": statistics.mean(100 * run["macro_f1"] for run in ours),
                 "seeds": len(values),
                 "tf_idf": f"{100 * other['accuracy']:.2f}" if other else "not run",
@@ -60,8 +60,7 @@ def accuracy_table() -> list[str]:
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     cells = (
-        "| {name} | {mean:.2f} ± {deviation:.2f} | {tf_idf} | {seeds} | {parameters:,}{tf_idf_parameters} | "
-        "{megabytes:.1f} MB |"
+        "| {name} | {mean:.2f}{spread} | {tf_idf} | {seeds} | {parameters:,}{tf_idf_parameters} | {megabytes:.1f} MB |"
     )
     return lines + [cells.format_map(row) for row in accuracy_rows()]
 
@@ -79,6 +78,19 @@ def dense_adam_table() -> list[str]:
             cells.append(f"{statistics.mean(values):.2f} ± {deviation:.2f}")
         lines.append(f"| {NAMES[name]} | {' | '.join(cells)} | {len(values)} |")
     return lines
+
+
+def made_by() -> list[str]:
+    """Which command and commit made the runs of each data set, where they were not made by one."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for run in read("accuracy")["runs"]:
+        if "commit" in run:
+            found.setdefault((run["command"], run["commit"]), set()).add(NAMES[run["set"]])
+    return [
+        line
+        for (command, at), names in found.items()
+        for line in ("", f"{', '.join(sorted(names))}: `{command}`, commit `{at}`.")
+    ]
 
 
 def circumstances(name: str) -> str:
@@ -150,6 +162,7 @@ def render_page() -> str:
         f"Macro-F1 of ours: {macro_f1}.",
         "",
         circumstances("accuracy"),
+        *made_by(),
     ]
     if (RESULTS / "dense_adam.json").exists():
         lines += ["", "## Row-wise and dense Adam", "", *dense_adam_table(), "", circumstances("dense_adam")]
@@ -157,7 +170,7 @@ def render_page() -> str:
         if (RESULTS / f"{name}.json").exists():
             lines += ["", f"## {title}", "", text, "", *table_of(read(name)), "", circumstances(name)]
             for part, told in read(name).get("parts", {}).items():
-                told_of = f"`{told['command']}`, commit `{told['commit']}`, load {told['load_average']} at its start"
+                told_of = f"`{told['command']}`, commit `{told['commit']}`, load {told['load_average']}"
                 lines += ["", f"{part}: {told_of}."]
     return "\n".join(lines) + "\n"
 
