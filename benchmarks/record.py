@@ -32,7 +32,8 @@ def commit() -> str:
     """The commit of the working tree, marked if there are changes on top of it outside the results."""
     try:
         head = run("git", "rev-parse", "--short=12", "HEAD")
-        changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", "src", "benchmarks/*.py")
+        sources = (":/src", ":/benchmarks/*.py")  # from the top, wherever this runs
+        changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", *sources)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head + ("+changes" if changed else "")
