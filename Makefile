@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench peers clean
+.PHONY: help setup demo test check bench peers paper clean
 
 help:
 	@echo "make setup   virtual environment in $(VENV) with everything"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   ruff and mypy"
 	@echo "make bench   every benchmark, results in benchmarks/results (data in ../shared/data or DATA=…)"
 	@echo "make peers   the rivals beside ours (hours; installs transformers, fastText and others)"
+	@echo "make paper   the paper's tables and figures (days for all of it: PAPER='--sets ag_news_61k --budget epochs=3' is less)"
 
 setup: $(VENV)/.installed
 
@@ -46,6 +47,20 @@ peers: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
 	$(BIN)/python -m benchmarks.peers --data $(DATA) --write --plot docs/peers.svg
 	$(BIN)/python -m docs.peers
+
+PAPER ?=
+paper: setup
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,report]'
+	$(BIN)/python -m paper parameters
+	$(BIN)/python -m paper losses --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper routing --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper components --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper sota --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper stability --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper codes --data $(DATA) $(PAPER)
+	$(BIN)/python -m paper curves --table losses
+	$(BIN)/python -m paper confusion
+	$(BIN)/python -m docs.paper
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

@@ -32,7 +32,7 @@ def commit() -> str:
     """The commit of the working tree, marked if there are changes on top of it outside the results."""
     try:
         head = run("git", "rev-parse", "--short=12", "HEAD")
-        sources = (":/src", ":/benchmarks/*.py")  # from the top, wherever this runs
+        sources = (":/src", ":/benchmarks/*.py", ":/paper/*.py")  # from the top, wherever this runs
         changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", *sources)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -62,10 +62,10 @@ def version(package: str) -> str | None:
         return None
 
 
-def write(name: str, result: dict[str, Any]) -> Path:
+def write(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
     """Write a results file whole."""
-    path = RESULTS / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(result, indent=2) + "\n")
     part.replace(path)

@@ -95,7 +95,11 @@ def made_by() -> list[str]:
 
 def circumstances(name: str) -> str:
     """Command, commit and machine of a results file."""
-    result = read(name)
+    return circumstances_of(read(name))
+
+
+def circumstances_of(result: dict[str, Any]) -> str:
+    """Command, commit and machine that a result carries."""
     versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items() if version)
     machine = result["machine"]
     return (

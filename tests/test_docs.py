@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.main import build_parser
-from docs import peers, results
+from docs import paper, peers, results
 from docs.options import PAGE, render
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +31,10 @@ def test_the_figures_are_those_of_the_results_files() -> None:
 def test_the_figures_of_the_peers_are_those_of_their_file() -> None:
     page = peers.PAGE.read_text(encoding="utf-8")
     assert peers.render_page(page) == page, "run `python -m docs.peers`"
+
+
+def test_the_paper_s_tables_are_those_of_their_files() -> None:
+    assert paper.PAGE.read_text(encoding="utf-8") == paper.render_page(), "run `python -m docs.paper`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

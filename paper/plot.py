@@ -1,0 +1,70 @@
+"""Pictures: what all of them share. Equal results give equal files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capsulet.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#c2410c", "#1f4e79", "#4d7c0f", "#7e22ce", "#a16207", "#0f766e", "#9f1239", "#525252")
+
+
+def require() -> None:
+    """Say before any work is done that pictures cannot be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("matplotlib", "report", "Plotting") from None
+
+
+@contextmanager
+def panels(file: Path, number: int, width: float = 5.4, height: float = 3.8) -> Iterator[list[Axes]]:
+    """Panels side by side to draw on; the picture is written at the end."""
+    require()
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    # no date and fixed names: equal results give equal files
+    with pyplot.rc_context({"svg.hashsalt": "capsulet", "font.size": 10, "axes.edgecolor": "#555555"}):
+        figure, axes = pyplot.subplots(1, number, figsize=(width * number, height), squeeze=False, layout="constrained")
+        try:
+            yield list(axes.flat)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(file, facecolor="white", metadata={"Date": None} if file.suffix == ".svg" else {})
+        finally:
+            pyplot.close(figure)
+
+
+def lines(panel: Axes, series: dict[str, tuple[list[float], list[float]]], across: str, up: str) -> None:
+    """One line for each name, with a mark at each point."""
+    for place, (name, (horizontal, vertical)) in enumerate(series.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        panel.plot(horizontal, vertical, marker="o", markersize=3, linewidth=1.3, color=colour, label=name)
+    panel.set_xlabel(across)
+    panel.set_ylabel(up)
+    panel.xaxis.get_major_locator().set_params(integer=True)  # iterations and epochs are whole
+    panel.grid(color="#d9d9d9", linewidth=0.6)
+    panel.legend(frameon=False, fontsize=8)
+
+
+def heat(panel: Axes, values: list[list[float]], across: list[str], down: list[str], **options: Any) -> None:
+    """A table as colours, the values written in where there is room for them."""
+    panel.imshow(values, cmap="Blues", aspect="auto", **options)
+    panel.set_xticks(range(len(across)), across, rotation=45, ha="right", fontsize=8)
+    panel.set_yticks(range(len(down)), down, fontsize=8)
+    if len(across) * len(down) > 260:
+        return
+    largest = max(max(row) for row in values)
+    for row, cells in enumerate(values):
+        for column, value in enumerate(cells):
+            text = f"{value:.2f}" if isinstance(value, float) else f"{value}"
+            colour = "white" if value > 0.6 * largest else "black"
+            panel.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)

@@ -1,0 +1,161 @@
+"""One run: a row of a table on a data set with a seed, trained and tested through the public functions.
+
+Two protocols. `ours`: the epoch is chosen on a validation part cut from train, and the test file is read once, at the
+end. `published`: the test file is read after every epoch and the highest of its accuracies is the figure, as the
+paper's code has it (which looks many times an epoch, so this is the lesser part of what that is worth). All rows of
+train are trained on there, as nothing is kept for validation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import capsulet
+from benchmarks.accuracy import source_digest
+from capsulet.config import build_options, explicit_values
+from capsulet.errors import InputError
+from paper.prepared import Files
+from paper.rows import Row
+
+PROTOCOLS = {
+    "ours": "validation picks the epoch, the test file is read once",
+    "published": "best of all epochs on the test file itself: too high",
+}
+BUDGET = ("rows", "epochs")  # training rows and passes; what is left out is as the files and the recipe have it
+MOST_CLASSES = 20  # of a confusion matrix that a results file holds
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run; whatever decides its figure is in `key`."""
+
+    set: str
+    row: Row
+    seed: int
+    files: Files
+    options: Mapping[str, Any]  # on top of the recipe, those of the row included
+    budget: Mapping[str, int]
+    protocol: str
+    source: str
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The options that differ from the recipe: k-means routing, said or not, is one and the same run."""
+        return explicit_values(build_options(self.row.recipe, **self.options), self.row.recipe)
+
+    @property
+    def key(self) -> Result:
+        """What must be equal for a run to count as done; the same run may stand in several tables."""
+        return {
+            "set": self.set,
+            "seed": self.seed,
+            "recipe": self.row.recipe,
+            "options": self.said,
+            "budget": dict(self.budget),
+            "protocol": self.protocol,
+            "bytes": self.files.sizes,
+            "source": self.source,
+        }
+
+
+def build_run(
+    name: str,
+    row: Row,
+    seed: int,
+    files: Files,
+    options: Mapping[str, Any],
+    budget: Mapping[str, int],
+    protocol: str,
+    source: str,
+) -> Run:
+    """A run with what the budget says about passes among its options; the row's own options win."""
+    passes = {"epochs": budget["epochs"]} if "epochs" in budget else {}
+    return Run(name, row, seed, files, {**passes, **options, **row.options}, budget, protocol, source)
+
+
+def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
+    """`rows=20000 epochs=3` as numbers."""
+    found = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        if name not in BUDGET or not value.isdecimal() or int(value) < 1:
+            raise InputError(f"--budget {pair}: expected {' or '.join(f'{name}=N' for name in BUDGET)}")
+        found[name] = int(value)
+    return dict(sorted(found.items()))
+
+
+def digest() -> str:
+    """Which source makes a run: the library, and what prepares the files here."""
+    here = Path(__file__).parent
+    read = b"".join((here / name).read_bytes() for name in ("datasets.py", "prepared.py", "runs.py"))
+    return hashlib.sha256(source_digest().encode() + read).hexdigest()[:12]
+
+
+def find_done(run: Run, results: Iterable[Result]) -> Result | None:
+    """An earlier result of the same run, from whichever table."""
+    return next((one for one in results if all(one.get(name) == value for name, value in run.key.items())), None)
+
+
+def stored_runs(folder: Path) -> list[Result]:
+    """The runs of every results file."""
+    files = sorted(folder.glob("*.json"))
+    return [run for file in files for run in json.loads(file.read_text(encoding="utf-8")).get("runs", [])]
+
+
+def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
+    """Train and test; the model is kept where a place for it is named."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = model or Path(scratch) / "model"
+        looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
+        training = capsulet.train(
+            run.files.train, folder, recipe=run.row.recipe, seed=run.seed, threads=threads, **{**run.options, **looking}
+        )
+        found: Result = {
+            "row": run.row.name,
+            **run.key,
+            "train_command": capsulet.load(folder).config["command"],
+            "parameters": training.parameters,
+            "best_epoch": training.best.epoch,
+            "epochs": [
+                {"loss": one.loss, "valid_loss": one.valid_loss, "valid_accuracy": one.valid_accuracy}
+                for one in training.epochs
+            ],
+            "seconds": round(training.seconds, 1),
+            "warnings": list(training.warnings),
+        }
+        if run.protocol == "published":
+            looks = [one.valid_accuracy for one in training.epochs]
+            return {**found, "rows": [training.train_rows, training.valid_rows], **best_look(looks)}
+        evaluation = capsulet.evaluate(folder, run.files.test)
+        found |= {
+            "accuracy": evaluation.accuracy,
+            "macro_f1": evaluation.macro_f1,
+            "rows": [training.train_rows + training.valid_rows, evaluation.count],
+            "valid_accuracy": training.best.valid_accuracy,
+        }
+        if len(evaluation.classes) <= MOST_CLASSES:
+            found["labels"] = [one.label for one in evaluation.classes]
+            found["confusion"] = matrix(evaluation)
+        return found
+
+
+def best_look(looks: list[float]) -> Result:
+    """The highest of many looks at the test file, with all of them beside it."""
+    return {"accuracy": max(looks), "looks": looks, "last_look": looks[-1]}
+
+
+def matrix(evaluation: capsulet.Evaluation) -> list[list[int]]:
+    """Rows are true classes, columns predicted ones."""
+    labels = [one.label for one in evaluation.classes]
+    wrong = {(one.truth, one.predicted): one.count for one in evaluation.confusions}
+    found = [[wrong.get((truth, said), 0) for said in labels] for truth in labels]
+    for place, one in enumerate(evaluation.classes):
+        found[place][place] = one.count - sum(found[place])
+    return found

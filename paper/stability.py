@@ -1,0 +1,81 @@
+"""Section "k-means routing is more stable": coupling and accuracy against the number of routing iterations.
+
+One network a routing is trained, and routed again and again at evaluation with 1 … 20 iterations: the votes are the
+same, so what changes is the routing's doing alone. Entropy is that of a primary capsule's coupling over the classes,
+as a share of its largest value: 1 is the same for every class, 0 is one class alone, which the paper says dynamic
+routing tends to. Every count of iterations reads the test file; nothing is chosen by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from capsulet.text.batch import pad
+from capsulet.text.data import ReadOptions, read_rows
+from paper.network import load_network
+from paper.plot import lines, panels
+
+ITERATIONS = tuple(range(1, 21))
+BATCH = 64
+
+
+def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITERATIONS) -> list[dict[str, float]]:
+    """Accuracy and coupling entropy of a trained network for each number of iterations."""
+    import torch
+
+    from capsulet import load
+    from capsulet.text.tokens import encode
+
+    network, config = load_network(folder)
+    tokenizer = load(folder, threads=1).session.tokenizer
+    rows = list(read_rows([test], labelled=True, options=ReadOptions(), allow_empty=True))
+    targets = torch.tensor([config["labels"].index(row.label) for row in rows])
+    encoded = encode(tokenizer, [row.text for row in rows])
+    right, entropy = dict.fromkeys(iterations, 0), dict.fromkeys(iterations, 0.0)
+    order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
+    with torch.no_grad():
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
+            ids, lengths = (torch.from_numpy(part) for part in pad([encoded[place] for place in places]))
+            pooled = pooled_states(network, ids, lengths)  # once: only what follows depends on the iterations
+            for number in iterations:
+                network.head.iterations = number
+                classes = network.head(pooled)
+                right[number] += int((classes.lengths.argmax(-1) == targets[places]).sum())
+                entropy[number] += float(relative_entropy(classes.coupling).sum())
+    return [
+        {"iterations": number, "accuracy": right[number] / len(rows), "entropy": entropy[number] / len(rows)}
+        for number in iterations
+    ]
+
+
+def pooled_states(network: Any, ids: Any, lengths: Any) -> Any:
+    """What the head reads: (B, H)."""
+    from capsulet.model.encoder import mean_over_tokens
+
+    return mean_over_tokens(network.encoder(network.embed(ids), lengths, None), lengths)
+
+
+def relative_entropy(coupling: Any) -> Any:
+    """Mean over the primary capsules of the entropy over the classes, 0 to 1: (B, N, C) -> (B,)."""
+    share = coupling / coupling.sum(-1, keepdim=True)  # scaled coupling sums to C
+    entropy = -(share * share.clamp_min(1e-30).log()).sum(-1)
+    return (entropy / math.log(coupling.shape[-1])).mean(-1)
+
+
+def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
+    """Entropy and accuracy beside each other."""
+    with panels(file, 2) as (left, right):
+        for panel, figure, up, factor in (
+            (left, "entropy", "entropy of the coupling (1: uniform)", 1),
+            (right, "accuracy", "test accuracy, %", 100),
+        ):
+            series = {}
+            for case in cases:
+                points = case["points"]
+                name = f"{case['set']}, {case['routing']}{', trained so' if case['trained'] else ''}"
+                series[name] = ([p["iterations"] for p in points], [factor * p[figure] for p in points])
+            lines(panel, series, "routing iterations", up)

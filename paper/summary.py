@@ -1,0 +1,133 @@
+"""Runs to the cells of a table: published, ours ± deviation over seeds, difference."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rich.table
+
+from paper.datasets import DATA_SETS, closest
+from paper.rows import Row, Table, published_cell
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row on one data set."""
+
+    published: float | None
+    whole: bool  # the data set is the paper's, not a part of it: figures may be compared
+    accuracies: tuple[float, ...]  # per cent, one a seed
+    last_looks: tuple[float, ...] = ()  # published protocol: what the last epoch had
+
+    @property
+    def ours(self) -> str:
+        """92.10 ± 0.20."""
+        if not self.accuracies:
+            return "not run"
+        deviation = f" ± {statistics.stdev(self.accuracies):.2f}" if len(self.accuracies) > 1 else ""
+        return f"{statistics.mean(self.accuracies):.2f}{deviation}"
+
+    @property
+    def difference(self) -> str:
+        """+0.20, if there is something to compare."""
+        if self.published is None or not self.accuracies:
+            return ""
+        return f"{statistics.mean(self.accuracies) - self.published:+.2f}" + ("" if self.whole else " (other rows)")
+
+    @property
+    def worth(self) -> str:
+        """What the best of many looks adds to the last."""
+        return f"{statistics.mean(self.accuracies) - statistics.mean(self.last_looks):+.2f}" if self.last_looks else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in row and seed only: the same files, budget, protocol and extra options."""
+
+    set: str
+    budget: dict[str, int]
+    protocol: str
+    extra: str
+    runs: tuple[dict[str, Any], ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is one of the eight sets with all of its rows."""
+        data_set = DATA_SETS.get(self.set)
+        return data_set is not None and all(
+            run["rows"] == [data_set.train_rows, data_set.test_rows] for run in self.runs
+        )
+
+    @property
+    def title(self) -> str:
+        """The set, the budget and the seeds."""
+        near = closest(self.set)
+        name = near.title if near and near.name == self.set else self.set
+        budget = ", ".join(f"{value:,} {key}" for key, value in self.budget.items()) or "all rows, the recipe's epochs"
+        seeds = sorted({run["seed"] for run in self.runs})
+        return f"{name}: {budget}; seeds {' '.join(map(str, seeds))}" + (f"; {self.extra}" if self.extra else "")
+
+
+def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
+    """The runs of a table, those together that can be compared."""
+    own = {row.name: row.options for row in table.rows}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for run in (run for run in runs if run["row"] in own):
+        options = {name: value for name, value in run["options"].items() if name not in own[run["row"]]}
+        extra = " ".join(f"{name}={value}" for name, value in options.items() if name != "epochs")
+        key = json.dumps([run["set"], run["budget"], run["protocol"], extra])
+        found.setdefault(key, []).append(run)
+    return [Group(*json.loads(key), tuple(members)) for key, members in found.items()]
+
+
+def cell(table: Table, row: Row, group: Group) -> Cell:
+    """The seeds of a row."""
+    members = [run for run in group.runs if run["row"] == row.name]
+    near = closest(group.set)
+    return Cell(
+        published_cell(table, row.published, near.name) if near else None,
+        group.whole,
+        tuple(100 * run["accuracy"] for run in members),
+        tuple(100 * run["last_look"] for run in members if "last_look" in run),
+    )
+
+
+def shown(table: Table, group: Group) -> rich.table.Table:
+    """For a terminal."""
+    found = rich.table.Table(title=f"{table.title}: {group.title}", title_justify="left")
+    columns, rows = grid(table, group)
+    for place, column in enumerate(columns):
+        found.add_column(column, justify="right" if place else "left")
+    for line in rows:
+        found.add_row(*line)
+    return found
+
+
+def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
+    """Column names and lines, for a terminal and for the page."""
+    looking = group.protocol == "published"
+    columns = ["", "published", "ours, best of all looks at test" if looking else "ours", "difference"]
+    columns += ["of it, from looking"] if looking else []
+    lines = []
+    for row in table.rows:
+        one = cell(table, row, group)
+        line = [row.title, f"{one.published:.2f}" if one.published is not None else "", one.ours, one.difference]
+        lines.append([*line, one.worth] if looking else line)
+    for name, figures in table.others.items():
+        near = closest(group.set)
+        value = published_cell(table, figures, near.name) if near else None
+        lines.append(
+            [name, f"{value:.2f}" if value is not None else "not reported", "", "", *([""] if looking else [])]
+        )
+    return columns, lines
+
+
+def read(name: str, folder: Path) -> dict[str, Any] | None:
+    """A results file, if there is one."""
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -1,0 +1,76 @@
+"""Stability, codes, curves and confusion: the figures, and the pictures where they can be drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from paper import __main__ as command
+from paper.codes import measure_codes
+from paper.stability import measure_iterations, relative_entropy
+
+NO_PICTURES = "matplotlib is not installed: pip install 'capsulet[report]'"
+
+
+def test_entropy_is_one_for_all_and_zero_for_one() -> None:
+    uniform, single = torch.full((2, 3, 4), 0.25), torch.eye(4)[:3].expand(2, 3, 4)
+    assert relative_entropy(uniform).tolist() == pytest.approx([1, 1])
+    assert relative_entropy(4 * uniform).tolist() == pytest.approx([1, 1]), "scaled coupling is a share too"
+    assert relative_entropy(single).tolist() == pytest.approx([0, 0], abs=1e-6)
+    half = torch.tensor([[[0.5, 0.5, 0.0, 0.0]]])
+    assert relative_entropy(half).item() == pytest.approx(math.log(2) / math.log(4))
+
+
+def test_the_iterations_trained_with_give_the_runtime_s_accuracy(model: Path, rows_file: Path) -> None:
+    import capsulet
+
+    points = measure_iterations(model, rows_file, [1, 3, 20])
+    assert [point["iterations"] for point in points] == [1, 3, 20]
+    assert points[1]["accuracy"] == capsulet.evaluate(model, rows_file).accuracy
+    assert all(0 <= point["entropy"] <= 1 for point in points)
+    assert len({point["entropy"] for point in points}) == 3
+
+
+def test_codes(model: Path) -> None:
+    found = measure_codes(model, ["match"])
+    assert [sum(row) for row in found["usage"]] == pytest.approx([1, 1, 1], abs=1e-3), "a share a codebook"
+    near = found["neighbours"]["match"]
+    assert len(near) == 6 and "match" not in dict(near)
+    assert [likeness for _, likeness in near] == sorted((likeness for _, likeness in near), reverse=True)
+    assert len(measure_codes(model)["neighbours"]) == 12
+
+
+def test_pictures(call: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason=NO_PICTURES)
+    results = ["--results", str(tmp_path / "results")]
+    assert command.main(["stability", *call, "--iterations", "1", "3", "--trained", "2"]) == 0
+    assert command.main(["codes", *call, "--words", "goal"]) == 0
+    assert command.main(["routing", *call]) == 0
+    assert command.main(["curves", "--table", "routing", *results]) == 0
+    assert command.main(["confusion", "--table", "routing", *results]) == 0
+    for name in ("stability", "codes", "curves", "confusion"):
+        assert "<svg" in (tmp_path / "results" / f"{name}.svg").read_text()
+        assert json.loads((tmp_path / "results" / f"{name}.json").read_text())["cases"]
+    cases = json.loads((tmp_path / "results" / "stability.json").read_text())["cases"]
+    assert [(case["routing"], case["trained"]) for case in cases] == [
+        ("dynamic", False), ("dynamic", True), ("kmeans", False), ("kmeans", True)
+    ]  # fmt: skip
+
+
+def test_without_matplotlib(
+    call: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert command.main(["stability", *call]) == 2
+    assert "pip install 'capsulet[report]'" in capsys.readouterr().err
+
+
+def test_nothing_to_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason=NO_PICTURES)
+    assert command.main(["curves", "--table", "losses", "--results", str(tmp_path)]) == 2
+    assert "python -m paper losses --data DIR" in capsys.readouterr().err

@@ -1,0 +1,117 @@
+"""Tables from end to end on generated texts, resumed without repeating, and the two protocols."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import capsulet
+from capsulet.model.network import initialise
+from paper import __main__ as command
+from paper import published
+from paper.network import load_network
+from paper.rows import TABLES
+from paper.runs import best_look
+from paper.summary import cell, grid, groups
+
+
+def read(folder: Path, name: str) -> dict:
+    return json.loads((folder / "results" / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["losses", "routing", "components"])
+def test_a_table_is_made_once(
+    name: str, call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [row.name for row in TABLES[name].rows]
+    assert command.main([name, *call, "--rows", *names[:1]]) == 0
+    first = read(tmp_path, name)["runs"]
+    assert [run["row"] for run in first] == names[:1]
+    assert command.main([name, *call]) == 0
+    runs = read(tmp_path, name)["runs"]
+    assert sorted(run["row"] for run in runs) == sorted(names)
+    assert first[0] in runs, "made by the first command, not again"
+    assert all(run["rows"] == [90, 30] and len(run["epochs"]) == 2 and run["protocol"] == "ours" for run in runs)
+    assert all(sum(map(sum, run["confusion"])) == 30 for run in runs)
+    assert all("--recipe paper" in run["train_command"] for run in runs)
+
+    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("made again"))
+    capsys.readouterr()
+    assert command.main([name, *call, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == runs
+    with pytest.raises(pytest.fail.Exception):  # another budget is another run
+        command.main([name, *call, "--budget", "rows=60", "epochs=2"])
+
+
+def test_a_row_of_two_tables_is_run_once(call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command.main(["routing", *call, "--rows", "kmeans"]) == 0
+    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("made again"))
+    assert command.main(["sota", *call, "--rows", "paper"]) == 0
+    assert command.main(["losses", *call, "--rows", "margin+focal"]) == 0
+    assert command.main(["components", *call, "--rows", "cwc-capsule"]) == 0
+    (first,) = read(tmp_path, "routing")["runs"]
+    for name, row in (("sota", "paper"), ("losses", "margin+focal"), ("components", "cwc-capsule")):
+        assert read(tmp_path, name)["runs"] == [{**first, "row": row}]
+
+
+def test_the_rows_are_those_of_the_paper() -> None:
+    assert {row.name for row in TABLES["losses"].rows} == set(published.LOSSES) and len(published.LOSSES) == 7
+    options = [dict(row.options) for row in TABLES["components"].rows]
+    assert len(options) == 8
+    assert {(one["embedding"], one["head"]) for one in options} == set(published.COMPONENTS)
+    frozen = [one for one in options if one.get("code_learning_rate") == 0]
+    assert [one["embedding"] for one in frozen] == ["cc", "cc"]
+
+
+def test_codes_that_are_never_trained_stay_as_they_were_drawn(tiny: Path, tmp_path: Path) -> None:
+    small = {"hidden_size": 16, "embedding_size": 8, "num_codebooks": 2, "threads": 1, "epochs": 1, "seed": 5}
+    row = next(row for row in TABLES["components"].rows if row.name == "cc-linear-frozen")
+    capsulet.train(tiny / "tiny" / "train.jsonl", tmp_path / "model", recipe="paper", **{**small, **row.options})
+    trained, config = load_network(tmp_path / "model")
+    drawn, _ = load_network(tmp_path / "model")
+    options = config["options"]["training"]
+    initialise(drawn, 5, options["code_deviation"], options["transform_scale"], options["centre_codebooks"])
+    assert trained.embedding.codes.equal(drawn.embedding.codes)
+    assert not trained.embedding.codebooks.equal(drawn.embedding.codebooks)
+
+
+def test_the_published_protocol_reports_the_best_of_its_looks(call: list[str], tmp_path: Path) -> None:
+    words = ["routing", *call, "--rows", "kmeans", "--budget", "rows=90", "epochs=4"]
+    assert command.main(words) == 0
+    assert command.main([*words, "--protocol", "published"]) == 0
+    ours, looking = read(tmp_path, "routing")["runs"]
+    assert (ours["protocol"], looking["protocol"]) == ("ours", "published")
+    assert "looks" not in ours and len(looking["looks"]) == 4
+    assert looking["accuracy"] == max(looking["looks"]) == max(one["valid_accuracy"] for one in looking["epochs"])
+    assert looking["last_look"] == looking["looks"][-1]
+    assert "--valid" in looking["train_command"] and "--valid" not in ours["train_command"]
+    assert looking["rows"] == [90, 30]
+
+    table = TABLES["routing"]
+    titles = [grid(table, group)[0][2] for group in groups([ours, looking], table)]
+    assert titles == ["ours", "ours, best of all looks at test"], "never together, never unlabelled"
+
+
+def test_the_best_look() -> None:
+    assert best_look([0.7, 0.9, 0.8]) == {"accuracy": 0.9, "looks": [0.7, 0.9, 0.8], "last_look": 0.8}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_published_protocol_is_never_the_default(name: str) -> None:
+    assert command.build_parser().parse_args([name, "--data", "x"]).protocol == "ours"
+
+
+def test_differences_are_to_the_cell_of_the_set() -> None:
+    table, row = TABLES["routing"], TABLES["routing"].rows[1]
+    run = {
+        "row": "kmeans", "options": {"routing": "kmeans"}, "budget": {}, "protocol": "ours", "seed": 1,
+        "set": "dbpedia", "rows": [560_000, 70_000], "accuracy": 0.98,
+    }  # fmt: skip
+    second = {**run, "seed": 2, "accuracy": 0.99}
+    (group,) = groups([run, second], table)
+    found = cell(table, row, group)
+    assert (found.published, found.ours, found.difference) == (98.72, "98.50 ± 0.71", "-0.22")
+    (part,) = groups([{**run, "rows": [1000, 70_000]}], table)
+    assert cell(table, row, part).difference == "-0.72 (other rows)"
