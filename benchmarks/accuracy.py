@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at the same time (default: 2)")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/NAME.json, run by run")
     parser.add_argument("--name", default="accuracy", help="name of the results file (default: accuracy)")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="keep the models, as DIR/SET-seedN")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     options = dict(parse_option(pair) for pair in arguments.options)
@@ -66,7 +67,7 @@ def main() -> None:
     # processes of one thread each do more than one process of many, and equal thread counts give equal bytes
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         futures = {
-            pool.submit(measure, arguments.data / name, seed, options): (name, seed)
+            pool.submit(measure, arguments.data / name, seed, options, arguments.models): (name, seed)
             for name, seed in wanted
             if (name, seed) not in done
         }
@@ -102,12 +103,12 @@ def source_digest() -> str:
     return hashlib.sha256(done.stdout.encode()).hexdigest()[:12]
 
 
-def measure(folder: Path, seed: int | str, options: dict[str, Any]) -> dict[str, Any]:
+def measure(folder: Path, seed: int | str, options: dict[str, Any], models: Path | None) -> dict[str, Any]:
     """Train once, test once."""
     if seed == TF_IDF:
         return baseline(folder)
     with tempfile.TemporaryDirectory() as scratch:
-        model = Path(scratch) / "model"
+        model = (models or Path(scratch)) / f"{folder.name}-seed{seed}"
         training = capsulet.train(split_file(folder, "train"), model, seed=seed, threads=1, **options)
         evaluation = capsulet.evaluate(model, split_file(folder, "test"))
         return {
