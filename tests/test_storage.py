@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import capsulet
-from capsulet import storage
+from capsulet import native, storage
 from capsulet.cli.main import main
 from capsulet.errors import CapsuletError, InputError, ModelError
 
@@ -388,6 +388,9 @@ def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path
     assert one == two
     assert one[storage.WEIGHTS] != three[storage.WEIGHTS]
     assert one[storage.TOKENIZER] == three[storage.TOKENIZER]
+    if native.available(native.gru) and native.available(native.routing):  # torch's own products may differ
+        assert main([*call, "--threads", "2", "--out", str(tmp_path / "four")]) == 0
+        assert contents(tmp_path / "four")[storage.WEIGHTS] == one[storage.WEIGHTS]
 
 
 def test_what_killed_processes_left_is_swept(model: Path, tmp_path: Path) -> None:
