@@ -1,6 +1,7 @@
 """Does the default recipe learn with any number of classes? Generated texts, 2 to 1,000 classes.
 
     python -m benchmarks.classes [--classes 2 10 100 1000] [--json] [--write]
+    python -m benchmarks.classes --classes 1000 --options epochs=8 adversarial=0
 
 A class is a pair of key words that stand anywhere, in any order, among words that mean nothing; every key word is part
 of many classes, so that no single word gives a class away. The test texts are others than the training texts.
@@ -19,6 +20,7 @@ from typing import Any
 
 import capsulet
 from benchmarks import record
+from benchmarks.accuracy import parse_option
 
 TRAIN_ROWS, TEST_ROWS, TOKENS, NOISE_WORDS = 20, 4, 10, 500  # rows a class
 
@@ -27,17 +29,20 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--classes", nargs="+", type=int, default=[2, 10, 100, 1000], metavar="C")
+    parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE", help="on top of the default recipe")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/classes.json")
     arguments = parser.parse_args()
     result: dict[str, Any] = {**record.circumstances(record.command_line("benchmarks.classes")), "runs": []}
+    options = dict(parse_option(pair) for pair in arguments.options)
     for number in arguments.classes:
-        result["runs"].append(measure(number))
+        result["runs"].append(measure(number, options))
         if not arguments.json:
             print(
                 "{classes:>5} classes  {train_rows:>6} training texts  test accuracy {accuracy:.3f}".format_map(
                     result["runs"][-1]
-                )
+                ),
+                flush=True,
             )
     if arguments.write:
         record.write("classes", result)
@@ -45,7 +50,7 @@ def main() -> None:
         print(json.dumps(result))
 
 
-def measure(number: int) -> dict[str, Any]:
+def measure(number: int, options: dict[str, Any]) -> dict[str, Any]:
     """Train and test with this many classes."""
     dice = random.Random(0)
     size = max(3, math.ceil(math.sqrt(2 * number)) + 1)
@@ -56,7 +61,7 @@ def measure(number: int) -> dict[str, Any]:
         for name, count in (("train", rows), ("test", TEST_ROWS * rows // TRAIN_ROWS)):
             lines = [row(label, pair, dice) for label, pair in enumerate(pairs) for _ in range(count)]
             (folder / f"{name}.jsonl").write_text("".join(lines))
-        training = capsulet.train(folder / "train.jsonl", folder / "model")
+        training = capsulet.train(folder / "train.jsonl", folder / "model", cache=None, **options)
         accuracy = capsulet.evaluate(folder / "model", folder / "test.jsonl").accuracy
     return {"classes": number, "train_rows": rows * number, "epochs": len(training.epochs), "accuracy": accuracy}
 
