@@ -206,9 +206,10 @@ def test_epochs_fit_the_token_budget() -> None:
     assert num_epochs(TrainingOptions(), 20_000, 1_000_000, 1000) == 8
 
 
-def test_few_texts_are_trained_with_adversarial_noise() -> None:
+def test_the_fewer_texts_the_stronger_the_adversarial_noise() -> None:
     assert adversarial(TrainingOptions(), 19_999) == 0.6
-    assert adversarial(TrainingOptions(), 20_000) == 0.0
+    assert adversarial(TrainingOptions(), 20_000) == 0.2
+    assert adversarial(TrainingOptions(), 200_000) == 0.0
     assert adversarial(TrainingOptions(adversarial=0.3), 20_000) == 0.3
     assert adversarial(TrainingOptions(adversarial=0.0), 100) == 0.0
 

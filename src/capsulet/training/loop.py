@@ -33,7 +33,7 @@ FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens; adversarial noise makes room for more of them
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
 SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
-ADVERSARIAL = 0.6  # lengths of a word
+ADVERSARIAL = {MANY_TEXTS: 0.6, 200_000: 0.2}  # lengths of a word, for fewer texts than this; more texts need none
 
 
 class Monitor(Protocol):
@@ -80,7 +80,7 @@ def adversarial(options: TrainingOptions, texts: int) -> float:
     """As asked for, or by the number of texts: few texts gain most and cost least."""
     if options.adversarial >= 0:
         return options.adversarial
-    return 0.0 if texts >= MANY_TEXTS else ADVERSARIAL
+    return next((strength for most, strength in ADVERSARIAL.items() if texts < most), 0.0)
 
 
 def num_epochs(options: TrainingOptions, texts: int, tokens: int, steps: int) -> int:
