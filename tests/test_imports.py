@@ -21,7 +21,7 @@ LAYERS = (
     {"runtime", "training"},
     {"preparation"},
     {"classifier", "bundle", "demo"},
-    {"cluster"},
+    {"hygiene", "cluster"},
     {"cli"},
     {"__init__", "__main__"},
 )
@@ -117,7 +117,8 @@ for name in ("torch", "onnx", "safetensors", "pyarrow"):
 from capsulet.cli.main import main
 model, rows, out = sys.argv[1:]
 text = ["--text", "the match"]
-for call in (["predict", model, *text], ["explain", model, *text], ["evaluate", model, rows], ["info", model]):
+for call in (["predict", model, *text], ["explain", model, *text], ["evaluate", model, rows], ["info", model],
+             ["check", rows]):
     assert main(call) == 0, call
     assert sys.stdout.flush() is None
 for call in (["train", rows, "--out", out], ["export", model, out + ".onnx"]):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from capsulet.classifier import evaluate as evaluate
     from capsulet.classifier import train as train
     from capsulet.errors import CapsuletError as CapsuletError
+    from capsulet.hygiene.check import check as check
     from capsulet.results import Evaluation as Evaluation
     from capsulet.results import Explanation as Explanation
     from capsulet.results import Prediction as Prediction
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "train": "capsulet.classifier",
     "evaluate": "capsulet.classifier",
+    "check": "capsulet.hygiene.check",
     "export": "capsulet.bundle",
     "load": "capsulet.runtime.classifier",
     "Classifier": "capsulet.runtime.classifier",

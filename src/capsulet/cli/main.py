@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from capsulet.cli import demo, evaluate, explain, export, info, predict, train
+from capsulet.cli import check, demo, evaluate, explain, export, info, predict, train
 from capsulet.errors import CapsuletError
 from capsulet.version import VERSION
 
-VERBS = (train, evaluate, predict, explain, export, info, demo)
+VERBS = (check, train, evaluate, predict, explain, export, info, demo)
 INTERRUPTED = 130
 
 EXAMPLES = """\
 examples:
+  capsulet check reviews.csv                    duplicates, contradictions, encoding damage
   capsulet train reviews.csv --out model        a CSV with the columns text and label
   capsulet evaluate model test.csv              accuracy, F1 by class, confusions
   capsulet predict model --text "what a match"  label and score, as JSON

@@ -48,7 +48,7 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
-def add_reading_flags(parser: argparse.ArgumentParser) -> None:
+def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail") -> None:
     """How files become rows."""
     group = parser.add_argument_group("the files")
     words = "column that holds the text; repeat it to join several (default: text)"
@@ -57,8 +57,8 @@ def add_reading_flags(parser: argparse.ArgumentParser) -> None:
     words = "the first line is a row, not column names: label first, then one or more text columns"
     group.add_argument("--no-header", action="store_true", help=words)
     group.add_argument("--format", choices=FORMATS, help="format of the files (default: by name and content)")
-    words = "a row that cannot be used ends the run, or is passed over and counted (default: fail)"
-    group.add_argument("--on-bad-row", choices=("fail", "skip"), default="fail", help=words)
+    words = f"a row that cannot be used ends the run, or is passed over and counted (default: {on_bad_row})"
+    group.add_argument("--on-bad-row", choices=("fail", "skip"), default=on_bad_row, help=words)
 
 
 def reading_options(arguments: argparse.Namespace) -> ReadOptions:

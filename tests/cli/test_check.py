@@ -1,0 +1,63 @@
+"""`capsulet check`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> Path:
+    """Ten rows of each of two classes, and one of them again with the other label."""
+    words = [letter * 4 for letter in "cdefghijklmnopqrstuv"]
+    rows = [f"{'ab'[place % 2]},{word} {word}s [x]" for place, word in enumerate(words)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["label,text", *rows, "b,cccc ccccs [x]"]) + "\n")
+    return path
+
+
+def test_findings_for_people(run, repeated: Path) -> None:
+    answer = run("check", repeated)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("21 rows, 2 classes of 10 to 11 rows; texts of ")
+    assert "\n1 rows with the text of another row and a different label\n" in answer.out
+    assert f"  {repeated}:22  b here, a there\n      cccc ccccs [x]\n    like {repeated}:2\n" in answer.out
+    assert "→ decide which label is right" in answer.out
+
+
+def test_json_is_one_object(run, repeated: Path) -> None:
+    answer = run("check", repeated, "--json")
+    assert (answer.status, answer.err, answer.out.count("\n")) == (0, "", 1)
+    result = json.loads(answer.out)
+    assert [finding["kind"] for finding in result["findings"]] == ["duplicates", "conflicts"]
+    assert result["rows"] == 21
+    assert result["similarity"] == 0.7
+
+
+def test_strict_ends_with_1(run, repeated: Path, tmp_path: Path) -> None:
+    assert run("check", repeated, "--strict").status == 1
+    clean = tmp_path / "clean.csv"
+    clean.write_text("\n".join(repeated.read_text().splitlines()[:-1]) + "\n")
+    answer = run("check", clean, "--strict")
+    assert answer.status == 0
+    assert answer.out.endswith("nothing found\n")
+
+
+def test_doubts_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "rows.csv", tmp_path / "list.csv"
+    rows = json.loads("[" + ",".join(rows_file.read_text().splitlines()) + "]")
+    rows[0]["label"] = "food"
+    file.write_text("label,text\n" + "".join(f"{row['label']},{row['text']}\n" for row in rows))
+    answer = run("check", file, "--model", model, "--out", out)
+    assert answer.status == 0
+    assert "the 1 labels doubted most" in answer.out
+    assert answer.line == f"1 rows to look at are in {out}"
+    assert out.read_text().splitlines()[0] == "file,line,label,predicted,score,label_score,text"
+
+
+def test_bad_input_is_one_line(run, tmp_path: Path) -> None:
+    answer = run("check", tmp_path / "missing.csv")
+    assert (answer.status, answer.out) == (2, "")
+    assert "missing.csv: no such file" in answer.line
