@@ -19,7 +19,7 @@ LAYERS = (
     {"metrics", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},
-    {"preparation"},
+    {"preparation", "report"},
     {"classifier", "bundle", "demo"},
     {"hygiene", "cluster"},
     {"cli"},

@@ -20,6 +20,8 @@ from capsulet.config import Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare
+from capsulet.report.measures import Recorder, spelled
+from capsulet.report.writer import check_report, write_report
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.runtime.classifier import Classifier, load, some
 from capsulet.text.corpus import Corpora
@@ -46,17 +48,22 @@ def train(
     tell: Tell = silent,
     resume: bool = False,
     cache: str | Path | None = "",
+    report: str | Path | None = "",
     **values: Any,
 ) -> Training:
     """Train on labelled files and write the best model to a folder; `values` are the options of docs/options.md.
 
     `resume` goes on where an unfinished training with the same files and options stopped. `cache` is the folder for
-    tokenised texts: "" the usual one, None keeps nothing. Started by torchrun, the processes share the work.
+    tokenised texts: "" the usual one, None keeps nothing. `report` is a page about the training: "" beside the model,
+    None writes none. Started by torchrun, the processes share the work.
     """
     started = time.perf_counter()
     options = build_options(recipe, **values)
     out, reading = Path(out), reading or ReadOptions()
     storage.check_target(out)
+    page = report_path(out) if report == "" else report and Path(report)
+    if page:
+        check_report(page)
     require_training()
     from capsulet.model.compiled import training_threads
     from capsulet.model.network import build_network
@@ -123,6 +130,8 @@ def train(
         keep(history.epochs, history.weights, history.stopped)
         if history.stopped != "interrupted":
             checkpoints.remove()
+        if page and workers.rank == 0 and history.stopped != "interrupted":
+            report_training(page, out, corpora, training.threads)
     return Training(
         path=str(out),
         labels=tuple(labels),
@@ -134,7 +143,28 @@ def train(
         stopped=history.stopped,
         seconds=time.perf_counter() - started,
         warnings=tuple(warnings),
+        report=str(page) if page and history.stopped != "interrupted" else None,
     )
+
+
+def report_path(out: Path) -> Path:
+    """The page about a training, beside the model: not inside, as it shows texts, which a model must not carry."""
+    place = out.resolve()
+    return place.with_name(place.name + ".report.html")
+
+
+def report_training(page: Path, out: Path, corpora: Corpora, threads: int) -> None:
+    """Measure a model on the texts that its epoch was chosen on, and write that down with how it was trained."""
+    classifier = load(out, threads)
+    recorder = Recorder(classifier)
+    corpus, texts = (corpora.valid, "validation") if len(corpora.valid) else (corpora.train, "training")
+    evaluation = classifier.evaluate(spelled(corpus, classifier), recorder)
+    part = f"{evaluation.count:,} of the {len(corpus):,}" if evaluation.count < len(corpus) else f"the {len(corpus):,}"
+    write_report(
+        page, f"Training of {out.name}", f"{part} {texts} texts, on which the best epoch was chosen",
+        classifier, recorder.finish(evaluation), [f"{classifier.config['command']} --out {shlex.quote(str(out))}"],
+        ["Texts are shown as the model reads them: in lower case, and with a □ for each word that it does not know."],
+    )  # fmt: skip
 
 
 def checkpoint_path(out: Path) -> Path:
@@ -166,14 +196,30 @@ def tell_of_checkpoint(checkpoints: Checkpoints, resume: bool, tell: Tell) -> No
 
 
 def evaluate(
-    model: Classifier | str | Path, files: Paths, *, reading: ReadOptions | None = None, tell: Tell = silent
+    model: Classifier | str | Path,
+    files: Paths,
+    *,
+    reading: ReadOptions | None = None,
+    tell: Tell = silent,
+    report: str | Path | None = None,
 ) -> Evaluation:
-    """How a model fares on labelled files."""
+    """How a model fares on labelled files; `report` is the file of a page about it."""
+    page, reading = report and Path(report), reading or ReadOptions()
+    if page:
+        check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)
-    pairs = labelled_pairs(files, reading or ReadOptions(), tell, known=classifier.labels, allow_empty=True)
-    result = classifier.evaluate(pairs)
+    pairs = labelled_pairs(files, reading, tell, known=classifier.labels, allow_empty=True)
+    recorder = Recorder(classifier) if page else None
+    result = classifier.evaluate(pairs, recorder)
     if not result.count:
         raise InputError(f"{', '.join(paths(files))}: no row that can be used")
+    if page and recorder:
+        words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading_words(reading), "--report", str(page)]
+        write_report(
+            page, f"{Path(classifier.path).name} on {', '.join(Path(file).name for file in paths(files))}",
+            f"{result.count:,} texts of {', '.join(paths(files))}", classifier, recorder.finish(result),
+            [classifier.config["command"], shlex.join(words)],
+        )  # fmt: skip
     return result
 
 
@@ -208,17 +254,24 @@ def command_line(files: Paths, valid: Paths, recipe: str, reading: ReadOptions, 
         words += ["--valid", file]
     if recipe != "default":
         words += ["--recipe", recipe]
+    words += reading_words(reading)
+    for name, value in explicit_values(options, recipe).items():
+        flag = name.replace("_", "-")
+        words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+    # a file name that is not UTF-8 has no letters for some of its bytes
+    return shlex.join(words).encode(errors="backslashreplace").decode()
+
+
+def reading_words(reading: ReadOptions) -> list[str]:
+    """The flags that say how files are read."""
+    words: list[str] = []
     for column in reading.text_columns:
         words += ["--text-column", column]
     for flag, said in (("--label-column", reading.label_column), ("--format", reading.file_format)):
         words += [flag, said] if said is not None else []
     words += ["--no-header"] if reading.header is False else []
     words += ["--on-bad-row", reading.on_bad_row] if reading.on_bad_row != "fail" else []
-    for name, value in explicit_values(options, recipe).items():
-        flag = name.replace("_", "-")
-        words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
-    # a file name that is not UTF-8 has no letters for some of its bytes
-    return shlex.join(words).encode(errors="backslashreplace").decode()
+    return words
 
 
 def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer: str) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from capsulet import storage
-from capsulet.classifier import checkpoint_path, train
+from capsulet.classifier import checkpoint_path, report_path, train
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.preparation import Paths, Tell, paths
 from capsulet.results import Epoch, Training
@@ -68,6 +68,7 @@ def train_on_ray(
     tell: Tell,
     resume: bool = False,
     cache: str | Path | None = "",
+    report: str | Path | None = "",
     **values: Any,
 ) -> Training:
     """`train` on several workers; those that die are replaced, and training goes on from the last checkpoint."""
@@ -87,6 +88,7 @@ def train_on_ray(
         "out": str(out),
         "reading": dataclasses.asdict(reading or ReadOptions()),
         "cache": str(Path(cache).resolve()) if cache else cache,
+        "report": str(Path(report).resolve()) if report else report,
         "values": values,
     }
     device = values.get("device", "cpu")
@@ -105,7 +107,8 @@ def train_on_ray(
             error = InputError(message.read_text(encoding="utf-8"))
             message.unlink()
             raise error
-    return training_of(out, time.perf_counter() - started)
+    page = str(report_path(out)) if report == "" else report and str(report)
+    return dataclasses.replace(training_of(out, time.perf_counter() - started), report=page or None)
 
 
 def work(call: Mapping[str, Any]) -> None:
@@ -116,7 +119,7 @@ def work(call: Mapping[str, Any]) -> None:
     try:
         train(
             call["files"], call["out"], valid=call["valid"], reading=reading, cache=call["cache"], resume=True,
-            **call["values"],
+            report=call["report"], **call["values"],
         )  # fmt: skip
     except InputError as error:
         # Trying again would not help: the first worker leaves word for the user, and all of them end.

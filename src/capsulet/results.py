@@ -93,3 +93,4 @@ class Training:
     stopped: str  # finished | early | interrupted
     seconds: float
     warnings: tuple[str, ...] = ()
+    report: str | None = None  # the page about it

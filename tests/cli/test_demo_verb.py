@@ -29,7 +29,7 @@ def test_all_of_it_and_again(run, small_library: None, tmp_path: Path) -> None:
     for _ in range(2):
         answer = run("demo", "--out", folder)
         assert answer.status == 0, answer.err
-    assert sorted(path.name for path in folder.iterdir()) == ["model", "test.jsonl", "train.jsonl"]
+    assert sorted(path.name for path in folder.iterdir()) == ["model", "model.report.html", "test.jsonl", "train.jsonl"]
     assert "16 docstrings to train on, 4 to test on, of 2 modules: milk, tea" in answer.err
     assert f"$ capsulet train {folder}/train.jsonl --out {folder}/model" in answer.out
     assert "always the largest module     50.0 %" in answer.out

@@ -27,7 +27,13 @@ SENTENCES = (
     "Put a button into the window and call this function when it is clicked.",
     "Check that both lists are equal, or fail with a message.",
 )
-LEFT_BEHIND = {"model", "model.onnx", "train.jsonl", "test.jsonl"}  # what an earlier demo, and its advice, leave
+LEFT_BEHIND = {
+    "model",
+    "model.report.html",
+    "model.onnx",
+    "train.jsonl",
+    "test.jsonl",
+}  # what an earlier demo, and its advice, leave
 
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
 
@@ -86,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     here = os.path.relpath(folder)
     print(f'  your own words    capsulet predict {here}/model --text "…" --top-k 3')
     print(f"  how big is it     capsulet info {here}/model")
+    print(f"  charts, mistakes  {here}/model.report.html, a page of the training to look at")
     print(f"  one file of it    capsulet export {here}/model {here}/model.onnx")
     print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0

@@ -3,6 +3,7 @@
 examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
+  capsulet evaluate model test.csv --report test.html               a page to show, with charts and mistakes
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
+    )
     add_reading_flags(parser)
 
 
@@ -29,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
     from capsulet.classifier import evaluate
 
-    result = evaluate(arguments.model, arguments.files, reading=reading_options(arguments), tell=tell)
+    reading = reading_options(arguments)
+    result = evaluate(arguments.model, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if arguments.json:
         print_json(dataclasses.asdict(result))
     else:

@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "folder for tokenised texts, which the next run on the same files finds there (default: ~/.cache/capsulet)"
     parser.add_argument("--cache", default="", metavar="DIR", help=words)
     parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
+    words = "file for a page about the training (default: MODEL.report.html beside the model)"
+    parser.add_argument("--report", default="", metavar="FILE", help=words)
+    parser.add_argument("--no-report", dest="report", action="store_const", const=None, help="write no page")
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="train here, or on Ray workers")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
     add_recipe_flag(parser)
@@ -65,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         "tell": tell,
         "resume": arguments.resume,
         "cache": arguments.cache,
+        "report": arguments.report,
         **given_values(arguments, *KINDS),
     }
     if arguments.engine == "ray":
@@ -85,9 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
     best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
     number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
     texts = "validation" if result.valid_rows else "training"
+    page = f", a report in {result.report}" if result.report else ""
     tell(
         f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {best} is best with {accuracy} of "
-        f"the {texts} texts right; the model is in {result.path}"
+        f"the {texts} texts right; the model is in {result.path}{page}"
     )
     if arguments.json:
         print_json(dataclasses.asdict(result))

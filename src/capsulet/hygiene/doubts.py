@@ -111,7 +111,7 @@ def out_of_fold(
             tell(f"part {number + 1} of {folds}: training on the other {folds - 1}")
             options = ReadOptions(file_format="jsonl", on_bad_row="skip")
             path = Path(folder) / "model"
-            train(others, path, reading=options, seed=seed, cache=None, **BUDGET)
+            train(others, path, reading=options, seed=seed, cache=None, report=None, **BUDGET)
             judge.hear(load(path), labelled_rows([str(part)], ReadOptions(file_format="jsonl"), SkippedRows()))
     verdict, count = judge.verdict()
     by_row = {int(order[place]): said for place, said in verdict.items()}  # still the most doubted first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -17,6 +17,7 @@ from capsulet.runtime.session import Session, open_session
 from capsulet.text.batch import pad
 from capsulet.text.tokens import check_text, encode, encodings
 
+Observe = Callable[[Sequence[tuple[str, str]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
 BATCH = 64
 LARGEST_BATCH = 64 * 512  # tokens, padding included: long texts go in smaller batches
@@ -80,8 +81,8 @@ class Classifier:
         )
         return Explanation(self.labels[chosen], float(lengths[0, chosen]), float(norms[0, chosen]), tokens)
 
-    def evaluate(self, pairs: Iterable[tuple[str, str]]) -> Evaluation:
-        """How the predictions compare with the labels of these (text, label) pairs."""
+    def evaluate(self, pairs: Iterable[tuple[str, str]], observe: Observe | None = None) -> Evaluation:
+        """How the predictions compare with the labels of these (text, label) pairs; `observe` sees them pass."""
         places = {label: index for index, label in enumerate(self.labels)}
         truth: list[int] = []
         predicted: list[int] = []
@@ -92,7 +93,10 @@ class Classifier:
                     raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
                 truth.append(places[label])
             texts = list(checked((text for text, _ in window), first=len(predicted)))
-            predicted.extend(self.lengths(texts).argmax(1).tolist())
+            lengths = self.lengths(texts)
+            predicted.extend(lengths.argmax(1).tolist())
+            if observe:
+                observe(window, lengths)
         return metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
 
 

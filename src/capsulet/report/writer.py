@@ -1,0 +1,109 @@
+"""A model and its measures to a file: gathers what the page needs and writes it whole or not at all."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from capsulet import storage
+from capsulet.config import ModelOptions, check
+from capsulet.errors import CapsuletError, InputError
+from capsulet.model.shapes import parameter_shapes, parameters_by_part
+from capsulet.report.measures import Measures
+from capsulet.report.page import Report, render
+from capsulet.results import Epoch
+from capsulet.runtime.classifier import Classifier
+from capsulet.version import VERSION
+
+LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
+
+
+def check_report(path: Path) -> None:
+    """Refuse a place that a report cannot be written to, before the work is done."""
+    try:
+        place = path.resolve()
+        if place.is_dir():
+            raise InputError(f"--report {path} is a folder: name a file, such as {path / 'report.html'}")
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"--report {path} does not end in .html: name the page to write, such as report.html")
+        if storage.is_model(place.parent):
+            raise InputError(
+                f"--report {path} lies inside a model, which the next training replaces: choose another place"
+            )
+        existing = next(folder for folder in place.parents if folder.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK):
+            raise InputError(f"--report {path}: {existing} cannot be written to: choose another place")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"--report {path} cannot be written to ({error}): choose another place") from None
+
+
+def write_report(
+    path: Path,
+    title: str,
+    measured: str,
+    classifier: Classifier,
+    measures: Measures,
+    commands: Sequence[str],
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the page of a model and how it fared."""
+    model = Path(classifier.path)
+    config = classifier.config
+    options = check(ModelOptions(**config["options"]["model"]))
+    page = render(
+        Report(
+            title=title,
+            measured=measured,
+            measures=measures,
+            config=config,
+            epochs=stored_epochs(model),
+            parameters=parameters_by_part(parameter_shapes(options, config["vocab_size"], len(config["labels"]))),
+            sizes=stored_sizes(model),
+            commands=commands,
+            versions=versions(config["capsulet_version"]),
+            notes=notes,
+        )
+    )
+    part = path.with_name(f".{path.name[:32]}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        storage.write_file(part, page.encode(errors="backslashreplace"))
+        part.replace(path)
+    except OSError as error:
+        raise CapsuletError(f"the report could not be written to {path}: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def stored_epochs(model: Path) -> list[Epoch]:
+    """The history of a training, if the model is a folder that has one."""
+    try:
+        return [Epoch(**json.loads(line)) for line in (model / storage.LOG).read_text().splitlines()]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def stored_sizes(model: Path) -> dict[str, int]:
+    """Bytes of each file of a model."""
+    if model.is_dir():
+        return {name: (model / name).stat().st_size for name in storage.FILES if (model / name).exists()}
+    return {model.name: model.stat().st_size}
+
+
+def versions(trained: str) -> dict[str, str]:
+    """What this page was made with."""
+    found = {"capsulet": VERSION if trained == VERSION else f"{VERSION} (the model was trained with {trained})"}
+    found["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return found | {name: installed for name in LIBRARIES if (installed := installed_version(name))}
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a package, without loading it."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,61 @@
+"""Reports of evaluations that never were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capsulet import metrics
+from capsulet.report.measures import Measures, Mistake
+from capsulet.report.page import Report
+from capsulet.results import Epoch, Explanation, TokenContribution
+
+
+def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
+    """A report about so many classes, of which neighbours are confused; three epochs and one mistake."""
+    dice = np.random.default_rng(0)
+    labels = tuple(f"class number {number}" for number in range(num_classes))
+    truth = dice.integers(0, num_classes, count)
+    scores = dice.uniform(0.3, 1.0, count)
+    right = dice.uniform(size=count) < scores
+    predicted = np.where(right, truth, (truth + dice.integers(1, 4, count)) % num_classes)
+    right = truth == predicted
+    tokens = tuple(
+        TokenContribution(word, place, place + len(word), share)
+        for word, place, share in (("good", 0, 0.5), ("<b>bad</b>", 5, -0.3), ("text", 16, 0.01))
+    )
+    mistake = Mistake("good <b>bad</b> text", labels[0], 0.9, 0.1, Explanation(labels[1], 0.9, 2.0, tokens))
+    measures = Measures(
+        evaluation=metrics.evaluate(truth, predicted, labels),
+        labels=labels,
+        matrix=metrics.confusion_matrix(truth, predicted, num_classes),
+        right=right,
+        raw_scores=scores,
+        scores=scores,
+        calibrated=False,
+        tokens=dice.integers(1, 60, count),
+        unknown_share=0.05,
+        mistakes=(mistake,) * 3,
+    )
+    config = {
+        "parameters": 812_345, "vocab_size": 5000, "recipe": "default", "capsulet_version": "0",
+        "data": {
+            "train_rows": 100, "valid_rows": 10, "train_tokens": 1000, "label_counts": dict.fromkeys(labels, 12),
+        },
+        "options": {"training": {"seed": 7, "epochs": 3}},
+    }  # fmt: skip
+    epochs = [Epoch(number, 10, 100, 0.1, 1 / number, 1.2 / number, 1 - 0.5 / number, True) for number in (1, 2, 3)]
+    values = {
+        "title": "made up", "measured": f"{count:,} texts", "measures": measures, "config": config, "epochs": epochs,
+        "parameters": {"embedding": 800_000, "head": 12_345}, "sizes": {"model.onnx": 3_200_000, "config.json": 900},
+        "commands": ["capsulet train rows.csv --out model"], "versions": {"capsulet": "0", "numpy": "2"},
+    }  # fmt: skip
+    return Report(**{**values, **changes})
+
+
+@pytest.fixture
+def make_report() -> Callable[..., Report]:
+    return made_up

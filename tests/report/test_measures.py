@@ -1,0 +1,102 @@
+"""Scores, coverage and mistakes of an evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet.report.measures import (
+    MOST_MISTAKES,
+    MOST_TEXTS,
+    Recorder,
+    calibration_error,
+    coverage,
+    interval,
+    reliability,
+    spelled,
+)
+from capsulet.text.corpus import Corpus
+from tests.conftest import TEXTS
+
+PAIRS = [(text, label) for label, text in TEXTS]
+
+
+def test_bins_hold_every_answer_once() -> None:
+    scores = np.array([0.0, 0.05, 0.5, 0.95, 1.0])
+    bins = reliability(scores, np.array([False, True, True, True, False]))
+    assert sum(part.count for part in bins) == 5
+    assert [(part.count, part.accuracy) for part in bins] == [(2, 0.5), (1, 1.0), (2, 0.5)]
+    assert bins[-1].high == 1.0
+    expected = (2 * abs(0.025 - 0.5) + abs(0.5 - 1) + 2 * abs(0.975 - 0.5)) / 5
+    assert calibration_error(bins) == pytest.approx(expected)
+
+
+def test_coverage_answers_the_surest_first() -> None:
+    share, accuracy, lowest = coverage(np.array([0.2, 0.9, 0.5, 0.7]), np.array([False, True, False, True]))
+    assert share.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert accuracy.tolist() == pytest.approx([1, 1, 2 / 3, 0.5])
+    assert lowest.tolist() == [0.9, 0.7, 0.5, 0.2]
+
+
+def test_the_interval_of_a_share() -> None:
+    low, high = interval(80, 100)
+    assert (low, high) == pytest.approx((0.711, 0.867), abs=0.001)
+    assert interval(5, 5)[1] == 1.0 and interval(0, 5)[0] == 0.0
+
+
+def test_a_recorder_sees_what_an_evaluation_sees(model: Path) -> None:
+    classifier = capsulet.load(model)
+    wrong = [(text, "food" if label == "sport" else label) for text, label in PAIRS]
+    recorder = Recorder(classifier)
+    evaluation = classifier.evaluate(iter(wrong), recorder)
+    measures = recorder.finish(evaluation)
+    assert measures.right.mean() == evaluation.accuracy
+    assert measures.matrix.sum() == evaluation.count == 12
+    assert np.diag(measures.matrix).sum() == measures.right.sum()
+    assert measures.scores.tolist() == pytest.approx([p.score for p in classifier.predict([t for t, _ in wrong])])
+    assert {mistake.text for mistake in measures.mistakes} == {text for label, text in TEXTS if label == "sport"}
+    scores = [mistake.score for mistake in measures.mistakes]
+    assert scores == sorted(scores, reverse=True)
+    assert all(mistake.explanation.label == "sport" and mistake.truth == "food" for mistake in measures.mistakes)
+    assert measures.tokens.tolist() == [len(classifier.explain(text).tokens) for text, _ in wrong]
+    assert measures.unknown_share == 0
+
+
+def test_only_the_most_confident_mistakes_are_kept(model: Path) -> None:
+    classifier = capsulet.load(model)
+    wrong = [(text, "food" if label == "sport" else "sport") for text, label in PAIRS] * 5
+    recorder = Recorder(classifier)
+    measures = recorder.finish(classifier.evaluate(iter(wrong), recorder))
+    assert len(measures.mistakes) == MOST_MISTAKES
+    kept = min(mistake.score for mistake in measures.mistakes)
+    assert np.sort(measures.scores[~measures.right])[-MOST_MISTAKES] == pytest.approx(kept)
+
+
+def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
+    classifier = capsulet.load(model)
+    classifier.calibration = object()  # type: ignore[attr-defined]
+    classifier.probabilities = lambda lengths: lengths / 2  # type: ignore[attr-defined]
+    recorder = Recorder(classifier)
+    measures = recorder.finish(classifier.evaluate(iter(PAIRS), recorder))
+    assert measures.calibrated
+    assert measures.scores.tolist() == pytest.approx((measures.raw_scores / 2).tolist())
+
+
+def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
+    classifier = capsulet.load(model)
+    vocabulary = classifier.session.tokenizer.get_vocab()
+    ids = [vocabulary["the"], vocabulary["match"], 1, vocabulary["bank"]]
+    corpus = Corpus(np.array(ids, np.int32), np.array([0, 3, 4]), np.array([2, 1], np.int32))
+    pairs = list(spelled(corpus, classifier))
+    assert pairs == [("the match □", "sport"), ("bank", "money")]
+    encoded = classifier.session.tokenizer.encode("the match □", add_special_tokens=False).ids
+    assert encoded == ids[:3]
+
+
+def test_of_many_texts_some_are_spelled(model: Path) -> None:
+    number = 3 * MOST_TEXTS + 1
+    corpus = Corpus(np.full(number, 1, np.int32), np.arange(number + 1), np.zeros(number, np.int32))
+    assert abs(len(list(spelled(corpus, capsulet.load(model)))) - MOST_TEXTS) <= 1

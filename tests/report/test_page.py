@@ -1,0 +1,173 @@
+"""The page: everything is in it, nothing reaches out of it, and what comes from data stays text."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from capsulet.report.measures import Mistake
+from capsulet.report.page import MOST_NUMBERS, Report, plain_bytes, render
+from capsulet.results import Explanation, TokenContribution
+
+Make = Callable[..., Report]
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+ALONE = {"meta", "br", "path", "rect", "circle"}  # elements that are not closed, or close themselves
+
+
+class Reader(HTMLParser):
+    """Counts elements, collects headings and scripts, and sees that everything that is opened is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += attributes
+        if tag not in ALONE - {"rect", "circle"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, words: str) -> None:
+        if self.open:
+            self.words.setdefault(self.open[-1], []).append(words)
+
+
+@pytest.mark.parametrize("number", [2, 4, MOST_NUMBERS, MOST_NUMBERS + 1, 150])
+def test_every_section_is_there(make_report: Make, number: int) -> None:
+    reader = Reader(render(make_report(number)))
+    assert reader.open == []
+    titles = reader.words["h2"]
+    assert titles == [
+        "Learning", "Confusions", "Classes", "Trust", "Most confident mistakes", "Data", "Sizes", "How it was made",
+    ]  # fmt: skip
+    assert reader.elements.count("svg") == 5 + (number > MOST_NUMBERS)
+    assert sum("class number" in words for words in reader.words["td"]) >= number
+
+
+def test_it_is_self_contained(make_report: Make) -> None:
+    page = render(make_report(30))
+    reader = Reader(page)
+    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & set(reader.elements)
+    assert not {"src", "href", "srcset", "action", "data"} & {name for name, _ in reader.attributes}
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert "http" not in page.replace("http-equiv", "") and "url(" not in page and "@import" not in page
+
+
+def test_the_policy_names_the_one_script(make_report: Make) -> None:
+    page = render(make_report(4))
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+
+
+@pytest.mark.parametrize("number", [4, 30])
+def test_what_comes_from_data_stays_text(make_report: Make, number: int) -> None:
+    plain = make_report(number)
+    labels = (EVIL, *plain.measures.labels[1:])
+    classes = plain.measures.evaluation.classes
+    evaluation = dataclasses.replace(
+        plain.measures.evaluation,
+        classes=(dataclasses.replace(classes[0], label=EVIL), *classes[1:]),
+        confusions=tuple(
+            dataclasses.replace(pair, truth=EVIL, predicted=EVIL) for pair in plain.measures.evaluation.confusions
+        ),
+    )
+    tokens = (TokenContribution(EVIL[:8], 0, 8, 1.0), TokenContribution(EVIL[8:20], 8, 20, -1.0))
+    mistake = Mistake(EVIL, EVIL, 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
+    measures = dataclasses.replace(plain.measures, labels=labels, evaluation=evaluation, mistakes=(mistake,))
+    evil = dataclasses.replace(
+        plain, title=EVIL, measured=EVIL, commands=[EVIL], versions={EVIL: EVIL}, notes=[EVIL], measures=measures,
+        parameters={EVIL: 1}, sizes={EVIL: 1},
+        config={**plain.config, "recipe": EVIL, "options": {"training": {EVIL: EVIL}}},
+    )  # fmt: skip
+    reader = Reader(render(evil))
+    assert reader.open == []
+    assert reader.elements.count("script") == 1
+    assert "img" not in reader.elements
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert EVIL in "".join(reader.words["h1"])
+
+
+def test_words_are_marked_by_what_they_gave(make_report: Make) -> None:
+    page = render(make_report(4))
+    assert '<mark class="for" style="--s:60%" title="+0.500">good</mark>' in page
+    assert '<mark class="against" style="--s:36%" title="-0.300">&lt;b&gt;bad&lt;/b&gt;</mark> text' in page
+
+
+def test_a_long_text_is_cut_around_what_counted(make_report: Make) -> None:
+    report = make_report(4)
+    text = "word " * 400 + "here" + " word" * 400
+    tokens = (TokenContribution("word", 0, 4, 0.1), TokenContribution("here", 2000, 2004, 1.0))
+    mistake = Mistake(text, "a", 0.9, 0.1, Explanation("b", 0.9, 1.1, tokens))
+    page = render(dataclasses.replace(report, measures=dataclasses.replace(report.measures, mistakes=(mistake,))))
+    assert ">here</mark>" in page
+    (shown,) = re.findall(r"<p>(….*?…)</p>", page)
+    assert len(re.sub("<.*?>", "", shown)) == 502
+
+
+def test_figures_are_those_of_the_measures(make_report: Make) -> None:
+    report = make_report(4)
+    words = Reader(render(report)).words
+    accuracy = report.measures.evaluation.accuracy
+    assert f"{100 * accuracy:.4g} %" in words["dd"]
+    assert words["pre"] == ["capsulet train rows.csv --out model"]
+    cells = [int(text.replace(",", "")) for text in words["td"][:16] if text.strip()]
+    assert cells == [int(count) for count in report.measures.matrix.flat if count][: len(cells)]
+    table = words["td"]
+    assert f"{100 * report.measures.evaluation.classes[0].f1:.1f}" in table
+    assert "7" in table  # the seed
+
+
+def test_no_mistakes_no_epochs_and_calibrated_scores(make_report: Make) -> None:
+    report = make_report(30)
+    right = np.ones_like(report.measures.right)
+    matrix = np.diag(report.measures.matrix.sum(1))
+    evaluation = dataclasses.replace(report.measures.evaluation, accuracy=1.0, confusions=())
+    measures = dataclasses.replace(
+        report.measures, right=right, matrix=matrix, mistakes=(), calibrated=True, evaluation=evaluation,
+        raw_scores=report.measures.scores**2,
+    )  # fmt: skip
+    page = render(dataclasses.replace(report, measures=measures, epochs=[]))
+    assert Reader(page).open == []
+    assert "Learning" not in page
+    assert "There are no confusions." in page
+    assert "There are none: every text was given its label." in page
+    assert "Bars: calibrated" in page
+
+
+@pytest.mark.parametrize("count", [1, 2, 15])
+def test_few_texts(make_report: Make, count: int) -> None:
+    assert Reader(render(make_report(3, count))).open == []
+
+
+def test_a_thousand_classes_stay_a_page(make_report: Make) -> None:
+    page = render(make_report(1200, 3000))
+    assert len(page) < 1_000_000
+    assert "200 more are left out" in page
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (3_264_000, "3.26 MB"), (5_000_000_000, "5 GB")],
+)
+def test_bytes(value: int, words: str) -> None:
+    assert plain_bytes(value) == words
