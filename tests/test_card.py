@@ -34,7 +34,21 @@ def test_it_says_what_and_how(config: dict[str, Any]) -> None:
     assert found["network"] == "cwc embedding, 2-layer bidirectional GRU, kmeans routing"
     assert found["command"] == f"`{config['command']}`"
     assert "of the 12 validation texts" in found["accuracy"]
-    assert [found[label] for label in config["labels"]] == ["4", "4", "4"]
+    assert [found[label] for label in config["labels"]] == ["4 | 100.0 %", "4 | 100.0 %", "4 | 100.0 %"]
+    assert found["macro-F1"] == "100.00 %"
+
+
+def test_figures_on_a_part_of_the_validation_texts_say_so(config: dict[str, Any]) -> None:
+    config["data"]["valid_rows"] = 20
+    assert rows(model_card(config))["macro-F1"] == "100.00 % on 12 of them"
+
+
+def test_a_training_that_was_interrupted_has_no_figures_by_class(config: dict[str, Any]) -> None:
+    for name in ("valid_macro_f1", "valid_f1", "valid_measured"):
+        del config["metrics"][name]
+    found = rows(model_card(config))
+    assert found["macro-F1"] == "not measured"
+    assert [found[label] for label in config["labels"]] == ["4 |", "4 |", "4 |"]
 
 
 def test_it_says_so_when_nothing_was_validated(config: dict[str, Any]) -> None:
@@ -52,7 +66,7 @@ def test_many_labels_are_cut_short(config: dict[str, Any]) -> None:
     config["labels"] = [f"label {number}" for number in range(100)]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
     card = model_card(config)
-    assert f"| … and {100 - MOST_LABELS} more | |" in card
+    assert f"| … and {100 - MOST_LABELS} more | | |" in card
     assert f"label {MOST_LABELS - 1} " in card
     assert f"label {MOST_LABELS} " not in card
 
@@ -60,4 +74,4 @@ def test_many_labels_are_cut_short(config: dict[str, Any]) -> None:
 def test_a_label_stays_in_its_cell(config: dict[str, Any]) -> None:
     config["labels"] = ["a|b", "two\nlines"]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
-    assert "| a\\|b | 1 |\n| two lines | 1 |\n" in model_card(config)
+    assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in model_card(config)

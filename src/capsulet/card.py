@@ -13,9 +13,17 @@ def model_card(config: Mapping[str, Any]) -> str:
     labels, data, metrics = config["labels"], config["data"], config["metrics"]
     options = config["options"]["model"]
     counts = data["label_counts"]
-    shown = [f"| {cell(label)} | {counts[label]:,} |" for label in labels[:MOST_LABELS]]
+    f1 = metrics.get("valid_f1", {})
+    shown = [
+        f"| {cell(label)} | {counts[label]:,} | {100 * f1[label]:.1f} % |" if label in f1 else
+        f"| {cell(label)} | {counts[label]:,} | |"
+        for label in labels[:MOST_LABELS]
+    ]  # fmt: skip
     if len(labels) > MOST_LABELS:
-        shown.append(f"| … and {len(labels) - MOST_LABELS} more | |")
+        shown.append(f"| … and {len(labels) - MOST_LABELS} more | | |")
+    macro_f1 = f"{100 * metrics['valid_macro_f1']:.2f} %" if f1 else "not measured"
+    if f1 and metrics["valid_measured"] < data["valid_rows"]:
+        macro_f1 += f" on {metrics['valid_measured']:,} of them"
     head = options["routing"] + " routing" if options["head"] == "capsule" else "linear head"
     accuracy = f"{100 * metrics['valid_accuracy']:.2f} %"
     if data["valid_rows"]:
@@ -29,6 +37,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 | | |
 | --- | --- |
 | accuracy | {accuracy} |
+| macro-F1 | {macro_f1} |
 | training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
 | words known | {config["vocab_size"]:,} |
 | parameters | {config["parameters"]:,} |
@@ -45,8 +54,8 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 ## Labels
 
-| label | training texts |
-| --- | ---: |
+| label | training texts | F1 |
+| --- | ---: | ---: |
 {chr(10).join(shown)}
 
 ## Limits

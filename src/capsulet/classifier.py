@@ -20,10 +20,11 @@ from capsulet.config import Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare
-from capsulet.report.measures import Recorder, spelled
+from capsulet.report.measures import Measures, Recorder, spelled
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.runtime.classifier import Classifier, load, some
+from capsulet.runtime.session import session_of
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
 from capsulet.version import VERSION
@@ -109,10 +110,15 @@ def train(
             "command": command_line(files, valid, recipe, reading, options),
         }
 
+        measured: list[Measures] = []  # the finished model
+
         def keep(epochs: Sequence[Epoch], weights: Mapping[str, NDArray[Any]], stopped: str = "running") -> None:
             best = next(epoch for epoch in reversed(epochs) if epoch.best)
             if workers.rank == 0:
-                save(out, model_files(weights, options, corpora.tokenizer), description, epochs, best, stopped)
+                files = model_files(weights, options, corpora.tokenizer)
+                if stopped in ("finished", "early"):
+                    measured.append(measure_training(files, description, corpora, training.threads))
+                save(out, files, description, epochs, best, stopped, measured)
 
         checkpoints = Checkpoints(
             checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(options, corpora)
@@ -130,8 +136,8 @@ def train(
         keep(history.epochs, history.weights, history.stopped)
         if history.stopped != "interrupted":
             checkpoints.remove()
-        if page and workers.rank == 0 and history.stopped != "interrupted":
-            report_training(page, out, corpora, training.threads)
+        if page and measured:
+            report_training(page, out, *measured)
     return Training(
         path=str(out),
         labels=tuple(labels),
@@ -153,16 +159,24 @@ def report_path(out: Path) -> Path:
     return place.with_name(place.name + ".report.html")
 
 
-def report_training(page: Path, out: Path, corpora: Corpora, threads: int) -> None:
-    """Measure a model on the texts that its epoch was chosen on, and write that down with how it was trained."""
-    classifier = load(out, threads)
+def measure_training(files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int) -> Measures:
+    """How a finished model fares on the texts that its epoch was chosen on."""
+    session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
+    classifier = Classifier(session, "the new model")
     recorder = Recorder(classifier)
-    corpus, texts = (corpora.valid, "validation") if len(corpora.valid) else (corpora.train, "training")
-    evaluation = classifier.evaluate(spelled(corpus, classifier), recorder)
-    part = f"{evaluation.count:,} of the {len(corpus):,}" if evaluation.count < len(corpus) else f"the {len(corpus):,}"
+    corpus = corpora.valid if len(corpora.valid) else corpora.train
+    return recorder.finish(classifier.evaluate(spelled(corpus, classifier), recorder))
+
+
+def report_training(page: Path, out: Path, measures: Measures) -> None:
+    """Write down how a model was trained and how it fares."""
+    config = storage.read_config(out)
+    count, data = measures.evaluation.count, config["data"]
+    rows, texts = (data["valid_rows"], "validation") if data["valid_rows"] else (data["train_rows"], "training")
+    part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
     write_report(
-        page, f"Training of {out.name}", f"{part} {texts} texts, on which the best epoch was chosen",
-        classifier, recorder.finish(evaluation), [f"{classifier.config['command']} --out {shlex.quote(str(out))}"],
+        page, f"Training of {out.name}", f"{part} {texts} texts, on which the best epoch was chosen", out, config,
+        measures, [f"{config['command']} --out {shlex.quote(str(out))}"],
         ["Texts are shown as the model reads them: in lower case, and with a □ for each word that it does not know."],
     )  # fmt: skip
 
@@ -217,8 +231,8 @@ def evaluate(
         words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading_words(reading), "--report", str(page)]
         write_report(
             page, f"{Path(classifier.path).name} on {', '.join(Path(file).name for file in paths(files))}",
-            f"{result.count:,} texts of {', '.join(paths(files))}", classifier, recorder.finish(result),
-            [classifier.config["command"], shlex.join(words)],
+            f"{result.count:,} texts of {', '.join(paths(files))}", Path(classifier.path), classifier.config,
+            recorder.finish(result), [classifier.config["command"], shlex.join(words)],
         )  # fmt: skip
     return result
 
@@ -294,15 +308,22 @@ def save(
     epochs: Sequence[Epoch],
     best: Epoch,
     stopped: str,
+    measured: Sequence[Measures] = (),
 ) -> None:
-    """Write the folder of the best model with what is known so far."""
-    metrics = {
+    """Write the folder of the best model with what is known so far; `measured` once it is finished."""
+    metrics: dict[str, Any] = {
         "valid_accuracy": best.valid_accuracy,
         "valid_loss": best.valid_loss,
         "best_epoch": best.epoch,
         "epochs": len(epochs),
         "stopped": stopped,
     }
+    for measures in measured:
+        metrics |= {
+            "valid_macro_f1": measures.evaluation.macro_f1,
+            "valid_f1": {scores.label: scores.f1 for scores in measures.evaluation.classes},
+            "valid_measured": measures.evaluation.count,
+        }
     config = {**description, "metrics": metrics}
     log = "".join(json.dumps(dataclasses.asdict(epoch)) + "\n" for epoch in epochs)
     complete = {**files, storage.LOG: log.encode(), storage.CARD: model_card(config).encode()}

@@ -30,7 +30,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
-    assert last.endswith(f"the model is in {tmp_path / 'model'}")
+    assert last.endswith(f"the model is in {tmp_path / 'model'}, a report in {tmp_path / 'model.report.html'}")
     log = [json.loads(line) for line in (tmp_path / "model" / "training.jsonl").read_text().splitlines()]
     assert log == result["epochs"]
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0

@@ -18,7 +18,7 @@ from capsulet.results import Explanation, TokenContribution
 
 Make = Callable[..., Report]
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
-ALONE = {"meta", "br", "path", "rect", "circle"}  # elements that are not closed, or close themselves
+ALONE = {"meta", "wbr", "path", "rect", "circle"}  # elements that are not closed, or close themselves
 
 
 class Reader(HTMLParser):

@@ -145,7 +145,9 @@ def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Nested keys as lines."""
     lines: list[tuple[str, Any]] = []
     for key, value in found.items():
-        name = prefix + (key if prefix.endswith("label counts · ") else key.replace("_", " "))  # labels as they are
+        name = prefix + (
+            key if prefix.endswith(("label counts · ", "valid f1 · ")) else key.replace("_", " ")
+        )  # labels as they are
         if isinstance(value, dict) and len(value) <= 40:
             lines += flatten(value, f"{name} · ")
         elif isinstance(value, dict):

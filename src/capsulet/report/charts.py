@@ -55,7 +55,10 @@ def axis(title: str, values: Iterable[float], written: Callable[[float], str], w
     step = next(step * factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= 5)
     step = max(round(step), 1) if whole else step
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return Axis(title, first * step, last * step, [number * step for number in range(first, last + 1)], written)
+    ticks = [number * step for number in range(first, last + 1)]
+    if whole:  # epochs begin at one, not at zero
+        return Axis(title, low, high, [tick for tick in ticks if low <= tick <= high], written)
+    return Axis(title, ticks[0], ticks[-1], ticks, written)
 
 
 def share_axis(title: str, low: float = 0.0) -> Axis:

@@ -91,6 +91,11 @@ def figure(title: str, drawing: str, caption: str) -> str:
     return f"<figure><h3>{escape(title)}</h3>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
+def named(label: str) -> str:
+    """A label that may be broken where its words are joined."""
+    return escape(label).replace("_", "_<wbr>")
+
+
 def soft(words: str) -> str:
     """A remark."""
     return f'<p class="soft">{escape(words)}</p>'
@@ -221,7 +226,7 @@ def matrix_table(matrix: NDArray[np.int64], labels: Sequence[str], places: Seque
         if not everything:
             cells.append(cell(total - int(matrix[place, list(places)].sum()), total, False))
         name = escape(labels[place])
-        rows.append(f'<tr><th title="{name}">{name}</th>{"".join(cells)}</tr>')
+        rows.append(f'<tr><th title="{name}">{named(labels[place])}</th>{"".join(cells)}</tr>')
     kind = "matrix few" if len(places) <= FEW else "matrix"
     return (
         f'<div class="scroll fit"><table class="{kind}"><thead><tr><th></th>{columns}</tr></thead>'
@@ -242,7 +247,7 @@ def cell(count: int, total: int, right: bool) -> str:
 def most_confused(measures: Measures) -> str:
     """The most frequent confusions as a list."""
     rows = [
-        f'<tr><td>{escape(pair.truth)}</td><td class="words">{escape(pair.predicted)}</td>{count_cell(pair.count)}</tr>'
+        f'<tr><td>{named(pair.truth)}</td><td class="words">{named(pair.predicted)}</td>{count_cell(pair.count)}</tr>'
         for pair in measures.evaluation.confusions[:WORST]
     ]
     if not rows:
@@ -269,8 +274,8 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
         figures = "".join(share_cell(value) for value in (scores.precision, scores.recall, scores.f1))
         known = trained.get(scores.label, 0)
         rows.append(
-            f"<tr><td>{escape(scores.label)}</td>{count_cell(known)}{count_cell(scores.count)}{figures}"
-            f'<td class="words">{escape(mistaken)}</td></tr>'
+            f"<tr><td>{named(scores.label)}</td>{count_cell(known)}{count_cell(scores.count)}{figures}"
+            f'<td class="words">{named(mistaken)}</td></tr>'
         )
     names = ["class", "trained on", "measured on", "precision", "recall", "F1", "most often called"]
     remark = f"The {MOST_ROWS:,} classes with the lowest F1; {left_out:,} more are left out." if left_out else ""

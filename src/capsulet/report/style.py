@@ -41,7 +41,8 @@ th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--li
 tr:last-child > * { border-bottom: 0; }
 th:first-child, td:first-child, .words { text-align: left; } th { font-weight: 600; }
 thead th { position: sticky; top: 0; background: var(--panel); z-index: 1; white-space: nowrap; }
-td:first-child, .words { overflow-wrap: anywhere; } .full td:first-child, td.words { min-width: 9em; }
+td:first-child, .words { overflow-wrap: break-word; max-width: 32em; }
+.full td:first-child, td.words { min-width: 9em; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--one); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " \\25B2"; }
@@ -52,7 +53,7 @@ th[aria-sort=descending] button::after { content: " \\25BC"; }
 .matrix tbody th { text-align: right; position: sticky; left: 0; background: var(--panel); max-width: 15em;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 500; }
 .matrix thead th { vertical-align: bottom; font-weight: 500; } .matrix thead th:first-child { left: 0; z-index: 2; }
-.matrix thead span { writing-mode: vertical-rl; transform: rotate(180deg); max-height: 12em; overflow: hidden;
+.matrix thead span { writing-mode: vertical-rl; transform: rotate(180deg); max-height: 14em; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; display: inline-block; }
 .matrix td { background: color-mix(in srgb, var(--hue) var(--s), var(--paper)); }
 .matrix td.right { --hue: var(--one); } .matrix td.wrong { --hue: var(--two); }
@@ -72,7 +73,7 @@ details { margin: 8px 0; } summary { cursor: pointer; color: var(--soft); }
 .facts th, .facts td { text-align: left; } .facts th { font-weight: 500; color: var(--soft); white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
 @media (max-width: 520px) { .matrix tbody th { max-width: 8.5em; min-width: 7em; white-space: normal;
-  overflow-wrap: anywhere; font-size: 0.75rem; line-height: 1.2; } th, td { padding: 4px 7px; } }
+  overflow-wrap: break-word; font-size: 0.75rem; line-height: 1.2; } th, td { padding: 4px 7px; } }
 @media print { .scroll { max-height: none; overflow: visible; } }
 """.strip()
 

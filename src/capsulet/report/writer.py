@@ -6,8 +6,9 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from capsulet import storage
 from capsulet.config import ModelOptions, check
@@ -16,7 +17,6 @@ from capsulet.model.shapes import parameter_shapes, parameters_by_part
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
-from capsulet.runtime.classifier import Classifier
 from capsulet.version import VERSION
 
 LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
@@ -45,14 +45,13 @@ def write_report(
     path: Path,
     title: str,
     measured: str,
-    classifier: Classifier,
+    model: Path,
+    config: Mapping[str, Any],
     measures: Measures,
     commands: Sequence[str],
     notes: Sequence[str] = (),
 ) -> None:
     """Write the page of a model and how it fared."""
-    model = Path(classifier.path)
-    config = classifier.config
     options = check(ModelOptions(**config["options"]["model"]))
     page = render(
         Report(

@@ -65,6 +65,12 @@ def open_session(path: Path, threads: int = 0) -> Session:
     return agreeing(Session(graph, tokenizer, config), path)
 
 
+def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: int = 0) -> Session:
+    """A model that is on no disk yet."""
+    source = Path("the new model")
+    return agreeing(Session(start(graph, source, threads), parse_tokenizer(tokenizer, source), config), source)
+
+
 def start(data: bytes, source: Path, threads: int) -> onnxruntime.InferenceSession:
     """A graph that is ready to run, if it is one of ours."""
     settings = onnxruntime.SessionOptions()
