@@ -240,7 +240,7 @@ def cell(count: int, total: int, right: bool) -> str:
         return '<td class="none"></td>'
     share = count / total
     strength = round(100 * (0.12 + 0.88 * share**0.7))
-    kind = ("right" if right else "wrong") + (" deep" if strength > 55 else "")
+    kind = ("right" if right else "wrong") + (" deep" if strength > 68 else "")
     return f'<td class="{kind}" style="--s:{strength}%" title="{100 * share:.1f} % of the row">{count:,}</td>'
 
 
@@ -271,13 +271,13 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
     for place, scores in found:
         other = int(wrong[place].argmax())
         mistaken = f"{measures.labels[other]} ({wrong[place, other]:,})" if wrong[place, other] else ""
-        figures = "".join(share_cell(value) for value in (scores.precision, scores.recall, scores.f1))
+        figures = "".join(share_cell(value) for value in (scores.f1, scores.precision, scores.recall))
         known = trained.get(scores.label, 0)
         rows.append(
-            f"<tr><td>{named(scores.label)}</td>{count_cell(known)}{count_cell(scores.count)}{figures}"
+            f"<tr><td>{named(scores.label)}</td>{figures}{count_cell(scores.count)}{count_cell(known)}"
             f'<td class="words">{named(mistaken)}</td></tr>'
         )
-    names = ["class", "trained on", "measured on", "precision", "recall", "F1", "most often called"]
+    names = ["class", "F1", "precision", "recall", "texts", "trained on", "most often called"]
     remark = f"The {MOST_ROWS:,} classes with the lowest F1; {left_out:,} more are left out." if left_out else ""
     return section(
         "Classes", soft("Press a column's name to sort by it." + (f" {remark}" if remark else "")),
@@ -318,7 +318,7 @@ def trust(measures: Measures) -> str:
             f"<tr><td>{percent(part)}</td><td>{lowest[last]:.3f}</td><td>{100 * accuracy[last]:.2f} %</td>"
             f"<td>{wrong:,}</td></tr>"
         )
-    names = "<thead><tr><th>answered</th><th>score at least</th><th>accuracy</th><th>mistakes</th></tr></thead>"
+    names = "<thead><tr><th>answered</th><th>score ≥</th><th>accuracy</th><th>mistakes</th></tr></thead>"
     table = f'<div class="scroll fit"><table>{names}<tbody>{"".join(rows)}</tbody></table></div>'
     return section(
         "Trust",
@@ -340,8 +340,8 @@ def mistakes(measures: Measures) -> str:
     if not measures.mistakes:
         return section("Most confident mistakes", soft("There are none: every text was given its label."))
     items = "".join(
-        f"<li>said <b>{escape(mistake.explanation.label)}</b> ({mistake.score:.2f}), labelled "
-        f"<b>{escape(mistake.truth)}</b> ({mistake.truth_score:.2f})<p>{highlighted(mistake)}</p></li>"
+        f"<li>said <b>{named(mistake.explanation.label)}</b> ({mistake.score:.2f}), labelled "
+        f"<b>{named(mistake.truth)}</b> ({mistake.truth_score:.2f})<p>{highlighted(mistake)}</p></li>"
         for mistake in measures.mistakes
     )
     return section(

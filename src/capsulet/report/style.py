@@ -72,7 +72,7 @@ output { display: block; min-height: 1.5em; font-size: 0.9rem; overflow-wrap: an
 details { margin: 8px 0; } summary { cursor: pointer; color: var(--soft); }
 .facts th, .facts td { text-align: left; } .facts th { font-weight: 500; color: var(--soft); white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
-@media (max-width: 520px) { .matrix tbody th { max-width: 8.5em; min-width: 7em; white-space: normal;
+@media (max-width: 520px) { .matrix tbody th { max-width: 8.5em; white-space: normal;
   overflow-wrap: break-word; font-size: 0.75rem; line-height: 1.2; } th, td { padding: 4px 7px; } }
 @media print { .scroll { max-height: none; overflow: visible; } }
 """.strip()
