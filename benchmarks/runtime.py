@@ -4,7 +4,10 @@
 
 - importing capsulet against importing numpy, each in a fresh process
 - `capsulet predict MODEL --text …` from a cold process against `python -c "import torch"`
-- one text of 50 tokens through the runtime against the same weights through PyTorch: `nn.GRU` eager, and our own kernel
+- the same from an exported file (the plain graph) and from a compressed one
+- one text of 50 tokens through the runtime, plain and compressed, against the same weights through PyTorch: `nn.GRU`
+  eager, and our own kernel; likewise 256 texts, as texts a second
+- the plain graph with one thread, and with threads that do not spin, against ONNX Runtime's defaults
 
 Measurements are interleaved and repeated; a figure is a median. A missed bound is said and ends in exit status 1.
 """
@@ -27,22 +30,36 @@ from benchmarks import record
 from benchmarks.timing import interleave
 
 WORDS, ROWS, TOKENS = 20_000, 600, 50
+MANY = 256  # texts of a batch
+PLAIN, COMPRESSED = "plain.onnx", "compressed.onnx"
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=9, help="cold starts of each kind (default: 9)")
+    parser.add_argument("--calls", type=int, default=200, help="predictions of each kind (default: 200)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/runtime.json")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        model, text = make_model(Path(scratch))
-        figures = {**cold_figures(model, text, arguments.repeats), **warm_figures(model, text)}
+        model, texts = make_model(Path(scratch))
+        capsulet.export(model, model.with_name(PLAIN))
+        capsulet.compress(model, out=model.with_name(COMPRESSED))
+        figures = {
+            **cold_figures(model, texts[0], arguments.repeats),
+            **warm_figures(model, texts[:1], "milliseconds", arguments.calls),
+            **warm_figures(model, texts[:MANY], "batch_milliseconds", max(3, arguments.calls // 20)),
+            **thread_figures(model, texts, arguments.calls),
+            "plain_bytes": float(model.with_name(PLAIN).stat().st_size),
+            "compressed_bytes": float(model.with_name(COMPRESSED).stat().st_size),
+        }
     bounds = {
         "import_capsulet_minus_numpy_seconds": figures["import_capsulet_minus_numpy_seconds"] <= 0.15,
         "import_torch_over_cold_predict": figures["import_torch_over_cold_predict"] >= 5,
         "torch_eager_over_runtime": figures["torch_eager_over_runtime"] >= 4,
+        # what is unpacked when the file is loaded costs nothing later
+        "compressed_latency_over_plain": figures["compressed_latency_over_plain"] <= 1.15,
     }
     for name, value in figures.items():
         print(f"{name:<40} {value:10.4f}", file=sys.stderr)
@@ -56,31 +73,34 @@ def main() -> int:
     )
 
 
-def make_model(folder: Path) -> tuple[Path, str]:
-    """A model of the default size over generated words, hardly trained, and a text of 50 tokens."""
+def make_model(folder: Path) -> tuple[Path, list[str]]:
+    """A model of the default size over generated words, hardly trained, and texts of 50 tokens."""
     dice = random.Random(0)
     words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(WORDS)]
     texts = [" ".join(dice.choices(words, k=TOKENS)) for _ in range(ROWS)]
     file = folder / "rows.jsonl"
     file.write_text("".join(json.dumps({"label": str(row % 4), "text": text}) + "\n" for row, text in enumerate(texts)))
     capsulet.train(file, folder / "model", epochs=1, min_count=1)
-    return folder / "model", texts[0]
+    return folder / "model", texts
 
 
 def cold_figures(model: Path, text: str, repeats: int) -> dict[str, float]:
     """Whole processes, one after the other."""
-    program = Path(sys.executable).with_name("capsulet")
+    program = [sys.executable, "-m", "capsulet"]
     commands = {
         "import_numpy": [sys.executable, "-c", "import numpy"],
         "import_capsulet": [sys.executable, "-c", "import capsulet"],
         "import_torch": [sys.executable, "-c", "import torch"],
-        "cold_predict": [str(program), "predict", str(model), "--text", text],
+        "cold_predict": [*program, "predict", str(model), "--text", text],
+        "cold_predict_plain": [*program, "predict", str(model.with_name(PLAIN)), "--text", text],
+        "cold_predict_compressed": [*program, "predict", str(model.with_name(COMPRESSED)), "--text", text],
     }
     seconds = interleave({name: lambda command=command: run(command) for name, command in commands.items()}, repeats)
     return {
         **{f"{name}_seconds": value for name, value in seconds.items()},
         "import_capsulet_minus_numpy_seconds": seconds["import_capsulet"] - seconds["import_numpy"],
         "import_torch_over_cold_predict": seconds["import_torch"] / seconds["cold_predict"],
+        "compressed_over_plain_cold": seconds["cold_predict_compressed"] / seconds["cold_predict_plain"],
     }
 
 
@@ -89,8 +109,8 @@ def run(command: Sequence[str]) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def warm_figures(model: Path, text: str) -> dict[str, float]:
-    """One text again and again in this process, from string to label."""
+def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict[str, float]:
+    """The same texts again and again in this process, from strings to labels."""
     import torch
     from safetensors.torch import load_file
 
@@ -100,33 +120,69 @@ def warm_figures(model: Path, text: str) -> dict[str, float]:
     from capsulet.text.tokens import encode
 
     classifier = capsulet.load(model)
+    compressed = capsulet.load(model.with_name(COMPRESSED))
     options = ModelOptions(**classifier.config["options"]["model"])
     network = build_network(options, classifier.config["vocab_size"], len(classifier.labels))
     network.load_state_dict(load_file(model / "model.safetensors"))
 
     def eager(native: str) -> Callable[[], Any]:
-        def call() -> str:
+        def call() -> list[str]:
             os.environ["CAPSULET_NATIVE"] = native
-            ids, lengths = pad(encode(classifier.session.tokenizer, [text]))
+            ids, lengths = pad(encode(classifier.session.tokenizer, texts))
             with torch.inference_mode():
                 answer = network(torch.from_numpy(ids), torch.from_numpy(lengths))
-            return classifier.labels[int(answer.lengths.argmax())]
+            return [classifier.labels[int(place)] for place in answer.lengths.argmax(1)]
 
         return call
 
     calls: dict[str, Callable[[], Any]] = {
-        "runtime": lambda: classifier.predict([text])[0].label,
+        "runtime": lambda: [found.label for found in classifier.predict(texts)],
         "torch_eager": eager("0"),
         "torch_own_kernel": eager("1"),
     }
-    answers = {name: call() for name, call in calls.items()}
-    assert len(set(answers.values())) == 1, answers
-    seconds = interleave(calls, 200)
+    answers = [call() for call in calls.values()]
+    assert all(answer == answers[0] for answer in answers)
+    calls["compressed"] = lambda: compressed.predict(texts)  # its answers may differ: the model is hardly trained
+    seconds = interleave(calls, repeats)
+    batch = "" if len(texts) == 1 else "batch_"
     return {
-        **{f"{name}_milliseconds": 1000 * value for name, value in seconds.items()},
-        "torch_eager_over_runtime": seconds["torch_eager"] / seconds["runtime"],
-        "torch_own_kernel_over_runtime": seconds["torch_own_kernel"] / seconds["runtime"],
+        **{f"{name}_{unit}": 1000 * value for name, value in seconds.items()},
+        **({f"{name}_texts_per_second": len(texts) / value for name, value in seconds.items()} if batch else {}),
+        f"torch_eager_over_runtime{batch and '_batch'}": seconds["torch_eager"] / seconds["runtime"],
+        f"torch_own_kernel_over_runtime{batch and '_batch'}": seconds["torch_own_kernel"] / seconds["runtime"],
+        f"compressed_{batch or 'latency_'}over_plain": seconds["compressed"] / seconds["runtime"],
+        f"torch_eager_over_compressed{batch and '_batch'}": seconds["torch_eager"] / seconds["compressed"],
     }
+
+
+def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, float]:
+    """Session options against ONNX Runtime's defaults, for one text and for many."""
+    import numpy as np
+    import onnxruntime
+
+    from capsulet.text.batch import pad
+    from capsulet.text.tokens import encode
+
+    tokenizer = capsulet.load(model).session.tokenizer
+    one, many = (dict(zip(("ids", "token_counts"), pad(encode(tokenizer, part)), strict=True)) for part in
+                 (texts[:1], texts[:64]))  # fmt: skip
+    sessions = {}
+    for name, threads, spinning in (("default", 0, "1"), ("one_thread", 1, "1"), ("no_spinning", 0, "0")):
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = threads
+        settings.add_session_config_entry("session.intra_op.allow_spinning", spinning)
+        sessions[name] = onnxruntime.InferenceSession(
+            (model / "model.onnx").read_bytes(), settings, providers=["CPUExecutionProvider"]
+        )
+    figures = {}
+    for title, feed, calls in (("one_text", one, repeats), ("64_texts", many, max(3, repeats // 10))):
+        assert len(np.unique([session.run(["lengths"], feed)[0].argmax(1)[0] for session in sessions.values()])) == 1
+        seconds = interleave(
+            {name: lambda session=session: session.run(["lengths"], feed) for name, session in sessions.items()}, calls
+        )
+        for name in ("one_thread", "no_spinning"):
+            figures[f"{name}_over_default_{title}"] = seconds[name] / seconds["default"]
+    return figures
 
 
 if __name__ == "__main__":

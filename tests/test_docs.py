@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.main import build_parser
-from docs import paper, peers, results
+from docs import paper, peers, results, small
 from docs.options import PAGE, render
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +35,11 @@ def test_the_figures_of_the_peers_are_those_of_their_file() -> None:
 
 def test_the_paper_s_tables_are_those_of_their_files() -> None:
     assert paper.PAGE.read_text(encoding="utf-8") == paper.render_page(), "run `python -m docs.paper`"
+
+
+def test_the_sizes_are_those_of_their_file() -> None:
+    page = small.PAGE.read_text(encoding="utf-8")
+    assert small.render_page(page) == page, "run `python -m docs.small`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

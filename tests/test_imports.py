@@ -15,18 +15,19 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 LAYERS = (
     {"errors", "version"},
-    {"config", "results", "native"},
+    {"config", "results", "native", "packing"},
     {"metrics", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},
     {"preparation", "report"},
     {"classifier", "bundle", "demo"},
-    {"hygiene", "cluster"},
+    {"cluster", "compression", "hygiene"},
     {"cli"},
     {"__init__", "__main__"},
 )
 HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "pyarrow", "ray"}
 AT_MODULE_LEVEL = {"model": {"torch"}, "training": {"torch"}, "runtime": {"onnxruntime"}, "graph": {"onnx"}}
+AT_MODULE_LEVEL["compression"] = {"torch"}  # search.py, which compress.py imports late
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -121,7 +122,9 @@ for call in (["predict", model, *text], ["explain", model, *text], ["evaluate", 
              ["check", rows]):
     assert main(call) == 0, call
     assert sys.stdout.flush() is None
-for call in (["train", rows, "--out", out], ["export", model, out + ".onnx"]):
+for call in (
+    ["train", rows, "--out", out], ["export", model, out + ".onnx"], ["compress", model, "--out", out + ".onnx"]
+):
     assert main(call) == 2, call
 """
 
@@ -131,9 +134,10 @@ def test_core_install_does_everything_but_train(model: Path, rows_file: Path, tm
         [sys.executable, "-c", CORE_ONLY, model, rows_file, tmp_path / "new"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    training, exporting = done.stderr.splitlines()
+    training, exporting, compressing = done.stderr.splitlines()
     assert training == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'"
     assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[train]'"
+    assert compressing == training
     assert not list(tmp_path.iterdir())
 
 
@@ -154,3 +158,4 @@ def test_a_function_stays_a_function_after_its_modules_are_loaded(rows_file: Pat
         assert capsulet.train(rows_file, tmp_path / name, **tiny).path == str(tmp_path / name)
     assert callable(capsulet.evaluate)
     assert callable(capsulet.export)
+    assert callable(capsulet.compress)

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from capsulet.bundle import export as export
     from capsulet.classifier import evaluate as evaluate
     from capsulet.classifier import train as train
+    from capsulet.compression.compress import compress as compress
     from capsulet.errors import CapsuletError as CapsuletError
     from capsulet.hygiene.check import check as check
+    from capsulet.results import Compression as Compression
     from capsulet.results import Evaluation as Evaluation
     from capsulet.results import Explanation as Explanation
     from capsulet.results import Prediction as Prediction
@@ -27,6 +29,7 @@ _HOMES = {
     "train": "capsulet.classifier",
     "evaluate": "capsulet.classifier",
     "check": "capsulet.hygiene.check",
+    "compress": "capsulet.compression.compress",
     "export": "capsulet.bundle",
     "load": "capsulet.runtime.classifier",
     "Classifier": "capsulet.runtime.classifier",
@@ -34,6 +37,7 @@ _HOMES = {
     "Evaluation": "capsulet.results",
     "Explanation": "capsulet.results",
     "Training": "capsulet.results",
+    "Compression": "capsulet.results",
     "ReadOptions": "capsulet.text.data",
     "CapsuletError": "capsulet.errors",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +19,27 @@ TOLERANCE = 1e-6
 
 def export(model: str | Path, file: str | Path) -> Path:
     """Write a model folder as one self-contained file, checked by running both on the same texts."""
-    model, file = Path(model), Path(file)
-    if file.suffix != ".onnx":
-        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    model, file = Path(model), check_file(file)
     if not model.is_dir():
         raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
     if (model / storage.GRAPH).exists() and file.exists() and file.samefile(model / storage.GRAPH):
         raise InputError(f"{file} is part of the model itself: choose another file")
+    write_whole(file, bundled(model), lambda part: compare(model, part))
+    return file
+
+
+def check_file(file: str | Path) -> Path:
+    """The path of a model file to write, if it can be one."""
+    file = Path(file)
+    if file.suffix != ".onnx":
+        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    return file
+
+
+def bundled(model: Path) -> bytes:
+    """The self-contained file of a model folder."""
     try:
         import onnx
     except ImportError:
@@ -42,11 +55,17 @@ def export(model: str | Path, file: str | Path) -> Path:
         "capsulet.card": card,
     }
     onnx.helper.set_model_props(graph, metadata)
+    data: bytes = graph.SerializeToString(deterministic=True)
+    return data
+
+
+def write_whole(file: Path, data: bytes, check: Callable[[Path], None]) -> None:
+    """Write a file, check it, and only then put it in its place."""
     part = file.with_name(f".{file.name[:32]}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        storage.write_file(part, graph.SerializeToString(deterministic=True))
-        compare(model, part)
+        storage.write_file(part, data)
+        check(part)
         part.replace(file)
     except OSError as error:
         raise CapsuletError(
@@ -54,7 +73,6 @@ def export(model: str | Path, file: str | Path) -> Path:
         ) from None
     finally:
         part.unlink(missing_ok=True)
-    return file
 
 
 def compare(folder: Path, file: Path) -> None:

@@ -8,10 +8,15 @@ outputs  lengths (B, C)           what the class capsules say, 0 to 1
 
 The softmax over the codes is taken here, once, and discrete codes become small integers. The GRU is ONNX's own with
 `sequence_lens`, so padding is never read. Time comes before batch inside the graph, as that operator wants it.
+
+A compressed model has matrices of few bits and codes packed into bytes. Their unpacking is written in operators that
+every runtime has, on integers of 32 bits; of constants it is done once, when the graph is loaded (`Cast`, `Sub`, `Mul`:
+ONNX Runtime would leave `DequantizeLinear` to every run).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +25,14 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from capsulet.config import ModelOptions
+from capsulet.packing import FIELDS, Rounded, field_places, grouped, pack_bits
 
 OPSET = 17
 IR_VERSION = 8  # both old enough for runtimes of the last years, browsers included
 EPSILON = np.float32(1e-12)  # as in model/routing.py
 
-Weights = dict[str, NDArray[Any]]
+Matrix = NDArray[Any] | Rounded
+Weights = dict[str, Any]  # name to Matrix
 
 
 class GraphBuilder:
@@ -49,6 +56,37 @@ class GraphBuilder:
         """A constant float."""
         return self.constant(f"number_{value:g}", np.float32(value))
 
+    def matrix(self, name: str, value: Matrix, *shape: int) -> str:
+        """A constant matrix in this shape, whichever way it is stored."""
+        if not isinstance(value, Rounded):
+            return self.constant(name, value.reshape(shape))
+        rows, columns = value.levels.shape
+        if value.bits == 8:
+            levels = self.constant(f"{name}_bytes", value.levels)
+        else:
+            packed = self.constant(f"{name}_bits", grouped(value.levels, value.bits))  # (G, bits)
+            levels = self.unpack(packed, FIELDS, value.bits)  # (G, 8)
+            if rows * columns % FIELDS:
+                flat = self.add("Reshape", levels, self.integers(-1))
+                levels = self.add("Slice", flat, self.integers(0), self.integers(rows * columns))
+            levels = self.add("Reshape", levels, self.integers(rows, columns))
+        centred = self.add("Sub", self.add("Cast", levels, to=TensorProto.FLOAT), self.number(2 ** (value.bits - 1)))
+        scales = self.constant(f"{name}_scales", value.scales[:, None])
+        values = self.add("Mul", centred, self.add("Cast", scales, to=TensorProto.FLOAT))
+        return self.add("Reshape", values, self.integers(*shape), name=name)
+
+    def unpack(self, packed: str, count: int, bits: int) -> str:
+        """Fields of so many bits from bytes of the last axis: uint8 (…, bytes) -> int32 (…, count)."""
+        first, last, divisors = field_places(count, bits)
+        wide = self.add("Cast", packed, to=TensorProto.INT32)
+        fields = self.add("Gather", wide, self.integers(*first), axis=-1)
+        if (first != last).any():  # some go on in the next byte
+            higher = self.add("Gather", wide, self.integers(*last), axis=-1)
+            fields = self.add("Add", fields, self.add("Mul", higher, self.constant("byte", np.int32(256))))
+        name = f"divisors_{count}_{bits}"
+        fields = self.add("Div", fields, self.constant(name, divisors.astype(np.int32)))
+        return self.add("Mod", fields, self.constant(f"mask_{bits}", np.int32(2**bits)))
+
     def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         """A node with one result."""
         name = name or f"{kind.lower()}_{len(self.nodes)}"
@@ -65,8 +103,8 @@ class GraphBuilder:
         return self.add("Sqrt", self.add("Add", squares, self.number(float(EPSILON))))
 
 
-def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
-    """The ONNX model of these weights."""
+def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | None = None) -> onnx.ModelProto:
+    """The ONNX model of these weights; a dictionary becomes one more output, which any runtime can be asked for."""
     graph = GraphBuilder()
     embedded = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
@@ -81,6 +119,11 @@ def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
         num_primary, num_classes = add_linear(graph, weights, pooled, parts)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
     value = helper.make_tensor_value_info
+    more = []
+    if dictionary is not None:
+        words = graph.constant("words", np.frombuffer(dictionary, np.uint8))
+        graph.add("Identity", words, name="dictionary")
+        more = [value("dictionary", TensorProto.UINT8, [len(dictionary)])]
     proto = helper.make_graph(
         graph.nodes,
         "capsulet",
@@ -90,6 +133,7 @@ def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
             value("norms", float32, ["batch", num_classes]),
             value("coupling", float32, ["batch", num_primary, num_classes]),
             value("contributions", float32, ["batch", "time", num_classes]),
+            *more,
         ],
         list(graph.constants.values()),
     )
@@ -102,6 +146,8 @@ def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
 
 def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> str:
     """Ids (B, T) to vectors (B, T, D)."""
+    if "embedding.choices" in weights:
+        return add_packed_codes(graph, weights["embedding.choices"], weights["embedding.codebooks"])
     if options.embedding == "plain":
         return graph.add("Gather", graph.constant("table", weights["embedding.table"]), "ids")
     codebooks = weights["embedding.codebooks"]  # (M, K, D)
@@ -119,6 +165,18 @@ def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) 
     return graph.sum(graph.add("Gather", flat, rows), 2)
 
 
+def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> str:
+    """Ids (B, T) to vectors (B, T, D) by choices (V, M), each packed to its bits, and codewords (M K, D)."""
+    num_codebooks = choices.shape[1]
+    num_codewords, size = len(codebooks.levels) // num_codebooks, codebooks.levels.shape[1]
+    bits = max(1, (num_codewords - 1).bit_length())
+    packed = graph.add("Gather", graph.constant("codes", pack_bits(choices, bits)), "ids")  # (B, T, bytes)
+    first_rows = (np.arange(num_codebooks) * num_codewords).astype(np.int32)
+    rows = graph.add("Add", graph.unpack(packed, num_codebooks, bits), graph.constant("first_rows", first_rows))
+    flat = graph.matrix("codebooks", codebooks, num_codebooks * num_codewords, size)
+    return graph.sum(graph.add("Gather", flat, rows), 2)
+
+
 def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, embedded: str) -> str:
     """Vectors (B, T, D) to states (T, B, H), both directions summed, zero beyond the lengths."""
     sequence_lens = graph.add("Cast", "token_counts", to=TensorProto.INT32)
@@ -129,16 +187,18 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
             inputs = graph.add("Transpose", output, perm=[0, 2, 1, 3])
             inputs = graph.add("Reshape", inputs, graph.integers(0, 0, -1))
 
-        def both(kind: str, layer: int = layer) -> NDArray[Any]:
-            names = (f"encoder.gru.{kind}_l{layer}", f"encoder.gru.{kind}_l{layer}_reverse")
-            return np.stack([update_first(weights[name]) for name in names])
+        def both(*kinds: str, layer: int = layer) -> Matrix:
+            names = [f"encoder.gru.{kind}_l{layer}{end}" for end in ("", "_reverse") for kind in kinds]
+            return joined([update_first(weights[name]) for name in names])
+
+        gates = 3 * options.hidden_size
 
         output = graph.add(
             "GRU",
             inputs,
-            graph.constant(f"gru{layer}_input", both("weight_ih")),
-            graph.constant(f"gru{layer}_recurrent", both("weight_hh")),
-            graph.constant(f"gru{layer}_bias", np.concatenate([both("bias_ih"), both("bias_hh")], axis=1)),
+            graph.matrix(f"gru{layer}_input", both("weight_ih"), 2, gates, -1),
+            graph.matrix(f"gru{layer}_recurrent", both("weight_hh"), 2, gates, options.hidden_size),
+            graph.matrix(f"gru{layer}_bias", both("bias_ih", "bias_hh"), 2, 2 * gates),
             sequence_lens,
             direction="bidirectional",
             hidden_size=options.hidden_size,
@@ -153,21 +213,46 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
     return graph.add("Mul", states, mask)
 
 
-def update_first(rows: NDArray[Any]) -> NDArray[Any]:
+def update_first(rows: Matrix) -> Matrix:
     """PyTorch's gates are reset, update, new; ONNX's are update, reset, new."""
+    if isinstance(rows, Rounded):
+        return Rounded(swapped(rows.levels), swapped(rows.scales), rows.bits)
+    return swapped(rows)
+
+
+def swapped(rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows in three parts, the first two of them in the other order."""
     reset, update, new = np.split(rows, 3)
     return np.concatenate([update, reset, new])
+
+
+def joined(parts: Sequence[Matrix]) -> Matrix:
+    """The rows of all of them, one after the other."""
+    packed = [part for part in parts if isinstance(part, Rounded)]
+    if packed:
+        levels, scales = np.concatenate([part.levels for part in packed]), [part.scales for part in packed]
+        return Rounded(levels, np.concatenate(scales), packed[0].bits)
+    return np.concatenate([part for part in parts if not isinstance(part, Rounded)])
 
 
 def add_capsules(
     graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str
 ) -> tuple[int, int]:
     """Class capsules by routing; N comes before B inside. Answers with N and C."""
-    transforms = weights["head.transforms"]  # (N, P, C, L)
-    num_primary, primary_length, num_classes, class_length = transforms.shape
+    transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
+    primary_length, class_length = options.primary_length, options.class_length
+    num_primary = options.hidden_size // primary_length
+    if isinstance(transforms, Rounded):
+        num_classes = len(transforms.levels) // num_primary
+        stored = graph.matrix("votes", transforms, num_primary, num_classes, primary_length, class_length)
+        stored = graph.add("Transpose", stored, perm=[0, 2, 1, 3])
+        shape = graph.integers(num_primary, primary_length, num_classes * class_length)
+        matrices = graph.add("Reshape", stored, shape)
+    else:
+        num_classes = transforms.shape[2]
+        matrices = graph.constant("transforms", transforms.reshape(num_primary, primary_length, -1))
     primary = graph.add("Reshape", pooled, graph.integers(0, num_primary, primary_length))
     primary = graph.add("Transpose", primary, perm=[1, 0, 2])  # (N, B, P)
-    matrices = graph.constant("transforms", transforms.reshape(num_primary, primary_length, -1))
     votes = graph.add("MatMul", primary, matrices)  # (N, B, C * L)
     votes = graph.add("Reshape", votes, graph.integers(0, 0, num_classes, class_length))
     capsules, coupling = add_routing(graph, options, votes, num_classes)  # (B, C, L), (N, B, C)
@@ -227,11 +312,16 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
 
 def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -> tuple[int, int]:
     """A linear layer; its one "primary capsule" is the pooled state. Answers with 1 and C."""
-    matrix = weights["head.weight"].T  # (H, C)
-    projection = graph.constant("projection", matrix)
+    weight = weights["head.weight"]  # (C, H)
+    if isinstance(weight, Rounded):
+        num_classes, hidden = weight.levels.shape
+        projection = graph.add("Transpose", graph.matrix("classes", weight, num_classes, hidden), perm=[1, 0])
+    else:
+        num_classes = len(weight)
+        projection = graph.constant("projection", weight.T)  # (H, C)
     graph.add("MatMul", pooled, projection, name="norms")
     graph.add("Softmax", "norms", axis=-1, name="lengths")
     whole = graph.add("Add", graph.add("Mul", "norms", graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
     graph.add("MatMul", parts, projection, name="contributions")
-    return 1, matrix.shape[1]
+    return 1, num_classes

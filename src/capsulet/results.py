@@ -94,3 +94,37 @@ class Training:
     seconds: float
     warnings: tuple[str, ...] = ()
     report: str | None = None  # the page about it
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One way to compress a model: its bytes and what is left of its accuracy."""
+
+    bytes: int
+    accuracy: float  # share of the validation texts that are right; without labels of those that stay as they were
+    words: int
+    bits: int  # of a weight
+    codebooks: int
+    adapted: bool  # after the network has learned to live with it
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Compression:
+    """What compression made of a model; accuracies are of the validation texts, and None where there were none."""
+
+    path: str
+    bytes: int
+    bytes_before: int  # as one exported file
+    parts: dict[str, int]
+    parts_before: dict[str, int]
+    accuracy: float | None
+    accuracy_before: float | None
+    agreement: float  # share of the texts that keep their label
+    valid_rows: int
+    words: int
+    words_before: int
+    bits: int
+    codebooks: int
+    curve: tuple[CurvePoint, ...]  # smallest first
+    seconds: float

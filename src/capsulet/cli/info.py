@@ -93,13 +93,17 @@ def describe_model(path: Path) -> dict[str, Any]:
         sizes = {path.name: path.stat().st_size}
     options = stored_options(config, path)
     shapes = parameter_shapes(options, config["vocab_size"], len(config["labels"]))
+    made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(shapes)}
+    if options.embedding != "plain":
+        made_of["codewords"] = num_codewords(options, config["vocab_size"])
+    if "compression" in config:  # the shapes are those of the whole model
+        made_of = {"compression": config["compression"]}
     return {
         "model": str(path),
         "labels": config["labels"],
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
-        "parameters_by_part": parameters_by_part(shapes),
-        **({} if options.embedding == "plain" else {"codewords": num_codewords(options, config["vocab_size"])}),
+        **made_of,
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": dataclasses.asdict(options),

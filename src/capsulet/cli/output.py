@@ -81,6 +81,23 @@ class LineMonitor:
         )
 
 
+class StepMonitor:
+    """Progress of work in steps, now and then on a line."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.started, self.told, self.done = what, time.perf_counter(), time.perf_counter(), 0
+
+    def __call__(self, done: int, steps: int) -> None:
+        now = time.perf_counter()
+        if done <= self.done:  # something new begins
+            self.started = now
+        self.done = done
+        if done > 1 and now - self.told > SECONDS_BETWEEN_LINES:
+            self.told = now
+            left = (now - self.started) / (done - 1) * (steps - done)
+            tell(f"{self.what}: step {done:,} of {steps:,}, about {clock(left)} left")
+
+
 class BarMonitor:
     """Progress on a terminal: a bar with loss, validation accuracy, speed and time left."""
 

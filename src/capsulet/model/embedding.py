@@ -1,10 +1,11 @@
-"""Words to vectors: three embeddings with one interface, ids (B, T) -> (B, T, D).
+"""Words to vectors: embeddings with one interface, ids (B, T) -> (B, T, D).
 
 - WeightedCodes (CWC): formula 2 of the paper, a softmax-weighted sum over the codewords of each codebook.
 - ChosenCodes (CC): one codeword a codebook. The published code draws its choices at random without a gradient, so its
   codes never learn and its evaluation is stochastic; here they are trained by straight-through Gumbel-softmax (Jang et
   al. 2017; Shu and Nakayama 2018) and evaluation takes the arg max.
 - Table: a row a word.
+- FixedCodes: one codeword a codebook, chosen once and for all: what compression makes of each of the others.
 
 Each distinct word of a batch is looked up and composed once. With `rowwise` the gradient of codes and table is sparse:
 it holds the rows that the batch has touched and nothing else.
@@ -113,4 +114,31 @@ class Table(nn.Module):
         return F.embedding(places, F.embedding(words, self.table, sparse=self.rowwise))
 
 
-Embedding = WeightedCodes | ChosenCodes | Table
+class FixedCodes(nn.Module):
+    """One codeword a codebook; the choices (V, M) stay as they are, the codewords may learn."""
+
+    choices: Tensor
+
+    def __init__(self, choices: Tensor, codebooks: Tensor) -> None:
+        super().__init__()
+        self.rowwise = False
+        self.register_buffer("choices", choices)
+        self.codebooks = nn.Parameter(codebooks)  # (M, K, D)
+
+    @property
+    def rows(self) -> nn.Parameter:
+        """There is no parameter with a row a word; the codewords stand in for it."""
+        return self.codebooks
+
+    def initialise(self, deviation: float, centred: bool) -> None:
+        """Nothing: it is made from what another embedding has learned."""
+
+    def forward(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
+        words, places = torch.unique(ids, return_inverse=True)
+        num_codebooks, num_codewords, size = self.codebooks.shape
+        rows = self.choices[words] + num_codewords * torch.arange(num_codebooks)  # (U, M)
+        vectors = F.embedding_bag(rows, self.codebooks.view(-1, size), mode="sum")  # (U, D)
+        return F.embedding(places, vectors)
+
+
+Embedding = WeightedCodes | ChosenCodes | Table | FixedCodes

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from capsulet import storage
 from capsulet.errors import ModelError
+from capsulet.text.dictionary import give_words, unpack_words
 
 INPUTS = {"ids", "token_counts"}
 OUTPUTS = {"lengths", "norms", "contributions"}
@@ -61,8 +62,21 @@ def open_session(path: Path, threads: int = 0) -> Session:
         config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
-    return agreeing(Session(graph, tokenizer, config), path)
+    session = Session(graph, parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path), config)
+    if "dictionary" in config:
+        read_dictionary(session, path)
+    return agreeing(session, path)
+
+
+def read_dictionary(session: Session, source: Path) -> None:
+    """Give the tokenizer of a compressed model its words, which are an output of the graph."""
+    try:
+        nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
+        (data,) = session.run(["dictionary"], *nothing)
+        give_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
+    except (ValueError, KeyError, TypeError, onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
 
 
 def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: int = 0) -> Session:

@@ -36,7 +36,8 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[NDArray[np.int32]]:
     """Ids of each text; a text without any token is read as one unknown word."""
-    return [np.array(encoding.ids or [UNKNOWN_ID], dtype=np.int32) for encoding in encodings(tokenizer, texts)]
+    unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # compressed models number it differently
+    return [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in encodings(tokenizer, texts)]
 
 
 def encodings(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:

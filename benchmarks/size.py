@@ -1,0 +1,171 @@
+"""Test accuracy against bytes: models compressed to several sizes, and fastText's quantised model on the same rows.
+
+    python -m benchmarks.size --data ../shared/data --write
+    python -m benchmarks.size --data ../shared/data --sets banking77 --seeds 1 --models runs --sizes 300KB 1MB
+
+For each set and seed: the accuracy and bytes of the exported model, and of `capsulet compress` at each size, everything
+counted. `--models DIR` takes trained models from DIR/SET-seedN and trains those that are missing there. What is
+compressed how is chosen on the validation part of train; the test file is read once a run, when all files are made.
+fastText's .ftz comes from benchmarks/results/peers.json, or, with --ftz, is trained here.
+Runs that the results file already holds, made by the same source, are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import capsulet
+from benchmarks import record
+from benchmarks.accuracy import source_digest
+from benchmarks.peers.rows import read_test, read_training, split_file
+from capsulet.compression.setting import parse_size
+
+SETS = ("ag_news_61k", "imdb", "banking77")
+SIZES = ("1MB", "600KB", "300KB")
+UNCOMPRESSED, FTZ = "uncompressed", "fasttext-ftz"
+# largest loss in points, mean of the seeds, that each size is meant to keep to on AG News
+BOUNDS = {("ag_news_61k", "600KB"): 0.3, ("ag_news_61k", "1MB"): 0.1}
+
+
+def main() -> int:
+    """Measure, print and, if asked to, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES), metavar="SIZE")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="folder of trained models, SET-seedN")
+    parser.add_argument("--ftz", action="store_true", help="train fastText here where peers.json has no run of it")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/size.json, run by run")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    arguments = parser.parse_args()
+    missing = [name for name in arguments.sets if not (arguments.data / name).is_dir()]
+    if missing:
+        parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
+
+    source, runs = source_digest(), []
+    path = record.RESULTS / "size.json"
+    if arguments.write and path.exists():
+        runs = [run for run in json.loads(path.read_text())["runs"] if run["source"] == source or run["kind"] == FTZ]
+    for name in arguments.sets:
+        for seed in arguments.seeds:
+            done = {run["kind"] for run in runs if (run["set"], run["seed"]) == (name, seed)}
+            wanted = [kind for kind in (UNCOMPRESSED, *arguments.sizes) if kind not in done]
+            found = measure(arguments, name, seed, wanted) if wanted else []
+            if FTZ not in done:
+                found += fasttext(arguments, name, seed)
+            for run in found:
+                command = record.command_line("benchmarks.size")
+                about = {"command": command, "commit": record.commit(), "load": round(os.getloadavg()[0], 2)}
+                runs.append({"set": name, "seed": seed, "source": source, **run, **about})
+                print(f"{name} {seed} {run['kind']}: {100 * run['accuracy']:.2f} %, {run['bytes']:,} bytes", flush=True,
+                      file=sys.stderr)  # fmt: skip
+            if arguments.write and found:
+                record.write("size", {**record.circumstances(record.command_line("benchmarks.size")), "runs": runs})
+    bounds = {
+        f"{name} at {size} loses at most {most} points": loss(runs, name, size) <= most
+        for (name, size), most in BOUNDS.items()
+        if loss(runs, name, size) is not None
+    }
+    if not arguments.json:
+        Console(width=110, stderr=True).print(table(runs))
+    return record.conclude("size", {"runs": runs}, bounds, arguments)
+
+
+def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str]) -> list[dict[str, Any]]:
+    """Train if need be, compress to every size, then read the test file once."""
+    folder = arguments.data / name
+    train = split_file(folder, "train")
+    with tempfile.TemporaryDirectory() as scratch:
+        model = (arguments.models or Path(scratch)) / f"{name}-seed{seed}"
+        if not model.is_dir():
+            capsulet.train(train, model, seed=seed, threads=arguments.threads)
+        files: list[tuple[Path, dict[str, Any]]] = []
+        for kind in kinds:
+            started, file = time.process_time(), Path(scratch) / f"{kind}.onnx"
+            about: dict[str, Any] = {"kind": kind}
+            if kind == UNCOMPRESSED:
+                capsulet.export(model, file)
+            else:
+                made = capsulet.compress(model, train, file, target_size=kind, threads=arguments.threads)
+                assert made.bytes <= parse_size(kind)
+                about |= {
+                    "valid_accuracy_before": made.accuracy_before, "valid_accuracy": made.accuracy, "words": made.words,
+                    "words_before": made.words_before, "bits": made.bits, "codebooks": made.codebooks,
+                    "parts": made.parts,
+                }  # fmt: skip
+            about |= {"bytes": file.stat().st_size, "seconds": round(time.process_time() - started, 1)}
+            files.append((file, about))
+        test = read_test(folder)
+        return [{**about, "accuracy": capsulet.load(file).evaluate(test).accuracy} for file, about in files]
+
+
+def fasttext(arguments: argparse.Namespace, name: str, seed: int) -> list[dict[str, Any]]:
+    """fastText's quantised model, as it was measured beside the other peers or, if asked for, now."""
+    known = json.loads((record.RESULTS / "peers.json").read_text())["runs"]
+    for run in known:
+        if (run["set"], run["peer"], run["seed"]) == (name, FTZ, seed) and "accuracy" in run:
+            return [{"kind": FTZ, "bytes": run["bytes"], "accuracy": run["accuracy"], "taken_from": run["command"]}]
+    if not arguments.ftz:
+        return []
+    from benchmarks.peers import fasttext as peer
+    from benchmarks.peers.protocol import accuracy
+
+    folder = arguments.data / name
+    train, valid = read_training(folder)
+    started = time.process_time()
+    trained = peer.train(train, valid, seed, quantise=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        trained.model.save(Path(scratch))
+        size = sum(file.stat().st_size for file in Path(scratch).iterdir())
+    about = {"kind": FTZ, "bytes": size, "seconds": round(time.process_time() - started, 1), **trained.chosen}
+    return [{**about, "accuracy": accuracy(trained.model, read_test(folder))}]
+
+
+def loss(runs: list[dict[str, Any]], name: str, kind: str) -> float | None:
+    """Points that a size loses to the uncompressed model, mean over the seeds that have both."""
+    accuracies = {(run["kind"], run["seed"]): run["accuracy"] for run in runs if run["set"] == name}
+    seeds = [seed for found, seed in accuracies if found == kind and (UNCOMPRESSED, seed) in accuracies]
+    if not seeds:
+        return None
+    return round(100 * statistics.mean(accuracies[UNCOMPRESSED, seed] - accuracies[kind, seed] for seed in seeds), 6)
+
+
+def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Set, kind, bytes, accuracy, loss and seeds of each kind of file, means over the seeds."""
+    found = []
+    for name, kind in dict.fromkeys((run["set"], run["kind"]) for run in runs):
+        own = [run for run in runs if (run["set"], run["kind"]) == (name, kind)]
+        shares = [100 * run["accuracy"] for run in own]
+        deviation = f" ± {statistics.stdev(shares):.2f}" if len(own) > 1 else ""
+        lost = loss(runs, name, kind)
+        size = f"{statistics.mean(run['bytes'] for run in own) / 1000:,.0f} KB"
+        lost_shown = "" if lost is None or kind == UNCOMPRESSED else f"{lost:+.2f}".replace("+-", "-")
+        found.append((name, kind, size, f"{statistics.mean(shares):.2f}{deviation}", lost_shown, str(len(own))))
+    return found
+
+
+def table(runs: list[dict[str, Any]]) -> Table:
+    """The same for people."""
+    found = Table("set", "file")
+    for title in ("size", "accuracy", "points lost", "seeds"):
+        found.add_column(title, justify="right")
+    for row in rows(runs):
+        found.add_row(*row)
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

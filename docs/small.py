@@ -1,0 +1,28 @@
+"""Writes the figures of benchmarks/results/size.json into docs/small.md: `python -m docs.small`."""
+
+from __future__ import annotations
+
+from benchmarks.size import rows
+from docs.results import RESULTS, ROOT, circumstances, read, replace_marked
+
+PAGE = ROOT / "docs" / "small.md"
+
+
+def render_page(text: str) -> str:
+    """docs/small.md with its marked part replaced."""
+    return replace_marked(text, {"sizes": section()})
+
+
+def section() -> str:
+    """The table and how it was made."""
+    if not (RESULTS / "size.json").exists():
+        return "Not measured yet: `python -m benchmarks.size --data ../shared/data --write`."
+    titles = ("set", "file", "size, everything counted", "test accuracy, %", "points lost", "seeds")
+    lines = [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
+    lines += [f"| {' | '.join(row)} |" for row in rows(read("size")["runs"])]
+    lines += ["", "Written by `python -m docs.small` from benchmarks/results/size.json.", circumstances("size")]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

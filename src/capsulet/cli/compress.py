@@ -1,0 +1,100 @@
+"""Shrink a model to one small file.
+
+examples:
+  capsulet compress model train.csv --out small.onnx                     loses at most 0.3 points of accuracy
+  capsulet compress model train.csv --out small.onnx --target-size 500KB
+  capsulet compress model train.csv --out small.onnx --max-loss 0.1 --plot curve.svg
+  capsulet compress model --out small.onnx                               without texts: nothing is adapted or dropped
+
+The files are those that the model was trained on: the validation part is cut from them as in training, and it decides
+what the file looks like; on the rest the network learns to live with few bits. No test file is read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.output import StepMonitor, clock, console, print_json, tell
+from capsulet.results import Compression
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet compress`."""
+    parser.add_argument("model", metavar="MODEL", help="model folder")
+    parser.add_argument("files", nargs="*", metavar="TRAIN", help="the texts that it was trained on")
+    words = "file to write; replaced only when the new one is complete"
+    parser.add_argument("--out", required=True, metavar="FILE.onnx", help=words)
+    parser.add_argument("--target-size", metavar="SIZE", help="largest file, in bytes or such as 500KB, 0.5MB, 512KiB")
+    words = "largest loss of accuracy on the validation texts, in percentage points (default with TRAIN: 0.3)"
+    parser.add_argument("--max-loss", type=float, metavar="POINTS", help=words)
+    words = "validation texts (default: a part of the training texts, the one that training has validated on)"
+    parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
+    parser.add_argument("--plot", metavar="FILE.svg", help="also draw accuracy against bytes")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
+    words = "folder for tokenised texts (default: ~/.cache/capsulet)"
+    parser.add_argument("--cache", default="", metavar="DIR", help=words)
+    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    add_reading_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compress."""
+    from capsulet.compression.compress import compress
+
+    result = compress(
+        arguments.model, arguments.files, arguments.out, target_size=arguments.target_size, max_loss=arguments.max_loss,
+        valid=arguments.valid, plot=arguments.plot, reading=reading_options(arguments), cache=arguments.cache,
+        threads=arguments.threads, tell=tell, progress=StepMonitor("adapting"),
+    )  # fmt: skip
+    tell(
+        f"{result.path}: {result.bytes:,} bytes instead of {result.bytes_before:,}, {kept(result)}, in "
+        f"{clock(result.seconds)}"
+    )
+    if arguments.json:
+        print_json(dataclasses.asdict(result))
+    else:
+        print_tables(result)
+    return 0
+
+
+def kept(result: Compression) -> str:
+    """What is left of the accuracy, in words."""
+    if result.accuracy is None or result.accuracy_before is None:
+        return (
+            f"{100 * result.agreement:.2f} % of the answers on made-up texts as before (no labelled texts were given)"
+        )
+    return (
+        f"{100 * result.accuracy:.2f} % instead of {100 * result.accuracy_before:.2f} % of the {result.valid_rows:,} "
+        "validation texts right"
+    )
+
+
+def print_tables(result: Compression) -> None:
+    """Bytes by part, and the curve."""
+    from rich.table import Table
+
+    table = Table("bytes")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    for part, size in result.parts.items():
+        table.add_row(part, f"{result.parts_before[part]:,}", f"{size:,}")
+    table.add_row("all", f"{result.bytes_before:,}", f"{result.bytes:,}", style="bold")
+    if result.accuracy is not None and result.accuracy_before is not None:
+        table.add_row("accuracy", f"{100 * result.accuracy_before:.2f} %", f"{100 * result.accuracy:.2f} %")
+    screen = console()
+    screen.print(table)
+    if len(result.curve) < 2:
+        return
+    measured = "accuracy" if result.accuracy is not None else "answers kept"
+    curve = Table(title=f"{measured} against bytes; * is the file, the others are trials", title_justify="left")
+    for title in ("bytes", measured, "words", "codebooks", "bits", ""):
+        curve.add_column(title, justify="right")
+    for point in result.curve:
+        curve.add_row(
+            f"{point.bytes:,}", f"{100 * point.accuracy:.2f} %", f"{point.words:,}", f"{point.codebooks}",
+            f"{point.bits}", "*" if point.chosen else "",
+        )  # fmt: skip
+    screen.print(curve)

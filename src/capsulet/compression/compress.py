@@ -1,0 +1,153 @@
+"""`capsulet.compress`: search, adapt, write, check."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capsulet.bundle import bundled, check_file, write_whole
+from capsulet.classifier import require_training, silent
+from capsulet.compression.file import bytes_by_part
+from capsulet.compression.plot import curve_plot
+from capsulet.compression.setting import Setting, parse_size
+from capsulet.compression.source import read_source
+from capsulet.errors import CapsuletError, InputError
+from capsulet.preparation import Paths, Tell, paths, prepare
+from capsulet.results import Compression
+from capsulet.runtime.session import open_session
+from capsulet.text.data import ReadOptions
+
+if TYPE_CHECKING:
+    from capsulet.compression.search import Compressor, Sample, Trial
+
+DEFAULT_LOSS = 0.3  # percentage points
+MOST_ATTEMPTS = 3  # adaptations until the largest loss holds
+
+
+def compress(
+    model: str | Path,
+    files: Paths = (),
+    out: str | Path = "",
+    *,
+    target_size: str | int | None = None,
+    max_loss: float | None = None,
+    valid: Paths = (),
+    plot: str | Path | None = None,
+    reading: ReadOptions | None = None,
+    cache: str | Path | None = "",
+    threads: int = 0,
+    tell: Tell = silent,
+    progress: Callable[[int, int], None] = lambda done, steps: None,
+) -> Compression:
+    """Write a model folder as one small file; with its training files it is chosen and adapted on them.
+
+    `target_size` is the largest number of bytes ("500KB"), `max_loss` the largest loss of accuracy on the validation
+    texts, in percentage points (default: 0.3, where there are files). `progress` gets the steps done and to be done.
+    """
+    started = time.perf_counter()
+    out, picture = check_file(out), check_plot(plot)
+    target = check_goal(target_size, max_loss, files)
+    require_training()
+    from capsulet.compression.search import Compressor, file_sample, made_up_sample
+    from capsulet.model.compiled import training_threads
+    from capsulet.training.interruption import Interruption
+
+    source = read_source(Path(model))
+    reading = reading or ReadOptions()
+    with ExitStack() as scratch, Interruption() as interruption:
+        scratch.enter_context(training_threads(threads))
+        sample: Sample | None = None
+        if paths(files):
+            # every word of the files, however rare: which of them the model knows is a question of its own
+            text = dataclasses.replace(source.options.text, min_count=1, max_words=2**31 - 1)
+            options = dataclasses.replace(source.options, text=text)
+            corpora = prepare(
+                files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
+            )
+            sample = file_sample(source, corpora)
+        compressor = Compressor(source, sample or made_up_sample(source), progress, interruption.asked)
+        if target is not None:
+            tell("trying ways to fit the size")
+            curve = compressor.curve
+            data, chosen = make(compressor, compressor.fit_size(target), tell)
+        elif sample is not None:
+            data, chosen, curve = hold_loss(compressor, DEFAULT_LOSS if max_loss is None else max_loss, tell)
+        else:
+            curve = []
+            data, chosen = make(compressor, compressor.largest(), tell)
+        before, parts = bytes_by_part(bundled(Path(model))), bytes_by_part(data)
+        points = sorted([*(trial.point() for trial in curve), chosen.point(chosen=True)], key=lambda one: one.bytes)
+        write_whole(out, data, lambda part: None)
+        compression = Compression(
+            path=str(out), bytes=len(data), bytes_before=sum(before.values()), parts=parts, parts_before=before,
+            accuracy=chosen.accuracy if sample else None, accuracy_before=compressor.accuracy if sample else None,
+            agreement=chosen.agreement, valid_rows=len(sample.valid) if sample else 0,
+            words=chosen.setting.words, words_before=compressor.num_words, bits=chosen.setting.bits,
+            codebooks=chosen.setting.codebooks, curve=tuple(points), seconds=time.perf_counter() - started,
+        )  # fmt: skip
+        if picture:
+            write_whole(picture, curve_plot(compression).encode(), lambda part: None)
+    return compression
+
+
+def check_goal(target_size: str | int | None, max_loss: float | None, files: Paths) -> int | None:
+    """The largest size in bytes, if there is one, and only one goal that can be judged."""
+    if target_size is not None and max_loss is not None:
+        raise InputError("--target-size and --max-loss are two goals: give the one or the other")
+    if max_loss is not None:
+        if isinstance(max_loss, bool) or not isinstance(max_loss, (int, float)) or not 0 <= max_loss <= 100:
+            raise InputError(f"--max-loss is {max_loss!r}: expected percentage points of accuracy, 0 to 100")
+        if not paths(files):
+            raise InputError("--max-loss is judged on labelled texts: name the files that the model was trained on")
+    return None if target_size is None else parse_size(target_size)
+
+
+def check_plot(plot: str | Path | None) -> Path | None:
+    """The path of a picture, if it can be one."""
+    if plot is None:
+        return None
+    if Path(plot).suffix != ".svg" or Path(plot).is_dir():
+        raise InputError(f"--plot is {str(plot)!r}: expected a file to write that ends in .svg")
+    return Path(plot)
+
+
+def hold_loss(compressor: Compressor, most: float, tell: Tell) -> tuple[bytes, Trial, list[Trial]]:
+    """The smallest file that seems to lose no more than so many points, adapted; a larger one if it did lose more."""
+    tell("trying ways to compress")
+    curve = compressor.curve
+    rungs = [trial for trial in curve if 100 * (compressor.trial_accuracy - trial.accuracy) <= most]
+    settings = [trial.setting for trial in rungs[:: max(1, len(rungs) // MOST_ATTEMPTS)]][: MOST_ATTEMPTS - 1]
+    losses = []
+    for setting in [*settings, compressor.largest()]:
+        data, chosen = make(compressor, setting, tell)
+        losses.append(100 * (compressor.accuracy - chosen.accuracy))
+        if losses[-1] <= most:
+            return data, chosen, curve
+        tell(f"{len(data):,} bytes lose {losses[-1]:.2f} points: trying a larger file")
+    raise CapsuletError(
+        f"--max-loss {most:g} could not be held: the best file loses {min(losses):.2f} points on the validation texts; "
+        "nothing was written; allow more, or give --target-size"
+    )
+
+
+def make(compressor: Compressor, setting: Setting, tell: Tell) -> tuple[bytes, Trial]:
+    """The file of a setting, adapted where there are texts to adapt to, and how it fares: measured on the file."""
+    tell(f"{setting.words:,} words, {setting.codebooks} codebooks, {setting.bits}-bit weights")
+    student, adapted = compressor.student(setting), False
+    if compressor.sample.train is not None:
+        learned = compressor.adapted(setting, compressor.steps)
+        if compressor.measure(learned, setting).error <= compressor.measure(student, setting).error:
+            student, adapted = learned, True
+    data, network = compressor.file(student, setting, {"adapted": adapted})
+    with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
+        file = Path(scratch) / "model.onnx"
+        file.write_bytes(data)
+        found = compressor.run(open_session(file), network, setting)
+    return data, compressor.judge(found, np.arange(len(found)), setting, adapted, len(data))

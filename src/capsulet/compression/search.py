@@ -1,0 +1,358 @@
+"""Which words, bits and codebooks: ways to compress a model, tried on texts that it was not trained on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from capsulet.compression.codes import Floats, compose, fit_codes
+from capsulet.compression.file import build_file
+from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
+from capsulet.compression.source import FIRST_WORD, Source
+from capsulet.errors import CapsuletError, InputError
+from capsulet.model.heads import Classes
+from capsulet.model.network import Network, build_network
+from capsulet.packing import Rounded, as_rows, best_scales, from_rows
+from capsulet.results import CurvePoint
+from capsulet.runtime.classifier import some
+from capsulet.runtime.session import Session
+from capsulet.text.corpus import Corpora, Corpus, word_counts
+from capsulet.text.dictionary import pack_words
+from capsulet.text.tokens import UNKNOWN_ID
+from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows
+from capsulet.training.loop import batch_size
+
+BITS = (8, 6, 5, 4, 3)
+CODEBOOKS = (8, 6, 4)
+SHARES = (1.0, 0.5, 0.25, 0.1)  # of the words, for the curve
+USUAL_CODEBOOKS = 6  # for the curve
+FEWEST_WORDS = 256
+FEW_BITS = 5  # weights of so few bits need a short adaptation before they can be judged
+HEAT_STEPS = 40
+PASSES, FEWEST_STEPS, MOST_STEPS = 1.25, 300, 3000
+TRIAL_TEXTS, CHECKED_TEXTS = 1500, 64
+TOLERANCE = 1e-4  # between a file and the weights in it
+MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
+SPARE = 400  # bytes for what is said of the compression, and for numbers that become longer
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Texts to choose on and, where there are files, to adapt to."""
+
+    train: Corpus | None
+    valid: Corpus
+    numbers: NDArray[np.int64]  # for each word of the corpora its id to the model
+    counts: Floats  # (V,) how often each word of the model occurs
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a way to compress fared."""
+
+    setting: Setting
+    accuracy: float
+    agreement: float
+    error: float  # mean squared distance of the class lengths from those of the whole model
+    bytes: int
+    adapted: bool
+
+    def point(self, chosen: bool = False) -> CurvePoint:
+        """The same for the report."""
+        setting = self.setting
+        return CurvePoint(
+            self.bytes, self.accuracy, setting.words, setting.bits, setting.codebooks, self.adapted, chosen
+        )
+
+
+def file_sample(source: Source, corpora: Corpora) -> Sample:
+    """The texts of files, their words and labels numbered as the model does."""
+    labels = source.config["labels"]
+    strange = [label for label in corpora.labels if label not in labels]
+    if strange:
+        raise InputError(
+            f"label {strange[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
+        )
+    places = {word: number for number, word in enumerate(source.words)}
+    vocabulary = json.loads(corpora.tokenizer)["model"]["vocab"]
+    numbers = np.zeros(len(vocabulary), np.int64)
+    for word, number in vocabulary.items():
+        numbers[number] = places.get(word, UNKNOWN_ID)
+    classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
+    train, valid = (
+        dataclasses.replace(corpus, targets=classes[corpus.targets]) for corpus in (corpora.train, corpora.valid)
+    )
+    counts = np.bincount(numbers, word_counts(train, len(vocabulary)), len(source.words)).astype(np.float32)
+    return Sample(train, valid if len(valid) else train, numbers, counts)
+
+
+def made_up_sample(source: Source) -> Sample:
+    """Without files: texts of the model's own words, each as frequent as its rank has it; they have no labels."""
+    generator = np.random.default_rng(0)
+    chances = source.zipf().astype(np.float64)
+    ids = generator.choice(len(chances), MADE_UP_TEXTS * MADE_UP_LENGTH, p=chances / chances.sum())
+    starts = np.arange(0, len(ids) + 1, MADE_UP_LENGTH, dtype=np.int64)
+    corpus = Corpus(ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32))
+    return Sample(None, corpus, np.arange(len(chances)), source.zipf())
+
+
+class Compressor:
+    """Ways to compress one model, tried out."""
+
+    def __init__(
+        self, source: Source, sample: Sample, progress: Callable[[int, int], None], stop: Callable[[], bool]
+    ) -> None:
+        self.source, self.sample, self.progress, self.stop = source, sample, progress, stop
+        self.num_classes = len(source.config["labels"])
+        self.order = source.importance(sample.counts)
+        self.teacher = self.plain_network(source.network_weights, source.vectors)
+        self.wanted = answers(self.teacher, sample.valid, sample.numbers, self.num_classes)
+        if sample.train is None:  # to be right is then to answer like the whole model
+            targets = self.wanted.argmax(1).astype(np.int32)
+            self.sample = sample = dataclasses.replace(sample, valid=dataclasses.replace(sample.valid, targets=targets))
+        self.accuracy = share_right(self.wanted, sample.valid.targets)
+        step = max(1, len(sample.valid) // TRIAL_TEXTS)
+        self.trial_rows = np.arange(0, len(sample.valid), step)[:TRIAL_TEXTS]
+        self.trial_texts = choose_rows(sample.valid, self.trial_rows)
+        self.trial_accuracy = share_right(self.wanted[self.trial_rows], self.trial_texts.targets)
+        self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
+        self.warm: dict[int, Student] = {}
+        self.sizes: dict[Setting, int] = {}  # without words
+        self.dictionary_sizes: dict[int, int] = {}
+
+    # what a way to compress is
+
+    @property
+    def num_words(self) -> int:
+        """Words that the model knows."""
+        return len(self.source.words) - FIRST_WORD
+
+    def largest(self) -> Setting:
+        """The way that loses least."""
+        return Setting(self.num_words, max(CODEBOOKS), max(BITS))
+
+    def smallest(self) -> Setting:
+        """The way that needs fewest bytes."""
+        return Setting(min(FEWEST_WORDS, self.num_words), min(CODEBOOKS), min(BITS))
+
+    def kept(self, setting: Setting) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Old ids of the kept words, the unknown one first, and the new id of every old one."""
+        return self.source.numbers(self.order[: setting.words])
+
+    def numbers(self, setting: Setting) -> NDArray[np.int64]:
+        """For each word of the corpora its id to a student, which knows every word of the model by its old id."""
+        known = np.full(len(self.source.words), UNKNOWN_ID, np.int64)
+        kept = self.order[: setting.words]
+        known[kept] = kept
+        found: NDArray[np.int64] = known[self.sample.numbers]
+        return found
+
+    def size(self, setting: Setting) -> int:
+        """Bytes of the file, without making it: they do not depend on the values of the weights."""
+        around = dataclasses.replace(setting, words=0)
+        if around not in self.sizes:
+            shapes = {**self.source.network_weights}
+            size = self.source.vectors.shape[1]
+            shapes["embedding.codebooks"] = np.zeros((setting.codebooks, CODEWORDS, size), np.float32)
+            weights: dict[str, Any] = {}
+            for name, value in shapes.items():
+                rows = as_rows(name, value)
+                scales = np.zeros(len(rows), np.float16)
+                weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
+            weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
+            self.sizes[around] = len(self.build(weights, around, {})) + SPARE
+        if setting.words not in self.dictionary_sizes:
+            words = (self.source.words[number] for number in self.order[: setting.words])
+            self.dictionary_sizes[setting.words] = len(pack_words(words))
+        codes = -(-setting.codebooks * CODE_BITS // 8) * setting.words
+        return self.sizes[around] + codes + self.dictionary_sizes[setting.words]
+
+    def build(self, weights: Mapping[str, Any], setting: Setting, figures: Mapping[str, Any]) -> bytes:
+        """The file of these weights."""
+        source, (old, _) = self.source, self.kept(setting)
+        compression = {**dataclasses.asdict(setting), **figures}
+        words = [source.words[number] for number in old[1:]]
+        config = {**source.config, "compression": compression}
+        card = source.card + compression_card(setting)
+        return build_file(weights, source.options.model, words, config, source.tokenizer, card)
+
+    def file(self, student: Student, setting: Setting, figures: Mapping[str, Any]) -> tuple[bytes, Network]:
+        """The file of a student, and a network of the very weights that are in it."""
+        old, _ = self.kept(setting)
+        weights: dict[str, Any] = {**round_weights(student.weights(), setting, student.scales())}
+        choices = student.choices[old]
+        codebooks = weights["embedding.codebooks"].values().reshape(setting.codebooks, CODEWORDS, -1)
+        plain = {
+            name: from_rows(name, weights[name].values(), value.shape)
+            for name, value in self.source.network_weights.items()
+        }
+        network = self.plain_network(plain, compose(choices, codebooks))
+        return self.build({**weights, "embedding.choices": choices}, setting, figures), network
+
+    # students
+
+    def plain_network(self, weights: Mapping[str, Floats], vectors: Floats) -> Network:
+        """A network with a table of these vectors."""
+        options = dataclasses.replace(self.source.options.model, embedding="plain")
+        network = build_network(options, len(vectors), self.num_classes)
+        state = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in weights.items()}
+        network.load_state_dict({**state, "embedding.table": torch.from_numpy(np.ascontiguousarray(vectors))})
+        return network
+
+    def codes(self, num_codebooks: int) -> tuple[NDArray[np.uint8], Floats]:
+        """Choices of every word, and codebooks; worked out once."""
+        if num_codebooks not in self.fitted:
+            # the square root: rare words are many, and what a text is about is often one of them
+            mass = np.sqrt(self.sample.counts + 0.1)
+            mass[0] = 1e-6 * mass.sum()  # padding is never read
+            self.fitted[num_codebooks] = fit_codes(
+                self.source.vectors, mass.astype(np.float32), num_codebooks, CODEWORDS, self.source.metric
+            )
+        return self.fitted[num_codebooks]
+
+    def student(self, setting: Setting, start: Student | None = None) -> Student:
+        """A student of these bits and codebooks that knows every word, not yet adapted or as far as another is."""
+        choices, codebooks = self.codes(setting.codebooks)
+        weights = start.weights() if start else self.source.network_weights
+        weights = {**weights, "embedding.codebooks": codebooks}
+        scales = start.scales() if start else {}
+        roundings = {}
+        for name, value in weights.items():
+            if ".bias_" not in name:  # eight bits do nothing to them
+                rows, bits = as_rows(name, value), bits_of(name, setting)
+                known = scales.get(name) if name != "embedding.codebooks" else None
+                roundings[name] = Rounding(best_scales(rows, bits) if known is None else known, bits)
+        network = {name: value for name, value in weights.items() if not name.startswith("embedding.")}
+        return Student(self.plain_network(network, self.source.vectors), choices, codebooks.copy(), roundings)
+
+    def adapted(self, setting: Setting, steps: int) -> Student:
+        """A student after so many steps on the training texts."""
+        student = self.student(setting)
+        train = self.sample.train
+        assert train is not None
+        training = self.source.options.training
+        adapt(
+            student, self.teacher, train, (self.numbers(setting), self.sample.numbers),
+            batch_size(training, len(train)), steps, training.seed,
+            lambda done, _: self.progress(done, steps), self.stop,
+        )  # fmt: skip
+        return student
+
+    @cached_property
+    def steps(self) -> int:
+        """Steps of an adaptation: little more than one pass, more over few texts."""
+        assert self.sample.train is not None
+        texts = len(self.sample.train)
+        a_pass = texts / batch_size(self.source.options.training, texts)
+        return round(min(MOST_STEPS, max(FEWEST_STEPS, PASSES * a_pass)))
+
+    # trials
+
+    def measure(self, student: Student, setting: Setting, adapted: bool = False) -> Trial:
+        """How a student fares on the trial texts."""
+        found = answers(student, self.trial_texts, self.numbers(setting), self.num_classes)
+        return self.judge(found, self.trial_rows, setting, adapted, self.size(setting))
+
+    def judge(self, found: Floats, rows: NDArray[np.int64], setting: Setting, adapted: bool, size: int) -> Trial:
+        """Class lengths of these validation texts against those of the whole model and against the labels."""
+        wanted = self.wanted[rows]
+        agreement = float((found.argmax(1) == wanted.argmax(1)).mean())
+        error = float(np.square(found - wanted).sum(1).mean())
+        return Trial(setting, share_right(found, self.sample.valid.targets[rows]), agreement, error, size, adapted)
+
+    def run(self, session: Session, network: Network, setting: Setting) -> Floats:
+        """Class lengths of every validation text by a file, which must be those of its own weights."""
+        _, new = self.kept(setting)
+        numbers = new[self.sample.numbers]
+
+        def through_file(ids: Tensor, lengths: Tensor) -> Classes:
+            (found,) = session.run(["lengths"], ids.numpy(), lengths.numpy())
+            answer = torch.from_numpy(found)
+            return Classes(answer, answer, answer)
+
+        found = answers(through_file, self.sample.valid, numbers, self.num_classes)
+        few = choose_rows(self.sample.valid, np.arange(min(CHECKED_TEXTS, len(self.sample.valid))))
+        difference = float(np.abs(answers(network, few, numbers, self.num_classes) - found[: len(few)]).max())
+        words = {self.source.words[old]: number for old, number in enumerate(new) if number}
+        if difference > TOLERANCE or any(session.tokenizer.token_to_id(word) != words[word] for word in words):
+            raise CapsuletError(
+                f"the compressed file answers differently from its own weights (by {difference:g}); nothing was written"
+            )
+        return found
+
+    def warmed(self, bits: int) -> Student | None:
+        """Weights that a short adaptation has made used to so few bits; None where that is not needed."""
+        if bits > FEW_BITS or self.sample.train is None:
+            return None
+        if bits not in self.warm:
+            setting = Setting(self.num_words, USUAL_CODEBOOKS, bits)
+            self.warm[bits] = self.adapted(setting, min(HEAT_STEPS, self.steps))
+        return self.warm[bits]
+
+    @cached_property
+    def curve(self) -> list[Trial]:
+        """Trials of several bits and numbers of words, smallest first."""
+        trials = []
+        for bits in BITS:
+            start = self.warmed(bits)
+            student = self.student(Setting(self.num_words, USUAL_CODEBOOKS, bits), start)
+            for words in sorted({max(round(share * self.num_words), 1) for share in SHARES}):
+                setting = Setting(words, USUAL_CODEBOOKS, bits)
+                trials.append(self.measure(student, setting, adapted=start is not None))
+        return sorted(trials, key=lambda trial: trial.bytes)
+
+    def fit_size(self, target: int) -> Setting:
+        """Of the ways that fit into so many bytes the one whose answers are nearest to the whole model's."""
+        smallest = self.size(self.smallest())
+        if smallest > target:
+            setting = self.smallest()
+            raise InputError(
+                f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest:,} "
+                f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
+            )
+        trials: list[Trial] = []
+        for bits in BITS:
+            for codebooks in CODEBOOKS:
+                words = self.most_words(Setting(0, codebooks, bits), target)
+                if words < min(FEWEST_WORDS, self.num_words):
+                    continue
+                setting = Setting(words, codebooks, bits)
+                trials.append(self.measure(self.student(setting, self.warmed(bits)), setting))
+                if words == self.num_words:
+                    break  # fewer codebooks would only lose
+            if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits):
+                break  # everything fits: fewer bits would only lose
+        return min(trials, key=lambda trial: trial.error).setting
+
+    def most_words(self, setting: Setting, target: int) -> int:
+        """How many words fit into so many bytes besides all else; 0 if none do."""
+        low, high = 0, self.num_words
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.size(dataclasses.replace(setting, words=middle)) <= target:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def compression_card(setting: Setting) -> str:
+    """What the card says of a compressed file."""
+    return (
+        f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
+        f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
+    )
+
+
+def share_right(lengths: Floats, targets: NDArray[np.int32]) -> float:
+    """Share of the texts whose longest class is theirs."""
+    return float((lengths.argmax(1) == targets).mean())

@@ -1,0 +1,239 @@
+"""A model folder to one small file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import capsulet
+from capsulet.compression import search
+from capsulet.compression.setting import Setting, parse_size
+from capsulet.errors import CapsuletError, InputError, ModelError
+from capsulet.results import Compression
+from capsulet.text.dictionary import unpack_words
+from tests.conftest import TEXTS, TINY
+
+VARIANTS = [
+    {}, {"embedding": "cc"}, {"embedding": "plain"}, {"head": "linear"}, {"routing": "dynamic"}, {"num_layers": 1},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(model: Path, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Compression:
+    """The tiny model compressed with its training texts; read it, do not change it."""
+    file = tmp_path_factory.mktemp("small") / "small.onnx"
+    return capsulet.compress(
+        model, rows_file, file, valid=rows_file, max_loss=10, plot=file.with_suffix(".svg"), threads=1
+    )
+
+
+@pytest.fixture(scope="module")
+def file(made: Compression) -> Path:
+    return Path(made.path)
+
+
+def test_it_is_smaller_and_about_as_good(made: Compression, file: Path, rows_file: Path) -> None:
+    assert made.bytes == file.stat().st_size == sum(made.parts.values()) < 0.7 * made.bytes_before
+    assert made.accuracy_before - made.accuracy <= 0.1
+    assert capsulet.evaluate(file, rows_file).accuracy == pytest.approx(made.accuracy)
+    assert made.valid_rows == 12
+    assert set(made.parts) == set(made.parts_before)
+    assert all(made.parts[part] > 0 for part in made.parts)
+
+
+def test_everything_works_as_with_the_folder(made: Compression, file: Path, model: Path) -> None:
+    small, whole = capsulet.load(file), capsulet.load(model)
+    assert small.labels == whole.labels
+    texts = [text for _, text in TEXTS] + ["", "☃ 你好", "salt " * 300]
+    assert len(small.predict(texts, top_k=3)) == len(texts)
+    for text in texts:
+        explanation = small.explain(text)
+        total = sum(token.contribution for token in explanation.tokens)
+        assert total == pytest.approx(explanation.length_before_squash, abs=1e-5)
+
+
+def test_the_format_is_the_documented_one(made: Compression, file: Path, model: Path) -> None:
+    graph = onnx.load(file)
+    onnx.checker.check_model(graph)
+    assert [entry.version for entry in graph.opset_import] == [17]
+    inside = {entry.key: entry.value for entry in graph.metadata_props}
+    assert set(inside) == {"capsulet.config", "capsulet.tokenizer", "capsulet.card"}
+    config = json.loads(inside["capsulet.config"])
+    assert config["dictionary"] == {"words": made.words}
+    assert config["vocab_size"] == made.words + 1
+    assert config["labels"] == json.loads((model / "config.json").read_text())["labels"]
+    tokenizer = json.loads(inside["capsulet.tokenizer"])
+    assert tokenizer["model"]["vocab"] == {"[UNK]": 0}
+    (node,) = (node for node in graph.graph.node if node.output[0] == "dictionary")
+    (constant,) = (value for value in graph.graph.initializer if value.name == node.input[0])
+    assert (node.op_type, constant.data_type) == ("Identity", onnx.TensorProto.UINT8)
+    words = unpack_words(constant.raw_data, made.words)
+    assert words == sorted(words, key=str.encode)
+    known = capsulet.load(file).session.tokenizer
+    assert [known.token_to_id(word) for word in words] == list(range(1, len(words) + 1))
+
+
+def test_padding_changes_nothing(file: Path) -> None:
+    small = capsulet.load(file)
+    texts = [text for _, text in TEXTS]
+    together = small.lengths([*texts, "salt " * 50])[: len(texts)]
+    assert np.abs(together - np.concatenate([small.lengths([text]) for text in texts])).max() < 1e-5
+
+
+def test_the_curve_and_its_plot(made: Compression, file: Path) -> None:
+    sizes = [point.bytes for point in made.curve]
+    assert sizes == sorted(sizes)
+    (chosen,) = (point for point in made.curve if point.chosen)
+    assert (chosen.bytes, chosen.words, chosen.bits) == (made.bytes, made.words, made.bits)
+    assert {point.bits for point in made.curve} == set(search.BITS)
+    picture = ElementTree.parse(file.with_suffix(".svg"))
+    circles = picture.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(circles) == len(made.curve)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: "-".join(map(str, variant.values())) or "default")
+def test_every_variant_compresses_without_texts(variant: dict[str, object], rows_file: Path, tmp_path: Path) -> None:
+    options = {**TINY, "epochs": 8, **variant}
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
+    result = capsulet.compress(tmp_path / "model", out=tmp_path / "small.onnx", threads=1)
+    assert (result.accuracy, result.curve[0].chosen) == (None, True)
+    assert (result.words, result.bits) == (result.words_before, 8)
+    texts = [text for _, text in TEXTS]
+    small, whole = (capsulet.load(tmp_path / name).lengths(texts) for name in ("small.onnx", "model"))
+    assert np.abs(small - whole).max() < 0.05  # fewer words than codewords: only rounding is left
+    assert capsulet.load(tmp_path / "small.onnx").explain(texts[0]).tokens
+
+
+def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "FEWEST_STEPS", 5)
+    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    out = tmp_path / "small.onnx"
+    with pytest.raises(
+        InputError, match=r"cannot be reached: the smallest file of this model has [\d,]+ \(3-bit weights"
+    ):
+        capsulet.compress(model, out=out, target_size=100, threads=1)
+    largest = capsulet.compress(model, out=out, threads=1).bytes
+    before, target = out.read_bytes(), largest - 900
+    fewer = capsulet.compress(model, rows_file, out, valid=rows_file, target_size=target, threads=1)
+    assert target - 600 < fewer.bytes == out.stat().st_size <= target
+    assert out.read_bytes() != before
+    assert fewer.words < fewer.words_before or fewer.bits < 8
+    assert [path.name for path in tmp_path.iterdir()] == ["small.onnx"]
+
+
+def test_the_words_that_stay_are_those_that_matter(model: Path) -> None:
+    from capsulet.compression.source import read_source
+
+    source = read_source(model)
+    counts = np.ones(len(source.words), np.float32)
+    order = source.importance(counts)
+    assert sorted(order) == list(range(2, len(source.words)))
+    source.vectors[order[0]] = source.vectors[1]  # reads like the unknown word: nothing is lost without it
+    assert source.importance(counts)[-1] == order[0]
+    counts[order[-1]] = 1e9
+    assert source.importance(counts)[0] == order[-1]
+
+
+def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path) -> None:
+    from contextlib import ExitStack
+
+    from capsulet.compression.source import read_source
+    from capsulet.preparation import prepare
+    from capsulet.text.data import ReadOptions
+
+    source = read_source(model)
+    with ExitStack() as scratch:
+        corpora = prepare(
+            rows_file, rows_file, ReadOptions(), source.options, None, scratch, print, lambda rows: None, lambda: False
+        )
+        compressor = search.Compressor(
+            source, search.file_sample(source, corpora), lambda done, steps: None, lambda: False
+        )
+        setting = Setting(compressor.num_words, 4, 3)
+        before = compressor.measure(compressor.student(setting), setting).error
+        after = compressor.measure(compressor.adapted(setting, 60), setting).error
+    assert after < 0.5 * before
+
+
+def test_a_loss_that_cannot_be_held_writes_nothing(
+    model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = search.Compressor.judge
+
+    def worse(*arguments: object) -> search.Trial:
+        return dataclasses.replace(judge(*arguments), accuracy=0.25)
+
+    monkeypatch.setattr(search.Compressor, "judge", worse)
+    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    with pytest.raises(CapsuletError, match=r"--max-loss 0.1 could not be held: the best file loses \d+\.\d+ points"):
+        capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=0.1, threads=1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        ("500KB", 500_000),
+        ("0.5MB", 500_000),
+        ("1e9", 10**9),
+        (" 512 KiB ", 524_288),
+        (300_000, 300_000),
+        ("2.5e2 kb", 250_000),
+    ],
+)
+def test_sizes(said: str | int, size: int) -> None:
+    assert parse_size(said) == size
+
+
+@pytest.mark.parametrize("said", ["abc", "", "KB", "-5KB", "5 apples", "1e99", "0", "nan", "inf", "0x10", True, "1e-3"])
+def test_sizes_that_are_none(said: object) -> None:
+    with pytest.raises(InputError, match=r"--target-size is .*: expected"):
+        parse_size(said)
+
+
+def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
+    def refused(words: str, *arguments: object, **more: object) -> None:
+        with pytest.raises(InputError, match=words):
+            capsulet.compress(*arguments, **more)
+
+    out = tmp_path / "small.onnx"
+    refused("two goals", model, rows_file, out, target_size="1MB", max_loss=1)
+    refused("judged on labelled texts", model, out=out, max_loss=1)
+    refused("expected percentage points", model, rows_file, out, max_loss=-1)
+    refused("expected percentage points", model, rows_file, out, max_loss=float("nan"))
+    refused("does not end in .onnx", model, rows_file, tmp_path / "small.bin")
+    refused(r"ends in \.svg", model, rows_file, out, plot=tmp_path / "curve.png")
+    (tmp_path / "other.csv").write_text("label,text\n" + "sport,the match\nweather,it rains\n" * 20)
+    refused("label 'weather' is unknown to the model", model, tmp_path / "other.csv", out, max_loss=1)
+    (tmp_path / "broken.onnx").write_bytes(b"nonsense")
+    refused("is not a model, or a damaged one", tmp_path / "broken.onnx", rows_file, out)
+    refused("is a file: compress takes the folder", capsulet.export(model, tmp_path / "whole.onnx"), rows_file, out)
+    assert not out.exists()
+
+
+def test_a_damaged_file_is_refused(file: Path, tmp_path: Path) -> None:
+    graph = onnx.load(file)
+    for constant in graph.graph.initializer:
+        if constant.name == "words":
+            constant.raw_data = constant.raw_data[:-9] + bytes(9)
+    onnx.save(graph, tmp_path / "words.onnx")
+    with pytest.raises(ModelError, match=r"words.onnx is damaged: .*; compress the model again"):
+        capsulet.load(tmp_path / "words.onnx")
+    graph = onnx.load(file)
+    node = next(node for node in graph.graph.node if node.output[0] == "dictionary")
+    graph.graph.node.remove(node)
+    del graph.graph.output[-1]
+    onnx.save(graph, tmp_path / "none.onnx")
+    with pytest.raises(ModelError, match=r"none.onnx is damaged"):
+        capsulet.load(tmp_path / "none.onnx")
+    shutil.copy(file, tmp_path / "cut.onnx")
+    (tmp_path / "cut.onnx").write_bytes(file.read_bytes()[:-2000])
+    with pytest.raises(ModelError):
+        capsulet.load(tmp_path / "cut.onnx")
