@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +178,8 @@ def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, flo
     figures = {}
     for title, feed, calls in (("one_text", one, repeats), ("64_texts", many, max(3, repeats // 10))):
         assert len(np.unique([session.run(["lengths"], feed)[0].argmax(1)[0] for session in sessions.values()])) == 1
-        seconds = interleave(
-            {name: lambda session=session: session.run(["lengths"], feed) for name, session in sessions.items()}, calls
-        )
+        runs = {name: partial(session.run, ["lengths"], feed) for name, session in sessions.items()}
+        seconds = interleave(runs, calls)
         for name in ("one_thread", "no_spinning"):
             figures[f"{name}_over_default_{title}"] = seconds[name] / seconds["default"]
     return figures

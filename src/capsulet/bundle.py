@@ -19,22 +19,23 @@ TOLERANCE = 1e-6
 
 def export(model: str | Path, file: str | Path) -> Path:
     """Write a model folder as one self-contained file, checked by running both on the same texts."""
-    model, file = Path(model), check_file(file)
+    model = Path(model)
+    file = check_file(file, model)
     if not model.is_dir():
         raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
-    if (model / storage.GRAPH).exists() and file.exists() and file.samefile(model / storage.GRAPH):
-        raise InputError(f"{file} is part of the model itself: choose another file")
     write_whole(file, bundled(model), lambda part: compare(model, part))
     return file
 
 
-def check_file(file: str | Path) -> Path:
-    """The path of a model file to write, if it can be one."""
+def check_file(file: str | Path, model: Path) -> Path:
+    """The path of a file to write this model to, if it can be one."""
     file = Path(file)
     if file.suffix != ".onnx":
         raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
     if file.is_dir():
         raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    if (model / storage.GRAPH).exists() and file.exists() and file.samefile(model / storage.GRAPH):
+        raise InputError(f"{file} is part of the model itself: choose another file")
     return file
 
 

@@ -237,11 +237,11 @@ def evaluate(
     return result
 
 
-def require_training() -> None:
+def require_training(purpose: str = "Training") -> None:
     """Say which packages training lacks before any work is done."""
     for package in ("torch", "safetensors", "onnx"):
         if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, "train", "Training")
+            raise MissingExtraError(package, "train", purpose)
 
 
 def remarks(corpora: Corpora, options: Options) -> list[str]:

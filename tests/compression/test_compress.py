@@ -109,6 +109,8 @@ def test_every_variant_compresses_without_texts(variant: dict[str, object], rows
     small, whole = (capsulet.load(tmp_path / name).lengths(texts) for name in ("small.onnx", "model"))
     assert np.abs(small - whole).max() < 0.05  # fewer words than codewords: only rounding is left
     assert capsulet.load(tmp_path / "small.onnx").explain(texts[0]).tokens
+    again = capsulet.compress(tmp_path / "model", out=tmp_path / "again.onnx", threads=1)
+    assert Path(again.path).read_bytes() == (tmp_path / "small.onnx").read_bytes()
 
 
 def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +211,7 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
     refused("expected percentage points", model, rows_file, out, max_loss=-1)
     refused("expected percentage points", model, rows_file, out, max_loss=float("nan"))
     refused("does not end in .onnx", model, rows_file, tmp_path / "small.bin")
+    refused("is part of the model itself", model, rows_file, model / "model.onnx")
     refused(r"ends in \.svg", model, rows_file, out, plot=tmp_path / "curve.png")
     (tmp_path / "other.csv").write_text("label,text\n" + "sport,the match\nweather,it rains\n" * 20)
     refused("label 'weather' is unknown to the model", model, tmp_path / "other.csv", out, max_loss=1)

@@ -52,9 +52,9 @@ def compress(
     texts, in percentage points (default: 0.3, where there are files). `progress` gets the steps done and to be done.
     """
     started = time.perf_counter()
-    out, picture = check_file(out), check_plot(plot)
+    out, picture = check_file(out, Path(model)), check_plot(plot)
     target = check_goal(target_size, max_loss, files)
-    require_training()
+    require_training("Compressing")
     from capsulet.compression.search import Compressor, file_sample, made_up_sample
     from capsulet.model.compiled import training_threads
     from capsulet.training.interruption import Interruption

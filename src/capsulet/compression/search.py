@@ -39,7 +39,7 @@ FEWEST_WORDS = 256
 FEW_BITS = 5  # weights of so few bits need a short adaptation before they can be judged
 HEAT_STEPS = 40
 PASSES, FEWEST_STEPS, MOST_STEPS = 1.25, 300, 3000
-TRIAL_TEXTS, CHECKED_TEXTS = 1500, 64
+TRIAL_TEXTS, TRIAL_TOKENS, CHECKED_TEXTS = 1500, 120_000, 64
 TOLERANCE = 1e-4  # between a file and the weights in it
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
 SPARE = 400  # bytes for what is said of the compression, and for numbers that become longer
@@ -120,8 +120,8 @@ class Compressor:
             targets = self.wanted.argmax(1).astype(np.int32)
             self.sample = sample = dataclasses.replace(sample, valid=dataclasses.replace(sample.valid, targets=targets))
         self.accuracy = share_right(self.wanted, sample.valid.targets)
-        step = max(1, len(sample.valid) // TRIAL_TEXTS)
-        self.trial_rows = np.arange(0, len(sample.valid), step)[:TRIAL_TEXTS]
+        texts = min(TRIAL_TEXTS, TRIAL_TOKENS * len(sample.valid) // len(sample.valid.ids) + 1)
+        self.trial_rows = np.unique(np.linspace(0, len(sample.valid) - 1, texts).astype(np.int64))
         self.trial_texts = choose_rows(sample.valid, self.trial_rows)
         self.trial_accuracy = share_right(self.wanted[self.trial_rows], self.trial_texts.targets)
         self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}

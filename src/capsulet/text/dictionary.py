@@ -49,37 +49,37 @@ def unpack_words(data: bytes, count: int) -> list[str]:
         stream = inflater.decompress(data, 1 << 30)
     except zlib.error as error:
         raise ValueError(f"its words cannot be inflated ({error})") from None
-    words: list[str] = []
+    words: list[bytes] = []
     place, end, word = 0, len(stream), b""
     try:
         while place < end:
-            shared, place = read_varint(stream, place)
-            more, place = read_varint(stream, place)
-            if shared > len(word) or place + more > end:
-                raise ValueError("a word of its dictionary is cut off")
+            shared, more = stream[place], stream[place + 1]
+            place += 2
+            if shared > 127 or more > 127:  # hardly ever
+                shared, place = read_varint(stream, place - 2)
+                more, place = read_varint(stream, place)
+            if shared > len(word):
+                raise IndexError
             word = word[:shared] + stream[place : place + more]
             place += more
-            words.append(word.decode())
+            words.append(word)
+        found = b"\n".join(words).decode().split("\n") if words else []  # no word has a space in it
     except (IndexError, UnicodeDecodeError):
-        raise ValueError("a word of its dictionary is not UTF-8 or cut off") from None
-    if not inflater.eof or len(words) != count:
-        raise ValueError(f"its dictionary has {len(words)} words, expected {count}")
-    return words
+        raise ValueError("a word of its dictionary is cut off or not UTF-8") from None
+    if not inflater.eof or place != end or len(found) != count:
+        raise ValueError(f"its dictionary has {len(found)} words, expected {count}")
+    return found
 
 
 def read_varint(stream: bytes, place: int) -> tuple[int, int]:
     """A number and where the next one begins."""
-    number = stream[place]
-    if number < 128:  # nearly always
-        return number, place + 1
-    number, shift = number & 127, 7
+    number = shift = 0
     while True:
-        place += 1
         byte = stream[place]
         number |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
         if byte < 128:
-            return number, place + 1
-        shift += 7
+            return number, place
 
 
 def give_words(tokenizer: Tokenizer, words: Iterable[str]) -> None:
