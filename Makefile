@@ -14,7 +14,7 @@ help:
 	@echo "make peers   the rivals beside ours (hours; installs transformers, fastText and others)"
 	@echo "make paper   the paper's tables and figures (days for all of it: PAPER='--sets ag_news_61k --budget epochs=3' is less)"
 
-setup: $(VENV)/.installed
+setup: $(VENV)/.installed $(VENV)/.browser
 
 $(VENV)/.installed: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
@@ -22,7 +22,12 @@ $(VENV)/.installed: pyproject.toml setup.py constraints.txt $(wildcard src/capsu
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: setup
+# Node, Chromium and npm's packages, for the tests of js/; where they cannot be had those are skipped
+$(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.installed
+	sh js/setup.sh
+	touch $@
+
+demo: $(VENV)/.installed
 	$(BIN)/capsulet demo
 
 test: setup
@@ -63,4 +68,4 @@ paper: setup
 	$(BIN)/python -m docs.paper
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo
+	rm -rf $(VENV) build js/dist js/node_modules src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

@@ -1,0 +1,140 @@
+/** The classifier: texts in, labels, scores and reasons out. */
+import { InputError } from './errors.js';
+import { openSession } from './session.js';
+import { readSource } from './source.js';
+import { checkText, typeOf } from './tokens.js';
+
+const BATCH = 64;
+const LARGEST_BATCH = 64 * 512; // tokens, padding included: long texts go in smaller batches
+const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
+
+/**
+ * The best label of a text, and the best few when more were asked for.
+ * @typedef {object} Prediction
+ * @property {string} label
+ * @property {number} score length of the class capsule (linear head: softmax probability), 0 to 1
+ * @property {{label: string, score: number}[]} top best first, as many as `topK`
+ */
+
+/**
+ * What one token gave to a class; `text.slice(start, end)` is the token.
+ * @typedef {object} TokenContribution
+ * @property {string} text
+ * @property {number} start
+ * @property {number} end
+ * @property {number} contribution
+ */
+
+/**
+ * Why a text got, or did not get, a label: the contributions sum to `lengthBeforeSquash`.
+ * @typedef {object} Explanation
+ * @property {string} label
+ * @property {number} score
+ * @property {number} lengthBeforeSquash linear head: the logit
+ * @property {TokenContribution[]} tokens
+ */
+
+/**
+ * The classifier in a model file.
+ * @param {import('./source.js').Source} source its bytes, a File, or a URL
+ * @returns {Promise<Classifier>}
+ */
+export async function load(source) {
+  const { bytes, name } = await readSource(source);
+  return new Classifier(await openSession(bytes, name), name, bytes.length);
+}
+
+/** A trained model. */
+export class Classifier {
+  /** @param {import('./session.js').Session} session */
+  constructor(session, name, size) {
+    this.session = session;
+    this.name = name;
+    /** Bytes of the file. */
+    this.size = size;
+    this.config = session.config;
+    /** @type {string[]} */
+    this.labels = session.config.labels;
+  }
+
+  /**
+   * A prediction a text, in order.
+   * @param {Iterable<string>} texts
+   * @param {{topK?: number}} [options]
+   * @returns {Promise<Prediction[]>}
+   */
+  async predict(texts, { topK = 1 } = {}) {
+    if (typeof texts === 'string' || typeof texts?.[Symbol.iterator] !== 'function') {
+      throw new InputError(`predict got one ${typeOf(texts)}, expected several texts: write predict([text])`);
+    }
+    if (!Number.isInteger(topK) || topK < 1) throw new InputError(`topK is ${topK}: expected an integer of at least 1`);
+    return (await this.lengths([...texts])).map((lengths) => {
+      const order = [...lengths.keys()].sort((one, other) => lengths[other] - lengths[one]); // equal ones stay in order
+      const top = order.slice(0, topK).map((index) => ({ label: this.labels[index], score: lengths[index] }));
+      return { ...top[0], top };
+    });
+  }
+
+  /**
+   * Class lengths of each text.
+   * @param {string[]} texts
+   * @returns {Promise<Float32Array[]>}
+   */
+  async lengths(texts) {
+    texts.forEach(checkText);
+    const encoded = texts.map((text) => this.session.tokenizer.encode(text).ids);
+    const order = [...encoded.keys()].sort((one, other) => encoded[one].length - encoded[other].length);
+    const found = new Array(texts.length);
+    const classes = this.labels.length;
+    for (const rows of batches(order, encoded, classes)) {
+      const { lengths } = await this.session.run(['lengths'], rows.map((row) => encoded[row]));
+      rows.forEach((row, place) => { found[row] = lengths.slice(place * classes, (place + 1) * classes); });
+    }
+    return found;
+  }
+
+  /**
+   * What each token contributed to a label (default: the predicted one).
+   * @param {string} text
+   * @param {{label?: string}} [options]
+   * @returns {Promise<Explanation>}
+   */
+  async explain(text, { label } = {}) {
+    if (label !== undefined && !this.labels.includes(label)) {
+      throw new InputError(`label ${JSON.stringify(label)} is unknown to the model: expected one of ${some(this.labels)}`);
+    }
+    checkText(text, 0);
+    const { ids, starts, ends } = this.session.tokenizer.encode(text);
+    const { lengths, norms, contributions } = await this.session.run(['lengths', 'norms', 'contributions'], [ids]);
+    const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
+    const tokens = ids.map((_, place) => ({
+      text: text.slice(starts[place], ends[place]),
+      start: starts[place],
+      end: ends[place],
+      contribution: contributions[place * this.labels.length + chosen], // (T, C)
+    }));
+    return { label: this.labels[chosen], score: lengths[chosen], lengthBeforeSquash: norms[chosen], tokens };
+  }
+
+  /** Give the memory of the model back; it answers no more after that. */
+  async close() {
+    await this.session.close();
+  }
+}
+
+/** A few labels, for messages. */
+function some(labels) {
+  const shown = labels.slice(0, 8).map((label) => (label.length <= 40 ? label : `${label.slice(0, 39)}…`)).join(', ');
+  return labels.length > 8 ? `${shown} … (${labels.length} in all)` : shown;
+}
+
+/** Rows, shortest text first, cut so that neither padded tokens nor votes of a batch grow large. */
+function* batches(rows, encoded, classes) {
+  for (let start = 0; start < rows.length;) {
+    let size = Math.min(BATCH, rows.length - start, Math.max(1, Math.floor(LARGEST_VOTES / classes)));
+    // the last row of a batch is its longest
+    while (size > 1 && size * encoded[rows[start + size - 1]].length > LARGEST_BATCH) size = Math.ceil(size / 2);
+    yield rows.slice(start, start + size);
+    start += size;
+  }
+}

@@ -1,0 +1,34 @@
+/** The configuration inside a model file. */
+import { ModelError } from './errors.js';
+
+const FORMAT_VERSION = 1;
+
+/**
+ * The configuration, if it is one and not from the future.
+ * @param {string} json
+ * @param {string} name the model, for messages
+ * @returns {{format_version: number, labels: string[], vocab_size: number, [key: string]: any}}
+ */
+export function parseConfig(json, name) {
+  let config;
+  try {
+    config = JSON.parse(json);
+  } catch (error) {
+    throw new ModelError(`${name} is damaged: its configuration is not JSON (${error.message}); export it again`);
+  }
+  const version = config?.format_version;
+  if (!Number.isInteger(version) || version < 1) {
+    throw new ModelError(`${name} has no format_version, so it is not a capsulet model`);
+  }
+  if (version > FORMAT_VERSION) {
+    throw new ModelError(`${name} has format ${version}, this page reads up to ${FORMAT_VERSION}: take a newer capsulet`);
+  }
+  const { labels, vocab_size: words } = config;
+  if (!Array.isArray(labels) || labels.length < 2 || new Set(labels).size < labels.length
+    || !labels.every((label) => typeof label === 'string')) {
+    const found = `${JSON.stringify(labels)}`.slice(0, 40);
+    throw new ModelError(`${name} is damaged: labels is ${found}, expected two or more strings, all different`);
+  }
+  if (!Number.isInteger(words)) throw new ModelError(`${name} is damaged: vocab_size is ${words}, expected an integer`);
+  return config;
+}

@@ -1,0 +1,78 @@
+/**
+ * The metadata of an ONNX file, which the runtime of the browser does not show.
+ *
+ * A file is one protobuf message, ModelProto. Its field 14, `metadata_props`, is repeated; each entry is a message with
+ * the key as field 1 and the value as field 2. All other fields are stepped over, the graph among them.
+ */
+import { ModelError } from './errors.js';
+
+const GRAPH = 7, METADATA = 14;
+const KEY = 1, VALUE = 2;
+const VARINT = 0, EIGHT_BYTES = 1, LENGTH_DELIMITED = 2, FOUR_BYTES = 5; // wire types
+
+/**
+ * Keys and values of a model's metadata.
+ * @param {Uint8Array} bytes the whole file
+ * @param {string} name the file, for messages
+ * @returns {Map<string, string>}
+ */
+export function readMetadata(bytes, name) {
+  const metadata = new Map();
+  let hasGraph = false;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    for (const { number, content } of fields(bytes)) {
+      hasGraph ||= number === GRAPH && content !== null;
+      if (number !== METADATA || content === null) continue;
+      let key = '', value = '';
+      for (const field of fields(content)) {
+        if (field.number === KEY && field.content) key = text.decode(field.content);
+        if (field.number === VALUE && field.content) value = text.decode(field.content);
+      }
+      metadata.set(key, value);
+    }
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+    throw notAModel(name, bytes.length ? `${error.message} in ${bytes.length} bytes` : 'it is empty');
+  }
+  if (!hasGraph) throw notAModel(name, bytes.length ? 'it holds no graph' : 'it is empty');
+  return metadata;
+}
+
+/** What is said of a file that no runtime can read. */
+export function notAModel(name, reason) {
+  return new ModelError(
+    `${name} is not a model, or a damaged one (${reason}): choose a file that \`capsulet export\` wrote`);
+}
+
+/** The fields of a message; `content` is null where a field is a number. */
+function* fields(bytes) {
+  let at = 0;
+
+  function varint() {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      if (at >= bytes.length) throw new RangeError('a number is cut off');
+      if (factor > 2 ** 63) throw new RangeError('a number is too long');
+      const byte = bytes[at++];
+      value += (byte & 127) * factor; // exact up to 2^53: lengths and field numbers are smaller
+      if (byte < 128) return value;
+    }
+  }
+
+  while (at < bytes.length) {
+    const tag = varint(), number = Math.floor(tag / 8), type = tag % 8;
+    if (number < 1) throw new RangeError('a field has no number');
+    let content = null;
+    if (type === VARINT) varint();
+    else if (type === EIGHT_BYTES) at += 8;
+    else if (type === FOUR_BYTES) at += 4;
+    else if (type === LENGTH_DELIMITED) {
+      const length = varint();
+      content = bytes.subarray(at, at + length);
+      at += length;
+    } else throw new RangeError(`a field is of the unknown type ${type}`);
+    if (at > bytes.length) throw new RangeError('a field is cut off');
+    yield { number, content };
+  }
+}

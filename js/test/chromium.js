@@ -1,0 +1,39 @@
+/** The folder dist/ behind a local server, and a headless Chromium that opens it. */
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { extname, join, normalize } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const KINDS = {
+  '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css',
+  '.wasm': 'application/wasm', '.json': 'application/json',
+};
+const FLAGS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+];
+
+/**
+ * A server of static files: each path's first name is looked up among the folders, '' being the rest.
+ * @param {Record<string, string>} folders
+ */
+export async function serve(folders) {
+  const server = createServer(async (request, response) => {
+    const path = normalize(decodeURIComponent(new URL(request.url, 'http://localhost').pathname));
+    const [first, ...rest] = path.slice(1).split('/');
+    const file = first && Object.hasOwn(folders, first) ? join(folders[first], ...rest) : join(folders[''], path === '/' ? 'index.html' : path);
+    try {
+      const content = await readFile(file);
+      response.writeHead(200, { 'content-type': KINDS[extname(file)] ?? 'application/octet-stream' }).end(content);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((started) => server.listen(0, '127.0.0.1', started));
+  return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+}
+
+/** A headless Chromium; $CAPSULET_CHROMIUM says where it is. */
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CAPSULET_CHROMIUM || '/usr/bin/chromium', args: FLAGS });
+}

@@ -1,0 +1,92 @@
+/**
+ * Answers beside those that Python gave; runs in Node and in a browser alike.
+ *
+ * tests/test_browser.py writes a folder with models, texts and answers. Every function answers with a list of
+ * differences, cut short, and how much was compared.
+ */
+import { split } from '../src/tokens.js';
+
+const TOLERANCE = 1e-4;
+const MOST = 5; // differences that are told
+
+/** Collects what differs. */
+class Comparison {
+  differences = [];
+  compared = 0;
+
+  same(found, expected, where) {
+    this.compared++;
+    if (found !== expected && this.differences.length < MOST) {
+      this.differences.push(`${where}: ${JSON.stringify(found)}, Python says ${JSON.stringify(expected)}`);
+    }
+  }
+
+  near(found, expected, where) {
+    this.compared++;
+    if (!(Math.abs(found - expected) <= TOLERANCE) && this.differences.length < MOST) {
+      this.differences.push(`${where}: ${found}, Python says ${expected}`);
+    }
+  }
+}
+
+/** Words and places of texts: `{text, words, starts, ends}`. */
+export function compareTokens(cases, limit) {
+  const comparison = new Comparison();
+  for (const { text, words, starts, ends } of cases) {
+    const found = split(text, limit), where = `tokens of ${JSON.stringify(text.slice(0, 60))}`;
+    comparison.same(found.words.join('\n'), words.join('\n'), where);
+    comparison.same(found.starts.join(), starts.join(), `starts of ${where}`);
+    comparison.same(found.ends.join(), ends.join(), `ends of ${where}`);
+  }
+  return comparison;
+}
+
+/** Every character there is, in slices: `{first, count, digest}`. */
+export async function compareCharacters(slices) {
+  const comparison = new Comparison();
+  for (const { first, count, digest } of slices) {
+    let text = '';
+    for (let code = first; code < first + count; code++) {
+      if (code < 0xd800 || code > 0xdfff) text += String.fromCodePoint(code);
+    }
+    const { words, starts, ends } = split(text, Infinity);
+    const read = new Blob([words.join('\n'), Int32Array.from(starts), Int32Array.from(ends)]);
+    const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', await read.arrayBuffer()));
+    const found = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    comparison.same(found, digest, `what is read of the ${count} characters from 0x${first.toString(16)}`);
+  }
+  return comparison;
+}
+
+/** Scores, labels and contributions of a model: `{labels, texts, lengths, batches, explanations}`. */
+export async function compareAnswers(model, { labels, texts, lengths, batches, explanations }) {
+  const comparison = new Comparison();
+  comparison.same(model.labels.join('\n'), labels.join('\n'), 'labels');
+  for (const rows of [...batches, [...texts.keys()]]) {
+    const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length });
+    comparison.same(predictions.length, rows.length, 'predictions');
+    predictions.forEach((prediction, place) => {
+      const expected = lengths[rows[place]], where = `text ${rows[place]} in a batch of ${rows.length}`;
+      const scores = new Map(prediction.top.map(({ label, score }) => [label, score]));
+      labels.forEach((label, index) => comparison.near(scores.get(label), expected[index], `${where}, ${label}`));
+      const order = [...expected].sort((one, other) => other - one);
+      if (order[0] - order[1] > 2 * TOLERANCE) { // closer ones may change places
+        comparison.same(prediction.label, labels[expected.indexOf(order[0])], where);
+      }
+    });
+  }
+  for (const { text, asked, label, score, length_before_squash: norm, tokens } of explanations) {
+    const found = await model.explain(text, asked === null ? {} : { label: asked });
+    const where = `explanation of ${JSON.stringify(text.slice(0, 60))}`;
+    comparison.same(found.label, label, where);
+    comparison.near(found.score, score, where);
+    comparison.near(found.lengthBeforeSquash, norm, where);
+    comparison.same(found.tokens.length, tokens.length, where);
+    tokens.forEach((token, place) => {
+      const own = found.tokens[place] ?? {};
+      comparison.same(`${own.text} ${own.start} ${own.end}`, `${token.text} ${token.start} ${token.end}`, where);
+      comparison.near(own.contribution, token.contribution, `${where}, ${token.text}`);
+    });
+  }
+  return comparison;
+}

@@ -1,0 +1,95 @@
+"""The JavaScript package in js/: the same answers as Python's, in Node and in Chromium.
+
+The tests themselves are in js/test; here they are given what Python answers.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from capsulet.storage import FORMAT_VERSION
+from capsulet.text.tokens import TOKEN
+from capsulet.version import VERSION
+
+ROOT = Path(__file__).parents[2]
+JS = ROOT / "js"
+
+
+def run(*command: str, **environment: str) -> str:
+    """What a command prints; its whole output if it fails."""
+    done = subprocess.run(
+        command, cwd=JS, capture_output=True, text=True, env={**os.environ, **environment}, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The node program, with the packages of js/ installed and the page built."""
+    program, npm = shutil.which("node"), shutil.which("npm")
+    if program is None or npm is None:
+        pytest.skip("node or npm is not installed")
+    version = run(program, "--version").strip()
+    if tuple(map(int, version[1:].split(".")[:2])) < (20, 12):
+        pytest.skip(f"node {version} is installed, 20.12 or newer is needed")
+    lock, installed = JS / "package-lock.json", JS / "node_modules" / ".package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+        done = subprocess.run([npm, "ci"], cwd=JS, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            pytest.skip(f"npm ci in js/ failed: {done.stderr.strip().splitlines()[-1:]}")
+        installed.touch()
+    run(npm, "run", "build")
+    return program
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where a Chromium is."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.skip("chromium is not installed")
+
+
+def check(node: str, names: list[str], **environment: str) -> None:
+    """Run tests of js/test; all of them must run and pass."""
+    out = run(node, "--test", "--test-reporter=tap", *(f"test/{name}.test.js" for name in names), **environment)
+    assert re.search(r"^# skipped 0$", out, re.MULTILINE), out
+    assert int(re.search(r"^# pass (\d+)$", out, re.MULTILINE)[1]) >= len(names), out
+
+
+def test_node(node: str, expected: Path) -> None:
+    check(node, ["tokens", "metadata", "dictionary", "classifier"], CAPSULET_EXPECTED=str(expected))
+
+
+def test_chromium(node: str, chromium: str, expected: Path) -> None:
+    check(node, ["page"], CAPSULET_EXPECTED=str(expected), CAPSULET_CHROMIUM=chromium)
+
+
+def test_lower_case_and_spaces_are_those_of_the_library() -> None:
+    specification = importlib.util.spec_from_file_location("casing", JS / "casing.py")
+    casing = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(casing)
+    assert casing.FILE.read_text(encoding="utf-8") == casing.render(), "run `python js/casing.py`"
+
+
+def test_what_is_said_twice_is_the_same() -> None:
+    assert f"const RULE = '{TOKEN.replace(chr(92), 2 * chr(92))}';" in (JS / "src" / "tokens.js").read_text()
+    assert f"const FORMAT_VERSION = {FORMAT_VERSION};" in (JS / "src" / "config.js").read_text()
+    package, lock = (json.loads((JS / name).read_text()) for name in ("package.json", "package-lock.json"))
+    assert package["version"] == lock["version"] == VERSION
+
+
+def test_every_version_is_pinned() -> None:
+    package = json.loads((JS / "package.json").read_text())
+    for kind in ("dependencies", "devDependencies"):
+        assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in package[kind].values())
