@@ -135,6 +135,10 @@ def readme_section() -> str:
 
 
 OTHERS = {
+    "browser": (
+        "In Node and Chromium",
+        "One model file in Python, Node and Chromium, one thread each: labels that differ from Python's, and speed.",
+    ),
     "runtime": ("Start-up and latency", "Medians of interleaved runs. Ratios travel between machines; seconds do not."),
     "classes": ("Any number of classes", "Generated texts in which only a pair of words tells the class."),
     "encoder": (

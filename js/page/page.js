@@ -41,6 +41,8 @@ async function open(source, name) {
     const old = model;
     [model, chosen, all] = [loaded, null, false];
     element('text-section').hidden = false;
+    element('meaning').textContent = model.calibration
+      ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
     prompt.replaceChildren(make('strong', name.split('/').at(-1)));
     await show();
     await old?.close();

@@ -1,4 +1,5 @@
 /** The classifier: texts in, labels, scores and reasons out. */
+import { parseCalibration } from './calibration.js';
 import { InputError } from './errors.js';
 import { openSession } from './session.js';
 import { readSource } from './source.js';
@@ -12,7 +13,7 @@ const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
  * The best label of a text, and the best few when more were asked for.
  * @typedef {object} Prediction
  * @property {string} label
- * @property {number} score length of the class capsule (linear head: softmax probability), 0 to 1
+ * @property {number} score calibrated probability; without a calibration, or on request, the class length: 0 to 1
  * @property {{label: string, score: number}[]} top best first, as many as `topK`
  */
 
@@ -29,7 +30,7 @@ const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
  * Why a text got, or did not get, a label: the contributions sum to `lengthBeforeSquash`.
  * @typedef {object} Explanation
  * @property {string} label
- * @property {number} score
+ * @property {number} score the class length
  * @property {number} lengthBeforeSquash linear head: the logit
  * @property {TokenContribution[]} tokens
  */
@@ -41,7 +42,13 @@ const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
  */
 export async function load(source) {
   const { bytes, name } = await readSource(source);
-  return new Classifier(await openSession(bytes, name), name, bytes.length);
+  const session = await openSession(bytes, name);
+  try {
+    return new Classifier(session, name, bytes.length);
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
 }
 
 /** A trained model. */
@@ -55,22 +62,24 @@ export class Classifier {
     this.config = session.config;
     /** @type {string[]} */
     this.labels = session.config.labels;
+    this.calibration = parseCalibration(session.config.calibration, name);
   }
 
   /**
-   * A prediction a text, in order.
+   * A prediction a text, in order. Scores are calibrated probabilities where the model has a calibration.
    * @param {Iterable<string>} texts
-   * @param {{topK?: number}} [options]
+   * @param {{topK?: number, rawScores?: boolean}} [options] rawScores: class lengths all the same
    * @returns {Promise<Prediction[]>}
    */
-  async predict(texts, { topK = 1 } = {}) {
+  async predict(texts, { topK = 1, rawScores = false } = {}) {
     if (typeof texts === 'string' || typeof texts?.[Symbol.iterator] !== 'function') {
       throw new InputError(`predict got one ${typeOf(texts)}, expected several texts: write predict([text])`);
     }
     if (!Number.isInteger(topK) || topK < 1) throw new InputError(`topK is ${topK}: expected an integer of at least 1`);
     return (await this.lengths([...texts])).map((lengths) => {
       const order = [...lengths.keys()].sort((one, other) => lengths[other] - lengths[one]); // equal ones stay in order
-      const top = order.slice(0, topK).map((index) => ({ label: this.labels[index], score: lengths[index] }));
+      const scores = rawScores || !this.calibration ? lengths : this.calibration.probabilities(lengths);
+      const top = order.slice(0, topK).map((index) => ({ label: this.labels[index], score: scores[index] }));
       return { ...top[0], top };
     });
   }

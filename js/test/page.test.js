@@ -25,6 +25,7 @@ after(async () => {
 /** A page at this address; what it asks for and complains about is kept. */
 async function open(path = '', options = {}) {
   const page = await browser.newPage({ reducedMotion: 'reduce', ...options });
+  page.setDefaultTimeout(100_000); // a busy machine is slow, not wrong
   page.on('request', (request) => asked.push(request.url()));
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));

@@ -58,23 +58,24 @@ export async function compareCharacters(slices) {
   return comparison;
 }
 
-/** Scores, labels and contributions of a model: `{labels, texts, lengths, batches, explanations}`. */
-export async function compareAnswers(model, { labels, texts, lengths, batches, explanations }) {
+/** Scores, labels and contributions of a model: `{labels, texts, lengths, scores, batches, explanations}`. */
+export async function compareAnswers(model, { labels, texts, lengths, scores, batches, explanations }) {
   const comparison = new Comparison();
   comparison.same(model.labels.join('\n'), labels.join('\n'), 'labels');
   for (const rows of [...batches, [...texts.keys()]]) {
-    const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length });
+    const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length, rawScores: true });
     comparison.same(predictions.length, rows.length, 'predictions');
     predictions.forEach((prediction, place) => {
       const expected = lengths[rows[place]], where = `text ${rows[place]} in a batch of ${rows.length}`;
-      const scores = new Map(prediction.top.map(({ label, score }) => [label, score]));
-      labels.forEach((label, index) => comparison.near(scores.get(label), expected[index], `${where}, ${label}`));
+      compareScores(comparison, prediction, labels, expected, where);
       const order = [...expected].sort((one, other) => other - one);
       if (order[0] - order[1] > 2 * TOLERANCE) { // closer ones may change places
         comparison.same(prediction.label, labels[expected.indexOf(order[0])], where);
       }
     });
   }
+  const predictions = await model.predict(texts, { topK: labels.length });
+  predictions.forEach((prediction, row) => compareScores(comparison, prediction, labels, scores[row], `score of text ${row}`));
   for (const { text, asked, label, score, length_before_squash: norm, tokens } of explanations) {
     const found = await model.explain(text, asked === null ? {} : { label: asked });
     const where = `explanation of ${JSON.stringify(text.slice(0, 60))}`;
@@ -89,4 +90,9 @@ export async function compareAnswers(model, { labels, texts, lengths, batches, e
     });
   }
   return comparison;
+}
+
+function compareScores(comparison, { top }, labels, expected, where) {
+  const found = new Map(top.map(({ label, score }) => [label, score]));
+  labels.forEach((label, index) => comparison.near(found.get(label), expected[index], `${where}, ${label}`));
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import random
 import sys
@@ -134,13 +135,32 @@ def answers(model: Path) -> dict[str, Any]:
             }
         )  # fmt: skip
     rows = range(len(texts))
+    predictions = classifier.predict(texts, top_k=len(classifier.labels))
+    scores = [dict(prediction.top) for prediction in predictions]
     return {
         "labels": classifier.labels,
         "texts": texts,
         "lengths": classifier.lengths(texts).astype(float).tolist(),
+        "scores": [[found[label] for label in classifier.labels] for found in scores],
         "batches": [*([row] for row in rows), *(dice.choices(rows, k=size) for size in (2, 3, 63, 64, 65, 130))],
         "explanations": explanations,
     }
+
+
+def calibrations() -> dict[str, Any]:
+    """Probabilities by calibrations of every kind, where this version has them."""
+    dice = np.random.default_rng(0)
+    lengths = [*dice.random((60, 4)).tolist(), [0.0, 1.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    more = {"temperature": {}, "platt": {"slope": 0.7, "offset": -0.4}, "isotonic": {"knots": [(0.3, 0.2), (0.6, 0.9)]}}
+    stored = [
+        {"method": method, "scale": scale, "factor": factor, **rest}
+        for method, rest in more.items() for scale in ("length", "log", "logit", "norm") for factor in (0.5, 8.0)
+    ]  # fmt: skip
+    if importlib.util.find_spec("capsulet.calibration") is None:
+        return {"stored": [], "lengths": lengths, "probabilities": []}
+    calibration = importlib.import_module("capsulet.calibration")
+    found = [calibration.from_json(each, "model").probabilities(np.array(lengths)).tolist() for each in stored]
+    return {"stored": stored, "lengths": lengths, "probabilities": found}
 
 
 def metadata(graph: onnx.ModelProto) -> dict[str, str]:
@@ -213,6 +233,7 @@ def damaged(graph: onnx.ModelProto, compressed: onnx.ModelProto) -> Iterator[tup
     yield "labels.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "a"]})), "two or more strings"
     yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "of different models"
     yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "of different models"
+    yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
     yield "tokenizer.onnx", changed(graph, tokenizer="{}"), "has a tokenizer of another kind"
     yield "dictionary.onnx", other, "its dictionary cannot be read"
     yield "lost.onnx", lost, "it has lost its dictionary"
@@ -241,6 +262,7 @@ def expected(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tokens": {"limit": LIMIT, "refused": HALVES, "cases": read_tokens(list(nasty_texts(random.Random(0))))},
         "characters": every_character(),
         "damaged": refused,
+        "calibration": calibrations(),
     }
     for name, content in contents.items():
         (folder / f"{name}.json").write_text(json.dumps(content))

@@ -13,8 +13,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks import browser
 from capsulet.storage import FORMAT_VERSION
 from capsulet.text.tokens import TOKEN
 from capsulet.version import VERSION
@@ -68,11 +70,31 @@ def check(node: str, names: list[str], **environment: str) -> None:
 
 
 def test_node(node: str, expected: Path) -> None:
-    check(node, ["tokens", "metadata", "dictionary", "classifier"], CAPSULET_EXPECTED=str(expected))
+    check(node, ["tokens", "metadata", "dictionary", "calibration", "classifier"], CAPSULET_EXPECTED=str(expected))
 
 
 def test_chromium(node: str, chromium: str, expected: Path) -> None:
     check(node, ["page"], CAPSULET_EXPECTED=str(expected), CAPSULET_CHROMIUM=chromium)
+
+
+def test_the_benchmark_asks_node(node: str, expected: Path, tmp_path: Path) -> None:
+    answers = json.loads((expected / "answers.json").read_text())
+    found = browser.in_javascript("node", expected / "model.onnx", answers["texts"][:30], tmp_path)
+    assert np.abs(found["scores"] - answers["lengths"][:30]).max() < browser.TOLERANCE
+    assert found["latency_milliseconds"] > 0 and found["texts_per_second"] > 0
+
+
+def test_the_benchmark_counts_labels_that_differ() -> None:
+    times = {"load_milliseconds": 1.0, "latency_milliseconds": 2.0, "texts_per_second": 10.0}
+    scores = np.array([[0.5, 0.4], [0.3, 0.30001], [0.1, 0.9]])
+    found = {place: {**times, "scores": scores} for place in ("python", "node", "chromium")}
+    nudged = scores + np.array([[0, 0], [2e-5, 0], [0, 0]])
+    found["chromium"] = {**times, "latency_milliseconds": 3.0, "scores": nudged}
+    figures, ties = browser.compare(found)
+    assert (figures["node_labels_that_differ"], figures["chromium_labels_that_differ"]) == (0, 1)
+    assert figures["chromium_largest_score_difference"] == pytest.approx(2e-5)
+    assert figures["chromium_latency_over_python"] == 1.5
+    assert ties == [{"place": "chromium", "text": 1, "margin_in_python": pytest.approx(1e-5)}]
 
 
 def test_lower_case_and_spaces_are_those_of_the_library() -> None:

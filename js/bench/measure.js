@@ -1,0 +1,37 @@
+/** What a model says of many texts and how long that takes; runs in Node and in a browser alike. */
+
+const WINDOW = 512; // texts a call
+
+/**
+ * Scores of all texts, texts a second, and milliseconds: until the first answer, and of one text in the median.
+ * @param {typeof import('../src/index.js').load} load
+ * @param {import('../src/source.js').Source} source
+ * @param {string[]} texts
+ * @param {number} alone how many texts are also labelled one by one
+ */
+export async function measure(load, source, texts, alone) {
+  const started = performance.now();
+  const model = await load(source);
+  await model.predict([texts[0]]);
+  const first = performance.now() - started;
+
+  const single = [];
+  for (const text of texts.slice(0, alone)) {
+    const before = performance.now();
+    await model.predict([text]);
+    single.push(performance.now() - before);
+  }
+  single.sort((one, other) => one - other);
+
+  const before = performance.now();
+  const scores = [];
+  for (let start = 0; start < texts.length; start += WINDOW) {
+    scores.push(...(await model.lengths(texts.slice(start, start + WINDOW))).map((row) => [...row]));
+  }
+  return {
+    scores,
+    load_milliseconds: first,
+    latency_milliseconds: single[Math.floor(single.length / 2)],
+    texts_per_second: (1000 * texts.length) / (performance.now() - before),
+  };
+}
