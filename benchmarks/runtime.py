@@ -59,8 +59,8 @@ def main() -> int:
         "import_capsulet_minus_numpy_seconds": figures["import_capsulet_minus_numpy_seconds"] <= 0.15,
         "import_torch_over_cold_predict": figures["import_torch_over_cold_predict"] >= 5,
         "torch_eager_over_runtime": figures["torch_eager_over_runtime"] >= 4,
-        # what is unpacked when the file is loaded costs nothing later
-        "compressed_latency_over_plain": figures["compressed_latency_over_plain"] <= 1.15,
+        # weights are unpacked when the file is loaded; only the codes of a text's words are unpacked later
+        "compressed_latency_over_plain": figures["compressed_latency_over_plain"] <= 1.25,
     }
     for name, value in figures.items():
         print(f"{name:<40} {value:10.4f}", file=sys.stderr)
