@@ -13,7 +13,7 @@ from capsulet.hygiene.findings import Check, Doubt, Example, Finding
 from capsulet.hygiene.similarity import THRESHOLD
 from capsulet.hygiene.survey import EXCERPT, Survey, labelled_rows
 from capsulet.preparation import Paths, Tell, paths
-from capsulet.runtime.classifier import Classifier
+from capsulet.runtime.classifier import Classifier, load
 from capsulet.text.data import ReadOptions, SkippedRows
 from capsulet.text.files import check_path, printable, source_name
 
@@ -40,6 +40,7 @@ def check(
     if not train_files:
         raise InputError("no files were given: name at least one file of labelled texts")
     check_calls(train_files, test_files, model, labels, folds, out)
+    classifier = model if model is None or isinstance(model, Classifier) else load(model)
     survey, skipped = Survey(), SkippedRows()
     for path in train_files:
         survey.add(labelled_rows([path], reading, skipped))
@@ -59,10 +60,10 @@ def check(
     ]
     findings = with_texts(findings, [*train_files, *test_files], reading)
     doubts: list[Doubt] = []
-    if model is not None:
+    if classifier is not None:
         from capsulet.hygiene.doubts import contradictions
 
-        doubts, found = contradictions(model, [*train_files, *test_files], reading)
+        doubts, found = contradictions(classifier, [*train_files, *test_files], reading)
         findings += found
     if labels:
         from capsulet.hygiene.doubts import out_of_fold

@@ -84,10 +84,9 @@ class Judge:
 
 
 def contradictions(
-    model: Classifier | str | Path, files: Sequence[str], reading: ReadOptions
+    classifier: Classifier, files: Sequence[str], reading: ReadOptions
 ) -> tuple[list[Doubt], list[Finding]]:
     """Rows that a model contradicts; about rows that it has learned it says little."""
-    classifier = model if isinstance(model, Classifier) else load(model)
     judge = Judge()
     judge.hear(classifier, labelled_rows(files, reading, SkippedRows()))
     verdict, count = judge.verdict()
