@@ -16,10 +16,11 @@ ROOT = Path(capsulet.__file__).parent
 LAYERS = (
     {"errors", "version"},
     {"config", "results", "native", "packing"},
-    {"metrics", "text", "model"},
+    {"metrics", "calibration", "doubt", "diagram", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},
     {"preparation", "report"},
+    {"validation"},
     {"classifier", "bundle", "demo"},
     {"cluster", "compression", "hygiene"},
     {"cli"},

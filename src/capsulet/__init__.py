@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from capsulet.runtime.classifier import Classifier as Classifier
     from capsulet.runtime.classifier import load as load
     from capsulet.text.data import ReadOptions as ReadOptions
+    from capsulet.validation import calibrate as calibrate
 
 _HOMES = {
     "train": "capsulet.classifier",
     "evaluate": "capsulet.classifier",
     "check": "capsulet.hygiene.check",
     "compress": "capsulet.compression.compress",
+    "calibrate": "capsulet.validation",
     "export": "capsulet.bundle",
     "load": "capsulet.runtime.classifier",
     "Classifier": "capsulet.runtime.classifier",

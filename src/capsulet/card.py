@@ -30,6 +30,16 @@ def model_card(config: Mapping[str, Any]) -> str:
         accuracy += f" of the {data['valid_rows']:,} validation texts, on which the epoch was chosen"
     else:
         accuracy += " of its own training texts, as there were too few for a validation part"
+    limits = (
+        "It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores\n"
+        "order its answers; they are not calibrated probabilities."
+    )
+    if "calibration" in config:
+        limits = (
+            "It knows the labels above. Without `--abstain` it gives one of them to every text, also to texts that\n"
+            "belong to none. Its scores are probabilities that hold for texts like the "
+            f"{config['calibration']['texts']:,} validation\ntexts they are calibrated on."
+        )
     return f"""# A text classifier with {len(labels)} labels
 
 Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_version"]}.
@@ -60,8 +70,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 ## Limits
 
-It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores order its
-answers; they are not calibrated probabilities. Words it has not seen in training count as one unknown word.
+{limits} Words it has not seen in training count as one unknown word.
 """
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import storage
@@ -19,7 +20,7 @@ from capsulet.card import model_card
 from capsulet.config import Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, parameter_shapes
-from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare
+from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare, silent
 from capsulet.report.measures import Measures, Recorder, spelled
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Epoch, Evaluation, Training
@@ -27,15 +28,12 @@ from capsulet.runtime.classifier import Classifier, load, some
 from capsulet.runtime.session import session_of
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
+from capsulet.validation import corpus_texts, describe
 from capsulet.version import VERSION
 
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.loop import Monitor
-
-
-def silent(line: str) -> None:
-    """Tell nobody."""
 
 
 def train(
@@ -116,6 +114,8 @@ def train(
             best = next(epoch for epoch in reversed(epochs) if epoch.best)
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
+                if stopped != "running" and (found := calibration_of(files, description, corpora, training.threads)):
+                    description["calibration"] = found
                 if stopped in ("finished", "early"):
                     measured.append(measure_training(files, description, corpora, training.threads))
                 save(out, files, description, epochs, best, stopped, measured)
@@ -299,6 +299,16 @@ def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer
         storage.WEIGHTS: serialise(dict(weights)),
         storage.GRAPH: build_graph(dict(weights), options.model).SerializeToString(deterministic=True),
     }
+
+
+def calibration_of(
+    files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
+) -> dict[str, Any] | None:
+    """What a finished model says of the validation texts; nothing where there are too few."""
+    session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
+    return describe(
+        Classifier(session, "the new model"), corpus_texts(corpora.valid), np.asarray(corpora.valid.targets, np.int64)
+    )
 
 
 def save(

@@ -25,6 +25,10 @@ Pair = tuple[str, str]  # text, label
 Tell = Callable[[str], None]
 
 
+def silent(line: str) -> None:
+    """Tell nobody."""
+
+
 def prepare(
     files: Paths,
     valid: Paths,

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 class Prediction:
     """The best label of a text, and the best few when more were asked for."""
 
-    label: str
-    score: float  # length of the class capsule (linear head: softmax probability), 0 to 1
+    label: str | None  # None: don't know
+    score: float  # calibrated probability of the best label; without a calibration, or on request, its class length
     top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # best first, as many as top_k
+    labels: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if one was asked for
+    reason: str = field(default="", repr=False)  # why there is no label
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,25 @@ class Confusion:
 
 
 @dataclass(frozen=True)
+class ReliabilityBin:
+    """Texts whose best label has a score within one of equal bins."""
+
+    count: int
+    confidence: float  # mean score
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Whether a score means what it says: the expected calibration error (15 bins) of raw and calibrated scores."""
+
+    error_before: float  # of the class lengths
+    error_after: float | None  # of the calibrated probabilities, if the model has any
+    bins_before: tuple[ReliabilityBin, ...]
+    bins_after: tuple[ReliabilityBin, ...]
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """How a model fared on labelled texts."""
 
@@ -63,6 +84,7 @@ class Evaluation:
     count: int
     classes: tuple[ClassScores, ...]
     confusions: tuple[Confusion, ...]  # most frequent first
+    reliability: Reliability | None = None
 
 
 @dataclass(frozen=True)

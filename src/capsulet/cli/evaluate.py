@@ -4,15 +4,17 @@ examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
   capsulet evaluate model test.csv --report test.html               a page to show, with charts and mistakes
+  capsulet evaluate model test.csv --reliability diagram.svg    do scores mean what they say?
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+from pathlib import Path
 
 from capsulet.cli.options import add_reading_flags, reading_options
-from capsulet.cli.output import console, print_json, tell
+from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
 from capsulet.results import Evaluation
 
 MOST_CONFUSIONS = 10
@@ -22,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet evaluate`."""
     parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
+    words = "write the reliability diagram to this file"
+    parser.add_argument("--reliability", metavar="FILE.svg", help=words)
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
     parser.add_argument(
         "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
@@ -34,7 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.classifier import evaluate
 
     reading = reading_options(arguments)
+    diagram = Path(arguments.reliability) if arguments.reliability else None
+    if diagram:
+        check_text_file(diagram, ".svg")
     result = evaluate(arguments.model, arguments.files, reading=reading, tell=tell, report=arguments.report)
+    if diagram and result.reliability:
+        from capsulet.diagram import reliability_svg
+
+        write_text_file(diagram, reliability_svg(result.reliability, result.count))
+        tell(f"the reliability diagram is in {diagram}")
     if arguments.json:
         print_json(dataclasses.asdict(result))
     else:
@@ -50,6 +62,13 @@ def print_tables(result: Evaluation) -> None:
     screen = console()
     accuracy, macro_f1 = f"{100 * result.accuracy:.2f} %", f"{100 * result.macro_f1:.2f} %"
     screen.print(f"accuracy {accuracy}   macro-F1 {macro_f1}   {result.count:,} texts", highlight=False)
+    if result.reliability:
+        after = result.reliability.error_after
+        screen.print(
+            f"expected calibration error {result.reliability.error_before:.4f} of class lengths, "
+            + ("no calibrated scores" if after is None else f"{after:.4f} of calibrated scores"),
+            highlight=False,
+        )
     table = Table("label")
     for title in ("precision", "recall", "F1", "texts"):
         table.add_column(title, justify="right")

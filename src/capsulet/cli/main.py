@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from capsulet.cli import check, compress, demo, evaluate, explain, export, info, predict, train
+from capsulet.cli import calibrate, check, compress, demo, evaluate, explain, export, info, predict, train
 from capsulet.errors import CapsuletError
 from capsulet.version import VERSION
 
-VERBS = (check, train, evaluate, predict, explain, compress, export, info, demo)
+VERBS = (check, train, evaluate, predict, explain, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
 
 EXAMPLES = """\

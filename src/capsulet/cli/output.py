@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
 
 if TYPE_CHECKING:
@@ -37,6 +40,32 @@ def json_line(value: Any) -> str:
     except UnicodeEncodeError:
         line = json.dumps(value)
     return line
+
+
+def check_text_file(path: Path, ending: str) -> None:
+    """Refuse, before any work is done, a file that could not be written."""
+    if path.suffix != ending:
+        raise InputError(
+            f"{path} does not end in {ending}: name the file to write, such as {path.stem or 'file'}{ending}"
+        )
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the file to write")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{path.parent} is not a folder that exists: make it, or choose another place")
+
+
+def write_text_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f".{path.name[:32]}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise CapsuletError(
+            f"{path} could not be written: {error.strerror or error}; what was there is unchanged"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def console() -> Console:

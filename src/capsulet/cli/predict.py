@@ -4,7 +4,13 @@ examples:
   capsulet predict model --text "what a match" --text "shares fell"
   capsulet predict model texts.csv > labels.jsonl          one JSON object a text, in the file's order
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
+  capsulet predict model texts.csv --abstain                label null where the model does not know
+  capsulet predict model texts.csv --max-error 0.02         as many answers as keep 98 % of them right
+  capsulet predict model texts.csv --sets 0.95              also the labels among which the true one is, 95 in 100 times
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
+
+A score is the calibrated probability of the label where the model has a calibration. docs/trust.md says what
+--coverage, --max-error and --sets promise.
 
 With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
 row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
@@ -33,6 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
     parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
     parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    group = parser.add_argument_group("doubt")
+    words = "give no label to texts that look like none of the classes (coverage 0.95 unless said otherwise)"
+    group.add_argument("--abstain", action="store_true", help=words)
+    words = "abstain, but answer at least this share of texts that are like the validation texts"
+    group.add_argument("--coverage", type=float, metavar="SHARE", help=words)
+    words = "abstain, so that at most this share of the answers is wrong"
+    group.add_argument("--max-error", type=float, metavar="SHARE", help=words)
+    words = "add the set of labels that holds the true one with this probability (default: 0.9)"
+    group.add_argument("--sets", type=float, nargs="?", const=0.9, metavar="SHARE", help=words)
+    words = "class lengths as scores instead of calibrated probabilities"
+    group.add_argument("--raw-scores", action="store_true", help=words)
     group = parser.add_argument_group("many machines")
     group.add_argument("--engine", choices=("local", "ray"), default="local", help="predict here, or on Ray workers")
     group.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
@@ -68,8 +85,15 @@ def run(arguments: argparse.Namespace) -> int:
         texts = (row.text for row in rows)
     # somebody who types lines wants an answer to each
     typed = arguments.files == ["-"] and sys.stdin.isatty()
-    predictions = classifier.stream(texts, top_k, first_window=1 if typed else FIRST_WINDOW)
-    (write_csv if arguments.to == "csv" else write_jsonl)(predictions, top_k)
+    predictions = classifier.stream(
+        texts, top_k, 1 if typed else FIRST_WINDOW,
+        raw_scores=arguments.raw_scores, abstain=arguments.abstain, coverage=arguments.coverage,
+        max_error=arguments.max_error, sets=arguments.sets,
+    )  # fmt: skip
+    if arguments.to == "csv":
+        write_csv(predictions, top_k, arguments.sets is not None)
+    else:
+        write_jsonl(predictions, top_k)
     if skipped.count:
         tell(skipped.summary())
     return 0
@@ -79,7 +103,9 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
     """Predict on a cluster."""
     from capsulet.cluster import predict_on_ray
 
-    if len(arguments.files) != 1 or not arguments.out or arguments.top_k != 1 or arguments.to != "jsonl":
+    doubtful = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not doubtful and not arguments.raw_scores
+    if len(arguments.files) != 1 or not arguments.out or not plain:
         raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label a row")
 
     def progress(shards: int, all_shards: int, rows: int) -> None:
@@ -96,16 +122,23 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """One JSON object a text."""
     for prediction in predictions:
         row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
+        if prediction.reason:
+            row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
+        if prediction.labels is not None:
+            row["labels"] = list(prediction.labels)
         if top_k > 1:
             row["top"] = [{"label": label, "score": round(score, 6)} for label, score in prediction.top]
         sys.stdout.write(json_line(row) + "\n")
         sys.stdout.flush() if sys.stdout.isatty() else None
 
 
-def write_csv(predictions: Iterable[Prediction], top_k: int) -> None:
-    """One row a text: label,score, and label_2,score_2 … with --top-k."""
+def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False) -> None:
+    """One row a text: label,score, and label_2,score_2 … with --top-k; a text without a label has an empty cell."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
-    writer.writerow([column + number for number in numbers for column in ("label", "score")])
+    columns = [column + number for number in numbers for column in ("label", "score")]
+    writer.writerow(columns + ["labels"] * sets)
     for prediction in predictions:
-        writer.writerow([cell for label, score in prediction.top for cell in (label, round(score, 6))])
+        cells = [cell for label, score in prediction.top for cell in (label, round(score, 6))]
+        cells[0] = "" if prediction.label is None else prediction.label
+        writer.writerow(cells + ([json_line(list(prediction.labels or ()))] if sets else []))

@@ -66,7 +66,7 @@ class Recorder:
 
     def __init__(self, classifier: Classifier) -> None:
         self.classifier = classifier
-        self.calibrated = getattr(classifier, "calibration", None) is not None
+        self.calibrated = classifier.calibration is not None
         self.columns: list[tuple[NDArray[Any], ...]] = []
         self.places = {label: place for place, label in enumerate(classifier.labels)}
         self.unknown = self.count = 0
@@ -77,7 +77,7 @@ class Recorder:
         labels = self.classifier.labels
         scores: Floats = np.asarray(lengths, np.float64)
         if self.calibrated:
-            scores = self.classifier.probabilities(lengths)  # type: ignore[attr-defined]
+            scores = self.classifier.probabilities(lengths)
         truth = np.array([self.places[label] for _, label in pairs])
         predicted, every = lengths.argmax(1), np.arange(len(pairs))
         best = scores[every, predicted]

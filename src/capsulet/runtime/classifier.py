@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,12 +11,19 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import metrics
+from capsulet import calibration, doubt, metrics
 from capsulet.errors import InputError
-from capsulet.results import Evaluation, Explanation, Prediction, TokenContribution
+from capsulet.results import (
+    Evaluation,
+    Explanation,
+    Prediction,
+    Reliability,
+    ReliabilityBin,
+    TokenContribution,
+)
 from capsulet.runtime.session import Session, open_session
 from capsulet.text.batch import pad
-from capsulet.text.tokens import check_text, encode, encodings
+from capsulet.text.tokens import UNKNOWN_ID, check_text, encode, encodings
 
 Observe = Callable[[Sequence[tuple[str, str]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
@@ -31,34 +39,90 @@ class Classifier:
         self.session, self.path = session, path
         self.config: dict[str, Any] = session.config
         self.labels: tuple[str, ...] = tuple(session.config["labels"])
+        stored = session.config.get("calibration")
+        self.calibration = None if stored is None else calibration.from_json(stored, path)
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
     @overload
-    def predict(self, texts: Sequence[str], top_k: int = 1) -> list[Prediction]: ...
+    def predict(self, texts: Sequence[str], top_k: int = 1, **more: Any) -> list[Prediction]: ...
     @overload
-    def predict(self, texts: Iterable[str], top_k: int = 1) -> Iterable[Prediction]: ...
-    def predict(self, texts: Iterable[str], top_k: int = 1) -> Iterable[Prediction]:
-        """A prediction a text, in order. A list or tuple gives a list; any other iterable is streamed."""
+    def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]: ...
+    def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]:
+        """A prediction a text, in order. A list or tuple gives a list; any other iterable is streamed.
+
+        `more` is what `stream` takes: raw_scores, abstain, coverage, max_error, sets.
+        """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        stream = self.stream(texts, top_k)
+        stream = self.stream(texts, top_k, **more)
         return list(stream) if isinstance(texts, (list, tuple)) else stream
 
-    def stream(self, texts: Iterable[str], top_k: int = 1, first_window: int = FIRST_WINDOW) -> Iterator[Prediction]:
-        """Predictions one by one, reading ahead at most a window of texts."""
+    def stream(
+        self,
+        texts: Iterable[str],
+        top_k: int = 1,
+        first_window: int = FIRST_WINDOW,
+        *,
+        raw_scores: bool = False,
+        abstain: bool = False,
+        coverage: float | None = None,
+        max_error: float | None = None,
+        sets: float | None = None,
+    ) -> Iterator[Prediction]:
+        """Predictions one by one, reading ahead at most a window of texts; docs/trust.md says what is promised.
+
+        Scores are calibrated probabilities where the model has a calibration, and class lengths with `raw_scores`.
+        `abstain` leaves doubtful texts without a label: as many as `coverage` or `max_error` asks for. `sets` adds the
+        labels that hold the true one with this probability.
+        """
+        doubts = self.doubts(abstain, coverage, max_error, sets)
+        return self.answers(texts, top_k, first_window, raw_scores, doubts)
+
+    def answers(
+        self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, doubts: doubt.Doubts
+    ) -> Iterator[Prediction]:
+        """What `stream` gives, once its arguments are known to be right."""
         for window in windows(checked(texts), first_window):
-            for lengths in self.lengths(window):
-                order = np.argsort(-lengths, kind="stable")[:top_k]
-                top = tuple((self.labels[index], float(lengths[index])) for index in order)
-                yield Prediction(*top[0], top=top)
+            encoded = encode(self.session.tokenizer, window)
+            lengths = self.lengths_of(encoded)
+            scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
+            reasons = doubts.reasons(lengths, unknown_shares(encoded))
+            for row, (reason, chosen) in enumerate(zip(reasons, doubts.label_sets(lengths, self.labels), strict=True)):
+                order = np.argsort(-lengths[row], kind="stable")[:top_k]
+                top = tuple((self.labels[index], float(scores[row, index])) for index in order)
+                label, score = top[0]
+                yield Prediction(None if reason else label, score, top, chosen, reason)
+
+    def doubts(
+        self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
+    ) -> doubt.Doubts:
+        """The thresholds that these wishes come to for this model."""
+        return doubt.doubts(self.config.get("calibration"), self.path, abstain, coverage, max_error, sets)
+
+    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
+        """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one."""
+        if isinstance(texts, (str, bytes)):
+            raise InputError(f"predict_proba got one {type(texts).__name__}, expected several texts: write [text]")
+        found = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
+        return np.concatenate([np.empty((0, len(self.labels))), *found])
+
+    def probabilities(self, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Class lengths (B, C) as probabilities; a model without a calibration shares out one by length."""
+        if self.calibration:
+            return self.calibration.probabilities(lengths)
+        whole = np.maximum(lengths.astype(np.float64), 1e-12)
+        return np.asarray(whole / whole.sum(1, keepdims=True))
 
     def lengths(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Class lengths of each text: (len(texts), C)."""
-        encoded = encode(self.session.tokenizer, texts)
+        return self.lengths_of(encode(self.session.tokenizer, texts))
+
+    def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
+        """The same of texts that are ids already."""
         order = np.argsort([len(ids) for ids in encoded], kind="stable")
         found = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
         for rows in batches([len(encoded[row]) for row in order], order, len(self.labels)):
@@ -86,6 +150,8 @@ class Classifier:
         places = {label: index for index, label in enumerate(self.labels)}
         truth: list[int] = []
         predicted: list[int] = []
+        raw: list[float] = []  # scores of the predicted class
+        sure: list[float] = []
         source = iter(pairs)
         while window := list(itertools.islice(source, LARGEST_WINDOW)):
             for _, label in window:
@@ -97,12 +163,31 @@ class Classifier:
             predicted.extend(lengths.argmax(1).tolist())
             if observe:
                 observe(window, lengths)
-        return metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
+            raw.extend(lengths.max(1).tolist())
+            sure.extend(self.probabilities(lengths).max(1).tolist())
+        found = metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
+        if not truth:
+            return found
+        right = np.array(truth) == np.array(predicted)
+        return dataclasses.replace(found, reliability=self.reliability(np.array(raw), np.array(sure), right))
+
+    def reliability(self, raw: NDArray[np.float64], sure: NDArray[np.float64], right: NDArray[np.bool_]) -> Reliability:
+        """How scores of the predicted classes, raw and calibrated, compare with the share of right answers: (B,)."""
+        before, after = (
+            tuple(ReliabilityBin(*row) for row in calibration.reliability(scores, right)) for scores in (raw, sure)
+        )
+        error = calibration.calibration_error(sure, right) if self.calibration else None
+        return Reliability(calibration.calibration_error(raw, right), error, before, after if self.calibration else ())
 
 
 def load(path: str | Path, threads: int = 0) -> Classifier:
     """The classifier in a model folder or file."""
     return Classifier(open_session(Path(path), threads), str(path))
+
+
+def unknown_shares(encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
+    """Which share of each text's tokens is unknown words: (B,)."""
+    return np.array([float((ids == UNKNOWN_ID).mean()) for ids in encoded])
 
 
 def some(labels: Sequence[str]) -> str:

@@ -1,0 +1,265 @@
+"""Class lengths to probabilities, fitted on texts that the network was not trained on. NumPy only.
+
+A length orders the classes; it is no probability. Here lengths (B, C) become scores by one of `SCALES`, scores times a
+factor go through a softmax, and the probability of the best class may be corrected once more:
+
+- temperature  p = softmax(factor · scale(lengths)) (Guo et al. 2017)
+- platt        and the best class gets sigmoid(slope · logit(p) + offset) (Platt 1999)
+- isotonic     or the share of right answers at its p, which may only rise with p (Zadrozny and Elkan 2002)
+
+The others then share what is left as before. None of them changes which class is best. Which scale and which method is
+decided by the mean negative log likelihood on parts of the validation texts that were left out of the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.errors import ModelError
+
+Numbers = NDArray[np.float64]
+Classes = NDArray[np.int64]
+
+SMALLEST = 1e-6  # lengths are kept this far from 0 and 1, probabilities from 0
+FOLDS = 5
+MOST_ROWS = 20_000  # texts to fit on; more would only take longer
+MOST_KNOTS = 50
+FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # texts that a method needs
+LARGEST_FACTOR = 1e4
+BINS = 15
+
+# A class capsule of length s before squash is s² / (1 + s²) long after it, so `logit` is 2 log s and `norm` is s. The
+# linear head's "lengths" are probabilities, whose `log` is its logits but for a constant.
+SCALES: Mapping[str, Callable[[Numbers], Numbers]] = {
+    "length": lambda lengths: lengths,
+    "log": np.log,
+    "logit": lambda lengths: np.log(lengths / (1 - lengths)),
+    "norm": lambda lengths: np.sqrt(lengths / (1 - lengths)),
+}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How lengths become probabilities."""
+
+    method: str
+    scale: str
+    factor: float
+    slope: float = 1.0  # platt
+    offset: float = 0.0
+    knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, and what it becomes
+
+    def probabilities(self, lengths: NDArray[Any]) -> Numbers:
+        """Rows that sum to one: lengths (B, C) -> (B, C)."""
+        found = softmax(self.factor * scaled(lengths, self.scale))
+        return found if self.method == "temperature" else with_top(found, self.corrected(found.max(1)))
+
+    def corrected(self, top: Numbers) -> Numbers:
+        """What the probability of the best class becomes: (B,) -> (B,)."""
+        if self.method == "platt":
+            return sigmoid(self.slope * logit(top) + self.offset)
+        places, values = np.array(self.knots).T
+        return np.asarray(np.interp(top, places, values))
+
+    def as_json(self) -> dict[str, Any]:
+        """What config.json holds."""
+        found = asdict(self)
+        unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
+        return {key: value for key, value in found.items() if key not in unused[self.method]}
+
+
+def from_json(stored: Any, source: str) -> Calibration:
+    """The calibration in a configuration."""
+    try:
+        if stored["method"] not in FEWEST_ROWS or stored["scale"] not in SCALES:
+            raise ValueError(f"{stored['method']} of {stored['scale']} is unknown to this version")
+        factor, slope = float(stored["factor"]), float(stored.get("slope", 1))
+        offset = float(stored.get("offset", 0))
+        knots = tuple((float(place), float(value)) for place, value in stored.get("knots", ()))
+        if not np.isfinite([factor, slope, offset]).all() or (stored["method"] == "isotonic" and not knots):
+            raise ValueError("a number is missing")
+        return Calibration(stored["method"], stored["scale"], factor, slope, offset, knots)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{source} is damaged: its calibration cannot be read ({error}); fit it again with `capsulet calibrate`"
+        ) from None
+
+
+def scaled(lengths: NDArray[Any], scale: str) -> Numbers:
+    """Lengths (B, C) as scores."""
+    return SCALES[scale](np.clip(lengths.astype(np.float64), SMALLEST, 1 - SMALLEST))
+
+
+def softmax(scores: Numbers) -> Numbers:
+    """Rows that sum to one: (B, C) -> (B, C)."""
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    return np.asarray(powers / powers.sum(1, keepdims=True))
+
+
+def sigmoid(values: Numbers) -> Numbers:
+    """1 / (1 + e^-x), without overflow."""
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * values)))
+
+
+def logit(shares: Numbers) -> Numbers:
+    """The inverse, kept finite."""
+    inside = np.clip(shares, SMALLEST, 1 - SMALLEST)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def with_top(probabilities: Numbers, top: Numbers) -> Numbers:
+    """The same rows with another probability of the best class, which stays the best: (B, C), (B,) -> (B, C)."""
+    rows, best = np.arange(len(probabilities)), probabilities.argmax(1)
+    others = probabilities.copy()
+    others[rows, best] = 0
+    left = others.sum(1, keepdims=True)
+    others = np.where(left > 0, others / np.maximum(left, 1e-300), 1 / (others.shape[1] - 1))  # shares of what is left
+    others[rows, best] = 0
+    second = others.max(1)
+    top = np.clip(top, second / (1 + second), 1 - SMALLEST)  # from where on it is at least the second
+    found = others * (1 - top)[:, None]
+    found[rows, best] = top
+    return np.asarray(found)
+
+
+def log_loss(probabilities: Numbers, truth: Classes) -> float:
+    """Mean negative log likelihood of the true classes."""
+    return float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], SMALLEST)).mean())
+
+
+def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
+    """The best calibration for these validation texts, and the log loss of every candidate on texts left out."""
+    lengths, truth = sample(lengths, truth)
+    parts = folds(truth)
+    losses: dict[tuple[str, str], float] = {}
+    for scale in SCALES:
+        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts)
+    scale = min(losses, key=lambda pair: losses[pair])[1]
+    for method, fewest in FEWEST_ROWS.items():
+        if len(truth) >= fewest and method != "temperature":
+            losses[method, scale] = left_out_loss(method, scale, lengths, truth, parts)
+    method, scale = min(losses, key=lambda pair: losses[pair])
+    return fit_one(method, scale, lengths, truth), {" ".join(pair): loss for pair, loss in losses.items()}
+
+
+def sample(lengths: NDArray[Any], truth: Classes) -> tuple[NDArray[Any], Classes]:
+    """At most MOST_ROWS of the texts, the same ones every time."""
+    if len(truth) <= MOST_ROWS:
+        return lengths, truth
+    chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:MOST_ROWS])
+    return lengths[chosen], truth[chosen]
+
+
+def folds(truth: Classes) -> Classes:
+    """A part for each text, every class spread over all of them."""
+    shuffled = np.random.default_rng(0).permutation(len(truth))
+    order = shuffled[np.argsort(truth[shuffled], kind="stable")]
+    parts = np.empty(len(truth), np.int64)
+    parts[order] = np.arange(len(truth)) % FOLDS
+    return parts
+
+
+def left_out_loss(method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes) -> float:
+    """Mean over the texts of their log loss under a calibration that was fitted without their part."""
+    total = 0.0
+    for part in range(FOLDS):
+        inside, outside = parts != part, parts == part
+        if inside.any() and outside.any():
+            fitted = fit_one(method, scale, lengths[inside], truth[inside])
+            total += outside.sum() * log_loss(fitted.probabilities(lengths[outside]), truth[outside])
+    return float(total / len(truth))
+
+
+def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes) -> Calibration:
+    """A calibration of this kind."""
+    scores = scaled(lengths, scale)
+    factor = fit_factor(scores, truth)
+    if method == "temperature":
+        return Calibration(method, scale, factor)
+    found = softmax(factor * scores)
+    top, right = found.max(1), found.argmax(1) == truth
+    if method == "platt":
+        return Calibration(method, scale, factor, *fit_logistic(logit(top), right))
+    return Calibration(method, scale, factor, knots=fit_steps(top, right))
+
+
+def fit_factor(scores: Numbers, truth: Classes) -> float:
+    """The factor of the smallest log loss, by Newton's method in one variable, in which the loss is convex.
+
+    One more text whose class is anybody's guess is added to them: with every answer right the best factor would
+    otherwise be infinite.
+    """
+    scores = scores - scores.max(1, keepdims=True)
+    width = float(np.abs(scores).mean()) or 1.0
+    scores = scores / width
+    doubt = 1 / (len(truth) + 1)
+    wanted = (1 - doubt) * scores[np.arange(len(truth)), truth] + doubt * scores.mean(1)  # (B,)
+    low, high, factor = 0.0, LARGEST_FACTOR * width, 1.0
+    for _ in range(60):
+        probabilities = softmax(factor * scores)
+        mean = (probabilities * scores).sum(1)
+        slope = float((mean - wanted).mean())
+        low, high = (factor, high) if slope < 0 else (low, factor)
+        curve = float(((probabilities * scores * scores).sum(1) - mean * mean).mean())
+        step = factor - slope / curve if curve > 0 else high
+        new = step if low < step < high else (low + min(high, 4 * low + 1)) / 2
+        if abs(new - factor) <= 1e-9 * max(factor, 1e-3):
+            break
+        factor = new
+    return factor / width
+
+
+def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and offset of a logistic regression with Platt's targets; a slope that would fall is zero."""
+    rights, wrongs = int(right.sum()), int((~right).sum())
+    wanted = np.where(right, (rights + 1) / (rights + 2), 1 / (wrongs + 2))
+    inputs = np.stack([values, np.ones_like(values)], axis=1)
+    weights = np.array([1.0, 0.0])
+    for _ in range(50):
+        found = sigmoid(inputs @ weights)
+        gradient = inputs.T @ (found - wanted) + 1e-3 * (weights - [1.0, 0.0])
+        curve = (inputs * (found * (1 - found))[:, None]).T @ inputs + 1e-3 * np.eye(2)
+        step = np.linalg.solve(curve, gradient)
+        weights = weights - np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-8:
+            break
+    if weights[0] < 0:
+        return 0.0, float(logit(np.array(wanted.mean())))
+    return float(weights[0]), float(weights[1])
+
+
+def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    """Points of a rising line: the share of right answers by value, neighbours that would fall pooled."""
+    order = np.argsort(values, kind="stable")
+    pieces = np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10)))
+    blocks: list[list[float]] = []  # sum of values, right answers, texts
+    for piece in pieces:
+        blocks.append([float(values[piece].sum()), float(right[piece].sum()), float(len(piece))])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            last = blocks.pop()
+            blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
+    totals, rights, counts = np.array(blocks).T
+    shares = np.maximum.accumulate((rights + 1) / (counts + 2))  # one text more of each kind: no share is 0 or 1
+    return tuple((round(float(x), 6), round(float(y), 6)) for x, y in zip(totals / counts, shares, strict=True))
+
+
+def calibration_error(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> float:
+    """Expected calibration error: the mean gap between confidence and share of right answers, over equal bins."""
+    return float(sum(abs(row[1] - row[2]) * row[0] for row in reliability(confidence, right, bins)) / len(right))
+
+
+def reliability(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> list[tuple[int, float, float]]:
+    """Texts, mean confidence and share of right answers of each bin of confidence; an empty bin has zeros."""
+    places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    counts = np.bincount(places, minlength=bins)
+    sums = np.bincount(places, weights=confidence.astype(np.float64), minlength=bins)
+    rights = np.bincount(places, weights=right.astype(np.float64), minlength=bins)
+    return [
+        (int(count), float(total / max(count, 1)), float(good / max(count, 1)))
+        for count, total, good in zip(counts, sums, rights, strict=True)
+    ]

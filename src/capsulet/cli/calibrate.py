@@ -1,0 +1,42 @@
+"""Make the scores of a model probabilities again.
+
+examples:
+  capsulet calibrate model reviews.csv             on the validation part of the file it was trained on
+  capsulet calibrate model --valid new.csv         on other labelled texts that are like those to come
+
+`capsulet train` does this at its end. It is for models that were trained before there was a calibration, and for texts
+that have changed since. Nothing but the calibration in config.json, and the model card that tells of it, is changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.output import print_json, tell
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `capsulet calibrate`."""
+    parser.add_argument("model", metavar="MODEL", help="model folder")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="the files that the model was trained on")
+    words = "labelled texts that it was not trained on, instead of a part of the training files"
+    parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
+    parser.add_argument("--json", action="store_true", help="print the calibration as one JSON object")
+    add_reading_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Calibrate."""
+    from capsulet.validation import calibrate
+
+    found = calibrate(
+        arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell
+    )
+    tell(
+        f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
+        f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
+    )
+    if arguments.json:
+        print_json(found)
+    return 0

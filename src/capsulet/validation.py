@@ -1,0 +1,116 @@
+"""What a model says of texts it was not trained on: the calibration in its configuration, and fitting it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet import calibration, doubt, storage
+from capsulet.card import model_card
+from capsulet.errors import InputError, ModelError
+from capsulet.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.runtime.classifier import Classifier, load, unknown_shares
+from capsulet.text.corpus import Corpus
+from capsulet.text.data import ReadOptions
+from capsulet.text.split import stratified_split
+from capsulet.text.tokens import encode
+
+FEWEST_ROWS = 2  # texts to fit anything on
+
+
+def corpus_texts(corpus: Corpus) -> list[NDArray[np.int32]]:
+    """The ids of every text of a corpus."""
+    return [np.asarray(corpus.ids[start:end]) for start, end in zip(corpus.starts, corpus.starts[1:], strict=False)]
+
+
+def describe(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.int64]
+) -> dict[str, Any] | None:
+    """The `calibration` of a configuration, from validation texts and their classes; nothing where they are too few."""
+    if len(truth) < FEWEST_ROWS:
+        return None
+    lengths = classifier.lengths_of(encoded)
+    fitted, losses = calibration.fit(lengths, truth)
+    probabilities = fitted.probabilities(lengths)
+    right = lengths.argmax(1) == truth
+    confidence = doubt.confidence(lengths, unknown_shares(encoded))
+    true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
+    return {
+        **fitted.as_json(),
+        "texts": len(truth),
+        "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
+        "error_before": round(calibration.calibration_error(lengths.max(1), right), 6),
+        "error_after": round(calibration.calibration_error(probabilities.max(1), right), 6),
+        "confidence": doubt.rank(confidence, ~right).as_json(),
+        "set_score": doubt.rank(true, ~right).as_json(),
+    }
+
+
+def calibrate(
+    model: str | Path, files: Paths = (), *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell = silent
+) -> dict[str, Any]:
+    """Fit the calibration of a model folder anew and write it there: what its configuration then holds.
+
+    The texts are the validation part of the training files, cut off as training did, or all of the files `valid`.
+    """
+    model, reading = Path(model), reading or ReadOptions()
+    if not model.is_dir():
+        raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
+    if bool(paths(files)) == bool(paths(valid)):
+        raise InputError(
+            "calibrate takes the files that the model was trained on, or --valid FILE with other labelled texts, one "
+            "of the two"
+        )
+    classifier = load(model)
+    places = {label: place for place, label in enumerate(classifier.labels)}
+    pairs = list(labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels))
+    truth = np.array([places[label] for _, label in pairs], dtype=np.int64)
+    texts = [text for text, _ in pairs]
+    if paths(files):
+        rows = validation_rows(classifier, [label for _, label in pairs], files)
+        truth, texts = truth[rows], [texts[row] for row in rows]
+    found = describe(classifier, encode(classifier.session.tokenizer, texts), truth)
+    if found is None:
+        raise InputError(
+            f"{', '.join(paths(valid) or paths(files))}: {len(texts)} validation text{'s' * (len(texts) != 1)}, "
+            f"expected at least {FEWEST_ROWS}: name more with --valid"
+        )
+    write(model, found)
+    return found
+
+
+def validation_rows(classifier: Classifier, labels: Sequence[str], files: Paths) -> NDArray[np.int64]:
+    """Which rows of the training files training has kept for validation."""
+    data, options = classifier.config["data"], classifier.config["options"]
+    order = {label: place for place, label in enumerate(sorted_labels(set(labels)))}
+    targets = np.array([order[label] for label in labels], dtype=np.int64)
+    try:
+        fraction, expected = float(options["training"]["valid_fraction"]), (data["train_rows"], data["valid_rows"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{classifier.path} is damaged: its configuration lacks {error}") from None
+    train, valid = stratified_split(targets, fraction)
+    if (len(train), len(valid)) != expected or not len(valid):
+        raise InputError(
+            f"{', '.join(paths(files))}: {len(labels):,} rows, of which training would keep {len(valid):,} to validate "
+            f"on; the model was trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or "
+            "texts it was not trained on with --valid"
+        )
+    return valid
+
+
+def write(model: Path, found: dict[str, Any]) -> None:
+    """Put a calibration into a model folder, all else as it was; a card that nobody has edited tells of it."""
+    config = storage.read_config(model)
+    files = {
+        name: storage.read_file(model, name, config)
+        for name in storage.FILES
+        if name != storage.CONFIG and (model / name).exists()
+    }
+    changed = {key: value for key, value in config.items() if key != "files"} | {"calibration": found}
+    if files.get(storage.CARD) == model_card(config).encode():
+        files[storage.CARD] = model_card(changed).encode()
+    storage.write_folder(model, files, changed)

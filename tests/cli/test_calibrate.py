@@ -1,0 +1,76 @@
+"""`capsulet calibrate`, and what the other verbs make of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+SPORT = "The home team won the match after extra time"
+
+
+def test_one_object_and_one_line(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(model, tmp_path / "copy")
+    answer = run("calibrate", copy, "--valid", rows_file, "--json")
+    assert answer.status == 0
+    assert json.loads(answer.out)["texts"] == 12
+    assert "on 12 validation texts; expected calibration error" in answer.line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]
+
+
+def test_one_line_of_what_is_wrong(run, model: Path) -> None:
+    answer = run("calibrate", model)
+    assert (answer.status, answer.out) == (2, "")
+    assert "the files that the model was trained on, or --valid FILE" in answer.line
+
+
+def test_no_label_in_json_and_csv(run, model: Path) -> None:
+    call = ("predict", model, "--text", SPORT, "--text", "qzxv", "--abstain", "--sets")
+    rows = [json.loads(line) for line in run(*call).out.splitlines()]
+    assert rows[0]["label"] == "sport" and "sport" in rows[0]["labels"] and "reason" not in rows[0]
+    assert rows[1]["label"] is None and rows[1]["reason"] == "unknown words" and rows[1]["guess"]
+    header, one, other = csv.reader(run(*call, "--to", "csv").out.splitlines())
+    assert header == ["label", "score", "labels"]
+    assert (one[0], other[0]) == ("sport", "")
+    assert json.loads(one[2]) == rows[0]["labels"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--coverage", "1.5"], "--coverage is 1.5: expected a share from 0 to 1"),
+        (["--coverage", "0.9", "--max-error", "0.1"], "leave one of them out"),
+        (["--max-error", "0.01"], "--max-error 0.01 cannot be promised by 12 validation texts"),
+        (["--max-error", "nan"], "--max-error is nan: expected a share"),
+        (["--sets", "-1"], "--sets is -1.0: expected a share"),
+    ],
+)
+def test_wishes_that_cannot_be(run, model: Path, words: list[str], message: str) -> None:
+    answer = run("predict", model, "--text", "a", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line
+
+
+def test_evaluate_tells_and_draws(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    answer = run("evaluate", model, rows_file, "--reliability", tmp_path / "diagram.svg")
+    assert answer.status == 0
+    assert answer.out.splitlines()[1].startswith("expected calibration error 0.")
+    drawn = (tmp_path / "diagram.svg").read_text()
+    assert drawn.startswith("<svg ") and "calibrated probabilities" in drawn and "12 texts" in drawn
+    found = json.loads(run("evaluate", model, rows_file, "--json").out)["reliability"]
+    assert 0 <= found["error_after"] <= 1
+    assert sum(part["count"] for part in found["bins_after"]) == 12
+    assert [path.name for path in tmp_path.iterdir()] == ["diagram.svg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.png", "does not end in .svg"), (".", "does not end in .svg"), ("no/where.svg", "is not a folder that exists")],
+)
+def test_diagrams_that_cannot_be_written(run, model: Path, rows_file: Path, tmp_path, name: str, message: str) -> None:
+    answer = run("evaluate", model, rows_file, "--reliability", tmp_path / name)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line

@@ -1,0 +1,84 @@
+"""Thresholds keep what they promise, on texts that come as the validation texts came."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from capsulet import doubt
+from capsulet.errors import InputError, ModelError
+
+
+def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences, and whether the answer is wrong: the surer the rarer."""
+    dice = np.random.default_rng(seed)
+    values = dice.random(count)
+    return values, dice.random(count) < 0.3 * (1 - values)
+
+
+def test_coverage_is_kept_on_average() -> None:
+    for share in (0.5, 0.9):
+        got = []
+        for seed in range(200):
+            ranking = doubt.rank(*drawn(99, seed))
+            got.append(1 - max(doubt.threshold_for_share(ranking, share), 0))  # values are uniform
+        assert np.mean(got) == pytest.approx(share, abs=0.012)
+
+
+def test_max_error_is_kept_most_of_the_time() -> None:
+    kept, answered = [], []
+    for seed in range(200):
+        ranking = doubt.rank(*drawn(2000, seed))
+        try:
+            threshold = doubt.threshold_for_error(ranking, 0.05)
+        except InputError:  # nothing is promised, nothing answered
+            threshold = 1.0
+        kept.append(0.3 * (1 - threshold) / 2 <= 0.05)  # the true share of wrong answers above the threshold
+        answered.append(1 - threshold)
+    assert np.mean(kept) >= 0.9
+    assert np.mean(answered) > 0.12  # a third would be the most
+
+
+def test_max_error_needs_texts() -> None:
+    ranking = doubt.rank(np.linspace(0, 1, 50), np.zeros(50, bool))
+    with pytest.raises(InputError, match=r"0\.02 cannot be promised by 50 validation texts: it takes 169"):
+        doubt.threshold_for_error(ranking, 0.02)
+    with pytest.raises(InputError, match="cannot be promised by any number of texts"):
+        doubt.threshold_for_error(ranking, 0.0)
+    assert doubt.threshold_for_error(ranking, 1.0) == -math.inf
+    assert doubt.threshold_for_error(ranking, 0.1) == 0  # all of them may be answered
+
+
+def test_binomial_tail() -> None:
+    assert doubt.binomial_tail(0, 10, 0.1) == pytest.approx(0.9**10)
+    assert doubt.binomial_tail(10, 10, 0.1) == pytest.approx(1)
+    assert doubt.binomial_tail(1, 3, 0.5) == pytest.approx(0.5)
+
+
+def test_a_ranking_counts_ties_and_stays_small() -> None:
+    ranking = doubt.rank(np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, False, False, True]))
+    assert ranking == doubt.Ranking((0.9, 0.5, 0.1), (1, 3, 4), (0, 1, 2))
+    assert doubt.threshold_for_share(ranking, 0.4) == 0.5
+    assert doubt.threshold_for_share(ranking, 1.0) == -math.inf
+    values, wrong = drawn(50_000, 0)
+    large = doubt.rank(values, wrong)
+    assert len(large.values) == doubt.MOST_VALUES
+    assert (large.count, large.wrong[-1]) == (50_000, wrong.sum())
+    assert (values >= large.values[300]).sum() == large.reached[300]
+    assert doubt.ranking_from_json(json.loads(json.dumps(large.as_json())), "here") == large
+
+
+def test_confidence_falls_with_length_and_with_unknown_words() -> None:
+    lengths = np.array([[0.9, 0.1], [0.5, 0.1], [0.9, 0.1], [0.9, 0.1]])
+    found = doubt.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.6]))
+    assert found[0] > found[2] > found[3] == doubt.STRANGE
+    assert found[0] > found[1]
+
+
+@pytest.mark.parametrize("stored", [None, {}, {"values": [1], "reached": [], "wrong": [1]}])
+def test_what_is_no_ranking(stored: object) -> None:
+    with pytest.raises(ModelError, match="here is damaged"):
+        doubt.ranking_from_json(stored, "here")
