@@ -78,6 +78,14 @@ def test_confidence_falls_with_length_and_with_unknown_words() -> None:
     assert found[0] > found[1]
 
 
+def test_certainty_also_falls_where_two_classes_are_near() -> None:
+    lengths = np.array([[0.9, 0.1], [0.9, 0.85]])
+    unknown = np.zeros(2)
+    assert doubt.confidence(lengths, unknown)[1] > doubt.confidence(lengths, unknown)[0]
+    assert doubt.certainty(lengths, unknown)[1] < doubt.certainty(lengths, unknown)[0]
+    assert doubt.certainty(lengths, np.ones(2)).tolist() == [doubt.STRANGE] * 2
+
+
 @pytest.mark.parametrize("stored", [None, {}, {"values": [1], "reached": [], "wrong": [1]}])
 def test_what_is_no_ranking(stored: object) -> None:
     with pytest.raises(ModelError, match="here is damaged"):

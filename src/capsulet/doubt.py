@@ -152,6 +152,12 @@ def confidence(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float
     return np.where(unknown >= MOSTLY, STRANGE, found)
 
 
+def certainty(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float64]:
+    """How much a text looks like one class and like no other: confidence plus the log of the best label's set score."""
+    found = confidence(lengths, unknown)
+    return np.where(found == STRANGE, STRANGE, found + np.log(set_scores(lengths).max(1)))
+
+
 def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
     """What a label needs to get into a set: its share of Σ s⁴, in which nothing is fitted either: (B, C) -> (B, C)."""
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
@@ -163,14 +169,16 @@ def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
 class Doubts:
     """The thresholds of one call."""
 
-    least_confidence: float | None = None  # None: every text gets a label
+    least_confidence: float | None = None  # None: every text is in scope
+    least_certainty: float | None = None  # None: none is too uncertain
     least_set_score: float | None = None  # None: no sets
 
     def reasons(self, lengths: NDArray[Any], unknown: NDArray[Any]) -> list[str]:
         """Why each text gets no label; nothing where it gets one."""
-        if self.least_confidence is None:
-            return [""] * len(lengths)
-        doubtful = confidence(lengths, unknown) < self.least_confidence
+        doubtful = np.zeros(len(lengths), bool)
+        for least, order in ((self.least_confidence, confidence), (self.least_certainty, certainty)):
+            if least is not None:
+                doubtful |= order(lengths, unknown) < least
         return [
             "" if not here else UNKNOWN_WORDS if share >= MOSTLY else LOW_CONFIDENCE
             for here, share in zip(doubtful, unknown, strict=True)
@@ -194,23 +202,22 @@ def doubts(
         raise InputError("--coverage and --max-error ask for one threshold each: leave one of them out")
     given = {"coverage": coverage, "max-error": max_error, "sets": sets}
     wishes = {name: check_share(name, value) for name, value in given.items() if value is not None}
-    if abstain and not {"coverage", "max-error"} & wishes.keys():
-        wishes["coverage"] = USUAL_COVERAGE
-    if not wishes:
+    if not wishes and not abstain:
         return Doubts()
-    if not isinstance(stored, dict) or not {"confidence", "set_score"} <= stored.keys():
+    if not isinstance(stored, dict) or not {"confidence", "certainty", "set_score"} <= stored.keys():
         raise InputError(
             f"{source} does not know what it said of its validation texts, which --abstain, --coverage, --max-error "
             f"and --sets need: `capsulet calibrate MODEL TRAINING_FILE` adds it"
         )
-    least: dict[str, float | None] = {"least_confidence": None, "least_set_score": None}
-    ranking = ranking_from_json(stored["confidence"], source)
+    scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in ("confidence", "certainty", "set_score"))
+    least: dict[str, float] = {}
     if "coverage" in wishes:
-        value = threshold_for_share(ranking, wishes["coverage"])
-        # few validation texts promise little, but without a promise asked for, strange texts are none of ours
-        least["least_confidence"] = value if coverage is not None else max(value, STRANGE / 2)
+        least["least_certainty"] = threshold_for_share(sure, wishes["coverage"])
     elif "max-error" in wishes:
-        least["least_confidence"] = threshold_for_error(ranking, wishes["max-error"])
+        least["least_certainty"] = threshold_for_error(sure, wishes["max-error"])
+    elif abstain:
+        # few validation texts promise little, but without a promise asked for, strange texts are none of ours
+        least["least_confidence"] = max(threshold_for_share(scope, USUAL_COVERAGE), STRANGE / 2)
     if "sets" in wishes:
-        least["least_set_score"] = threshold_for_share(ranking_from_json(stored["set_score"], source), wishes["sets"])
+        least["least_set_score"] = threshold_for_share(sets_of, wishes["sets"])
     return Doubts(**least)

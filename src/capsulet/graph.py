@@ -5,6 +5,8 @@ outputs  lengths (B, C)           what the class capsules say, 0 to 1
          norms (B, C)             the capsules' lengths before squash (linear head: the logits)
          coupling (B, N, C)       how much each primary capsule gave to each class
          contributions (B, T, C)  each token's share of `norms`: they sum to it exactly, the coupling held fixed
+         shares (B, N, C)         the same by primary capsule
+         codes (B, T, M, K)       what each codeword counts for each token (cwc and cc)
 
 The softmax over the codes is taken here, once, and discrete codes become small integers. The GRU is ONNX's own with
 `sequence_lens`, so padding is never read. Time comes before batch inside the graph, as that operator wants it.
@@ -106,7 +108,7 @@ class GraphBuilder:
 def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | None = None) -> onnx.ModelProto:
     """The ONNX model of these weights; a dictionary becomes one more output, which any runtime can be asked for."""
     graph = GraphBuilder()
-    embedded = add_embedding(graph, weights, options)  # (B, T, D)
+    embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
     # the mean over real tokens
     count = graph.add("Unsqueeze", graph.add("Cast", "token_counts", to=TensorProto.FLOAT), graph.integers(1))  # (B, 1)
@@ -133,6 +135,8 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
             value("norms", float32, ["batch", num_classes]),
             value("coupling", float32, ["batch", num_primary, num_classes]),
             value("contributions", float32, ["batch", "time", num_classes]),
+            value("shares", float32, ["batch", num_primary, num_classes]),
+            *([value("codes", float32, ["batch", "time", *code_shape])] if code_shape else []),
             *more,
         ],
         list(graph.constants.values()),
@@ -144,12 +148,12 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     return model
 
 
-def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> str:
-    """Ids (B, T) to vectors (B, T, D)."""
+def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> tuple[str, tuple[int, ...]]:
+    """Ids (B, T) to vectors (B, T, D), and how many codebooks and codewords there are, if any."""
     if "embedding.choices" in weights:
         return add_packed_codes(graph, weights["embedding.choices"], weights["embedding.codebooks"])
     if options.embedding == "plain":
-        return graph.add("Gather", graph.constant("table", weights["embedding.table"]), "ids")
+        return graph.add("Gather", graph.constant("table", weights["embedding.table"]), "ids"), ()
     codebooks = weights["embedding.codebooks"]  # (M, K, D)
     num_codebooks, num_codewords, _ = codebooks.shape
     codes = weights["embedding.codes"].reshape(-1, num_codebooks, num_codewords)  # (V, M, K)
@@ -157,24 +161,35 @@ def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) 
     if options.embedding == "cwc":
         powers = np.exp(codes - codes.max(-1, keepdims=True))
         shares = (powers / powers.sum(-1, keepdims=True)).reshape(len(codes), -1).astype(np.float32)
-        return graph.add("MatMul", graph.add("Gather", graph.constant("code_weights", shares), "ids"), flat)
+        weights_of = graph.add("Gather", graph.constant("code_weights", shares), "ids")  # (B, T, M * K)
+        graph.add("Reshape", weights_of, graph.integers(0, 0, num_codebooks, num_codewords), name="codes")
+        return graph.add("MatMul", weights_of, flat), (num_codebooks, num_codewords)
     kind = np.uint8 if num_codewords <= 256 else np.int32
     choices = graph.constant("code_choices", codes.argmax(-1).astype(kind))  # (V, M)
     chosen = graph.add("Cast", graph.add("Gather", choices, "ids"), to=TensorProto.INT64)  # (B, T, M)
+    add_choices(graph, chosen, num_codewords)
     rows = graph.add("Add", chosen, graph.constant("first_rows", np.arange(num_codebooks) * num_codewords))
-    return graph.sum(graph.add("Gather", flat, rows), 2)
+    return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
 
 
-def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> str:
+def add_choices(graph: GraphBuilder, chosen: str, num_codewords: int) -> None:
+    """Choices (B, T, M) as the weights of all codewords, 0 or 1, which is what explanations read: (B, T, M, K)."""
+    ends = graph.constant("off_and_on", np.array([0, 1], np.float32))
+    graph.add("OneHot", chosen, graph.constant("num_codewords", np.int64(num_codewords)), ends, name="codes")
+
+
+def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> tuple[str, tuple[int, ...]]:
     """Ids (B, T) to vectors (B, T, D) by choices (V, M), each packed to its bits, and codewords (M K, D)."""
     num_codebooks = choices.shape[1]
     num_codewords, size = len(codebooks.levels) // num_codebooks, codebooks.levels.shape[1]
     bits = max(1, (num_codewords - 1).bit_length())
-    packed = graph.add("Gather", graph.constant("codes", pack_bits(choices, bits)), "ids")  # (B, T, bytes)
+    packed = graph.add("Gather", graph.constant("packed_codes", pack_bits(choices, bits)), "ids")  # (B, T, bytes)
     first_rows = (np.arange(num_codebooks) * num_codewords).astype(np.int32)
-    rows = graph.add("Add", graph.unpack(packed, num_codebooks, bits), graph.constant("first_rows", first_rows))
+    chosen = graph.unpack(packed, num_codebooks, bits)  # (B, T, M)
+    add_choices(graph, chosen, num_codewords)
+    rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
     flat = graph.matrix("codebooks", codebooks, num_codebooks * num_codewords, size)
-    return graph.sum(graph.add("Gather", flat, rows), 2)
+    return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
 
 
 def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, embedded: str) -> str:
@@ -274,6 +289,10 @@ def add_capsules(
     back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
     back = graph.add("Reshape", back, graph.integers(0, -1, num_classes))  # (B, H, C)
     graph.add("MatMul", parts, back, name="contributions")
+    # the same product, summed within each primary capsule instead of each token
+    by_state = graph.add("Mul", graph.add("Unsqueeze", pooled, graph.integers(2)), back)  # (B, H, C)
+    by_state = graph.add("Reshape", by_state, graph.integers(0, num_primary, primary_length, num_classes))
+    graph.add("ReduceSum", by_state, graph.integers(2), name="shares", keepdims=0)
     return num_primary, num_classes
 
 
@@ -324,4 +343,5 @@ def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -
     whole = graph.add("Add", graph.add("Mul", "norms", graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
     graph.add("MatMul", parts, projection, name="contributions")
+    graph.add("Unsqueeze", "norms", graph.integers(1), name="shares")
     return 1, num_classes

@@ -27,13 +27,47 @@ class TokenContribution:
 
 
 @dataclass(frozen=True)
+class CapsuleShare:
+    """What one primary capsule gave to a class."""
+
+    capsule: int
+    coupling: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class CodewordShare:
+    """What the words gave through one codeword: their contributions, shared out by the weights of their codes."""
+
+    codebook: int
+    codeword: int
+    contribution: float
+    words: tuple[str, ...]  # that gave most through it
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Why one label and not another: contributions to the one minus those to the other."""
+
+    label: str  # the other
+    score: float
+    length_before_squash: float
+    tokens: tuple[TokenContribution, ...]  # the differences; they sum to that of the lengths before squash
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a text got, or did not get, a label: the contributions sum to `length_before_squash`."""
 
     label: str
-    score: float
+    score: float  # length of the class capsule (linear head: softmax probability), 0 to 1
     length_before_squash: float  # linear head: the logit
     tokens: tuple[TokenContribution, ...]
+    probability: float | None = None  # calibrated, if the model has a calibration
+    contrast: Contrast | None = None
+    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; their contributions have the same sum
+    codewords: tuple[CodewordShare, ...] = ()  # those that carried most
+    occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
 
 
 @dataclass(frozen=True)

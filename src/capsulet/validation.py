@@ -37,7 +37,7 @@ def describe(
     fitted, losses = calibration.fit(lengths, truth)
     probabilities = fitted.probabilities(lengths)
     right = lengths.argmax(1) == truth
-    confidence = doubt.confidence(lengths, unknown_shares(encoded))
+    unknown = unknown_shares(encoded)
     true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
     return {
         **fitted.as_json(),
@@ -45,7 +45,8 @@ def describe(
         "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
         "error_before": round(calibration.calibration_error(lengths.max(1), right), 6),
         "error_after": round(calibration.calibration_error(probabilities.max(1), right), 6),
-        "confidence": doubt.rank(confidence, ~right).as_json(),
+        "confidence": doubt.rank(doubt.confidence(lengths, unknown), ~right).as_json(),
+        "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
         "set_score": doubt.rank(true, ~right).as_json(),
     }
 

@@ -19,11 +19,11 @@ from capsulet.results import (
     Prediction,
     Reliability,
     ReliabilityBin,
-    TokenContribution,
 )
+from capsulet.runtime.explanation import explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.text.batch import pad
-from capsulet.text.tokens import UNKNOWN_ID, check_text, encode, encodings
+from capsulet.text.tokens import UNKNOWN_ID, check_text, encode
 
 Observe = Callable[[Sequence[tuple[str, str]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
@@ -129,21 +129,28 @@ class Classifier:
             found[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
         return found
 
-    def explain(self, text: str, label: str | None = None) -> Explanation:
-        """What each token contributed to a label (default: the predicted one)."""
-        if label is not None and label not in self.labels:
-            raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
+    def explain(
+        self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
+    ) -> Explanation:
+        """What each token contributed to a label (default: the predicted one).
+
+        `contrast` adds why it is not that label, and `check` what leaving each token out would change.
+        """
+        for name in (label, contrast):
+            if name is not None and name not in self.labels:
+                raise InputError(f"label {name!r} is unknown to the model: expected one of {some(self.labels)}")
         check_text(text, 0)
-        (encoding,) = encodings(self.session.tokenizer, [text])
-        ids, counts = pad(encode(self.session.tokenizer, [text]))
-        lengths, norms, contributions = self.session.run(["lengths", "norms", "contributions"], ids, counts)
-        chosen = int(lengths[0].argmax()) if label is None else self.labels.index(label)
-        places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
-        tokens = tuple(
-            TokenContribution(text[start:end], start, end, float(share))
-            for (start, end), share in zip(places, contributions[0, :, chosen], strict=True)
-        )
-        return Explanation(self.labels[chosen], float(lengths[0, chosen]), float(norms[0, chosen]), tokens)
+        found = explain(self.session, text, self.labels, label, contrast)
+        if found.label == contrast:
+            raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
+        place = self.labels.index(found.label)
+        if self.calibration:
+            probability = float(self.probabilities(self.lengths([text]))[0, place])
+            found = dataclasses.replace(found, probability=probability)
+        if check:
+            left_out = occlusion(self.session, text, place, found.length_before_squash)
+            found = dataclasses.replace(found, occlusion=left_out)
+        return found
 
     def evaluate(self, pairs: Iterable[tuple[str, str]], observe: Observe | None = None) -> Evaluation:
         """How the predictions compare with the labels of these (text, label) pairs; `observe` sees them pass."""

@@ -1,0 +1,237 @@
+"""Do scores mean what they say, are promises kept, and are texts out of scope noticed?
+
+    python -m benchmarks.trust --data ../shared/data --models models --write
+    python -m benchmarks.trust --data ../shared/data --sets trec6 --seeds 1
+
+Measured on the test files, which are read once a model, at the end: expected calibration error (15 bins) of raw and
+calibrated scores; for every coverage, set and error rate that is promised, what came out; and how far the contributions
+of the words are from their sum, on 1,000 texts. Where there is SET_oos/test.jsonl (clinc150): the area under the ROC
+curve of "in scope" against "out of scope", and the accuracy of the most confident 90 % of the texts in scope, beside
+TF-IDF with logistic regression and its largest softmax probability on the same rows.
+
+--models DIR holds model folders SET-seedN; what is missing is trained into it, what lacks a calibration gets one. A set
+with a val.jsonl of its own is calibrated on that, in a copy; the others on the part that training has cut off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import capsulet
+from benchmarks import record
+from benchmarks.peers import tfidf
+from benchmarks.peers.rows import read_test, read_training, split_file
+from capsulet import doubt
+from capsulet.errors import InputError
+from capsulet.runtime.classifier import unknown_shares
+from capsulet.text.batch import pad
+from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.tokens import encode
+
+SETS = ("ag_news_61k", "imdb", "trec6", "clinc150")
+LARGEST_ERROR = {"ag_news_61k": 0.02, "imdb": 0.02, "trec6": 0.05}
+BASELINE_AUROC = 0.930
+COVERAGES, SET_COVERAGES, ERRORS = (0.8, 0.9, 0.95), (0.9, 0.95), (0.02, 0.05)
+SUM_TEXTS, SUM_BOUND = 1000, 1e-5
+
+
+def main() -> int:
+    """Measure, print and, if asked to, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="N")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="trained models, SET-seedN (default: train all)")
+    parser.add_argument("--strengths", nargs="+", type=float, default=[1.0, 3.0, 10.0, 30.0, 100.0], metavar="C",
+                        help="of the logistic regression, to choose from on validation")  # fmt: skip
+    parser.add_argument("--no-tfidf", action="store_true", help="leave out the logistic regression")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/trust.json")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    arguments = parser.parse_args()
+    runs, scopes = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in arguments.sets:
+            folder, baseline = arguments.data / name, None
+            outside = read_texts(arguments.data / f"{name}_oos" / "test.jsonl")
+            if outside and not arguments.no_tfidf:
+                baseline = tfidf_scope(folder, outside, arguments.strengths)
+                say(f"{name} TF-IDF", baseline)
+            for seed in arguments.seeds:
+                model = calibrated(folder, seed, arguments.models or Path(scratch), Path(scratch))
+                run, scope = measure(model, folder, outside)
+                runs.append({"set": name, "seed": seed, **run})
+                say(f"{name} {seed}", runs[-1])
+                if scope:
+                    scopes.append({"set": name, "seed": seed, "ours": scope, "tf_idf": baseline})
+                    say(f"{name} {seed} out of scope", scope)
+    return record.conclude("trust", {"trust_runs": runs, "scope": scopes}, bounds(runs, scopes), arguments)
+
+
+def say(title: str, found: dict[str, Any]) -> None:
+    """A line on standard error."""
+    shown = ", ".join(f"{key} {value:.4g}" for key, value in found.items() if isinstance(value, float))
+    print(f"{title}: {shown}", file=sys.stderr, flush=True)
+
+
+def bounds(runs: list[dict[str, Any]], scopes: list[dict[str, Any]]) -> dict[str, bool]:
+    """What the figures are to keep."""
+    found = {
+        f"{run['set']}_{run['seed']}_calibration_error_at_most_{LARGEST_ERROR[run['set']]}": bool(
+            run["calibration_error_after"] <= LARGEST_ERROR[run["set"]]
+        )
+        for run in runs
+        if run["set"] in LARGEST_ERROR
+    }
+    for run in runs:
+        kept = abs(run["coverage_got_at_0.9"] - 0.9) <= 0.01
+        found[f"{run['set']}_{run['seed']}_coverage_within_a_point"] = bool(kept)
+        found[f"{run['set']}_{run['seed']}_contributions_add_up"] = bool(run["largest_sum_error"] <= SUM_BOUND)
+    for scope in scopes:
+        least = scope["tf_idf"]["auroc"] if scope["tf_idf"] else BASELINE_AUROC
+        found[f"{scope['set']}_{scope['seed']}_auroc_above_tf_idf"] = bool(scope["ours"]["auroc"] > least)
+    return found
+
+
+def read_texts(path: Path) -> list[str]:
+    """The texts of a file, none if it is not there."""
+    if not path.exists():
+        return []
+    return [row.text for row in read_rows([str(path)], labelled=False, options=ReadOptions(), allow_empty=True)]
+
+
+def calibrated(folder: Path, seed: int, models: Path, scratch: Path) -> Path:
+    """The model folder of a set and seed, trained and calibrated as far as it is not."""
+    model, train, valid = models / f"{folder.name}-seed{seed}", split_file(folder, "train"), folder / "val.jsonl"
+    if not model.is_dir():
+        capsulet.train(train, model, seed=seed, threads=1)
+    if valid.exists():
+        copy = scratch / f"{model.name}-calibrated"
+        shutil.copytree(model, copy)
+        capsulet.calibrate(copy, valid=valid)
+        return copy
+    if "calibration" not in capsulet.load(model).config:
+        capsulet.calibrate(model, train)
+    return model
+
+
+def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, Any], dict[str, float] | None]:
+    """All figures of one model, and those of texts out of scope if there are any."""
+    classifier = capsulet.load(model, threads=1)
+    rows = read_test(folder)
+    places = {label: place for place, label in enumerate(classifier.labels)}
+    truth = np.array([places[label] for _, label in rows])
+    encoded = encode(classifier.session.tokenizer, [text for text, _ in rows])
+    lengths = classifier.lengths_of(encoded)
+    right = lengths.argmax(1) == truth
+    probabilities = classifier.probabilities(lengths)
+    reliability = classifier.reliability(lengths.max(1), probabilities.max(1), right)
+    stored = classifier.config["calibration"]
+    found: dict[str, Any] = {
+        "test_rows": len(rows),
+        "valid_rows": stored["texts"],
+        "method": f"{stored['method']} of {stored['scale']}",
+        "accuracy": float(right.mean()),
+        "calibration_error_before": reliability.error_before,
+        "calibration_error_after": reliability.error_after,
+    }
+    unknown = unknown_shares(encoded)
+    confidence, certainty = doubt.confidence(lengths, unknown), doubt.certainty(lengths, unknown)
+    found["abstain_answered_at_0.95"] = float(
+        (confidence >= classifier.doubts(True, None, None, None).least_confidence).mean()
+    )
+    for share in COVERAGES:
+        answered = certainty >= classifier.doubts(False, share, None, None).least_certainty
+        found[f"coverage_got_at_{share}"] = float(answered.mean())
+        found[f"accuracy_at_coverage_{share}"] = float(right[answered].mean())
+    scores = doubt.set_scores(lengths)
+    for share in SET_COVERAGES:
+        inside = scores >= classifier.doubts(False, None, None, share).least_set_score
+        found[f"sets_right_at_{share}"] = float(inside[np.arange(len(truth)), truth].mean())
+        found[f"mean_set_at_{share}"] = float(inside.sum(1).mean())
+    for share in ERRORS:
+        found |= kept_error(classifier, share, certainty, right)
+    found["largest_sum_error"] = largest_sum_error(classifier, encoded[:SUM_TEXTS])
+    if not outside:
+        return found, None
+    strange = encode(classifier.session.tokenizer, outside)
+    other = classifier.lengths_of(strange)
+    scope = {
+        "auroc": auroc(confidence, doubt.confidence(other, unknown_shares(strange))),
+        "auroc_of_the_probability": auroc(probabilities.max(1), classifier.probabilities(other).max(1)),
+        "accuracy": float(right.mean()),
+        "auroc_of_the_certainty": auroc(certainty, doubt.certainty(other, unknown_shares(strange))),
+        "abstained_outside": float(
+            (
+                doubt.confidence(other, unknown_shares(strange))
+                < classifier.doubts(True, None, None, None).least_confidence
+            ).mean()
+        ),
+        "accuracy_at_90": accuracy_at(0.9, certainty, right),
+        "accuracy_at_90_by_the_probability": accuracy_at(0.9, probabilities.max(1), right),
+    }
+    return found, scope
+
+
+def kept_error(
+    classifier: capsulet.Classifier, share: float, certainty: NDArray[Any], right: NDArray[np.bool_]
+) -> dict[str, float | None]:
+    """The share of wrong answers where at most this one was promised, and the share of texts that got an answer."""
+    names = f"error_got_at_{share}", f"answered_at_error_{share}"
+    try:
+        answered = certainty >= classifier.doubts(False, None, share, None).least_certainty
+    except InputError:  # too few validation texts for such a promise
+        return dict.fromkeys(names)
+    return dict(zip(names, (float((~right[answered]).mean()), float(answered.mean())), strict=True))
+
+
+def largest_sum_error(classifier: capsulet.Classifier, encoded: list[NDArray[np.int32]]) -> float:
+    """How far the contributions to any class are from that class's length before squash, at most."""
+    largest = 0.0
+    for ids in encoded:
+        norms, contributions = classifier.session.run(["norms", "contributions"], *pad([ids]))
+        largest = max(largest, float(np.abs(contributions[0].astype(np.float64).sum(0) - norms[0]).max()))
+    return largest
+
+
+def tfidf_scope(folder: Path, outside: list[str], strengths: list[float]) -> dict[str, float]:
+    """The same of the largest softmax probability of TF-IDF with logistic regression."""
+    training = tfidf.train(*read_training(folder), seed=0, strengths=strengths)
+    model = training.model
+    rows = read_test(folder)
+    inside, strange = (
+        model.regression.predict_proba(model.vectoriser.transform(texts))
+        for texts in ([text for text, _ in rows], outside)
+    )
+    right = model.regression.classes_[inside.argmax(1)] == np.array([label for _, label in rows])
+    return {
+        "auroc": auroc(inside.max(1), strange.max(1)),
+        "accuracy": float(right.mean()),
+        "accuracy_at_90": accuracy_at(0.9, inside.max(1), right),
+        "strength": training.chosen["C"],
+    }
+
+
+def accuracy_at(share: float, confidence: NDArray[Any], right: NDArray[np.bool_]) -> float:
+    """Accuracy of the most confident share of the texts."""
+    order = np.argsort(-confidence, kind="stable")[: round(share * len(right))]
+    return float(right[order].mean())
+
+
+def auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
+    """Probability that a text in scope is more confident than one out of scope; a tie counts half."""
+    _, places, counts = np.unique(np.concatenate([inside, outside]), return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    number = len(inside)
+    return float((ranks[:number].sum() - number * (number + 1) / 2) / (number * len(outside)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

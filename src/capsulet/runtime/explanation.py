@@ -1,0 +1,88 @@
+"""What tokens, primary capsules and codewords gave to a class, from the graph's own arithmetic; and occlusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
+from capsulet.runtime.session import Session
+from capsulet.text.batch import pad
+from capsulet.text.tokens import encode, encodings
+
+MOST_CODEWORDS, WORDS_EACH = 8, 3
+LARGEST_BATCH = 64 * 512  # tokens at once
+
+
+def explain(session: Session, text: str, labels: Sequence[str], label: str | None, contrast: str | None) -> Explanation:
+    """Why a text gets a label (default: the predicted one), and why not another."""
+    (encoding,) = encodings(session.tokenizer, [text])
+    ids, counts = pad(encode(session.tokenizer, [text]))
+    there = {node.name for node in session.graph.get_outputs()}
+    more = [name for name in ("shares", "codes") if name in there]
+    names = ["lengths", "norms", "contributions", "coupling", *more]
+    found = dict(zip(names, session.run(names, ids, counts), strict=True))
+    lengths, norms, contributions = (found[name][0] for name in names[:3])
+    chosen = int(lengths.argmax()) if label is None else labels.index(label)
+    places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
+
+    def tokens(values: NDArray[np.float32]) -> tuple[TokenContribution, ...]:
+        return tuple(
+            TokenContribution(text[start:end], start, end, float(share))
+            for (start, end), share in zip(places, values, strict=True)
+        )
+
+    against = None
+    if contrast is not None:
+        other = labels.index(contrast)
+        difference = contributions[:, chosen] - contributions[:, other]
+        against = Contrast(contrast, float(lengths[other]), float(norms[other]), tokens(difference))
+    given = tokens(contributions[:, chosen])
+    return Explanation(
+        labels[chosen],
+        float(lengths[chosen]),
+        float(norms[chosen]),
+        given,
+        contrast=against,
+        capsules=capsule_shares(found["coupling"][0, :, chosen], found["shares"][0, :, chosen])
+        if "shares" in found
+        else (),
+        codewords=codeword_shares(found["codes"][0], given) if "codes" in found else (),
+    )
+
+
+def capsule_shares(coupling: NDArray[np.float32], shares: NDArray[np.float32]) -> tuple[CapsuleShare, ...]:
+    """Each primary capsule's part, the largest first: (N,), (N,)."""
+    order = np.argsort(-np.abs(shares), kind="stable")
+    return tuple(CapsuleShare(int(place), float(coupling[place]), float(shares[place])) for place in order)
+
+
+def codeword_shares(codes: NDArray[np.float32], tokens: Sequence[TokenContribution]) -> tuple[CodewordShare, ...]:
+    """The codewords that carried most: codes (T, M, K), whose weights add up to one in each of M codebooks."""
+    given = np.array([token.contribution for token in tokens])[:, None, None] * codes / codes.shape[1]  # (T, M, K)
+    totals = given.sum(0)
+    order = np.argsort(-np.abs(totals), axis=None, kind="stable")[:MOST_CODEWORDS]
+    found = []
+    for place in order:
+        codebook, codeword = divmod(int(place), totals.shape[1])
+        ranked = np.argsort(-np.abs(given[:, codebook, codeword]), kind="stable")
+        words = dict.fromkeys(tokens[row].text for row in ranked if tokens[row].text)
+        found.append(CodewordShare(codebook, codeword, float(totals[codebook, codeword]), tuple(words)[:WORDS_EACH]))
+    return tuple(found)
+
+
+def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
+    """How much shorter the capsule of a class is, before squash, without each of the tokens."""
+    (ids,) = encode(session.tokenizer, [text])
+    if len(ids) == 1:  # nothing is left: a text without words is read as one unknown word
+        variants = encode(session.tokenizer, [""])
+    else:
+        variants = [np.delete(ids, token) for token in range(len(ids))]
+    size = max(1, LARGEST_BATCH // len(ids))
+    norms = [
+        session.run(["norms"], *pad(variants[start : start + size]))[0][:, place]
+        for start in range(0, len(variants), size)
+    ]
+    return tuple(float(norm - without) for without in np.concatenate(norms))
