@@ -32,7 +32,6 @@ from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet import doubt
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import unknown_shares
-from capsulet.text.batch import pad
 from capsulet.text.data import ReadOptions, read_rows
 from capsulet.text.tokens import encode
 
@@ -158,7 +157,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         found[f"mean_set_at_{share}"] = float(inside.sum(1).mean())
     for share in ERRORS:
         found |= kept_error(classifier, share, certainty, right)
-    found["largest_sum_error"] = largest_sum_error(classifier, encoded[:SUM_TEXTS])
+    found["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
     if not outside:
         return found, None
     strange = encode(classifier.session.tokenizer, outside)
@@ -192,13 +191,10 @@ def kept_error(
     return dict(zip(names, (float((~right[answered]).mean()), float(answered.mean())), strict=True))
 
 
-def largest_sum_error(classifier: capsulet.Classifier, encoded: list[NDArray[np.int32]]) -> float:
-    """How far the contributions to any class are from that class's length before squash, at most."""
-    largest = 0.0
-    for ids in encoded:
-        norms, contributions = classifier.session.run(["norms", "contributions"], *pad([ids]))
-        largest = max(largest, float(np.abs(contributions[0].astype(np.float64).sum(0) - norms[0]).max()))
-    return largest
+def largest_sum_error(classifier: capsulet.Classifier, texts: list[str]) -> float:
+    """How far the contributions to the predicted class are from its length before squash, at most."""
+    found = (classifier.explain(text) for text in texts)
+    return max(abs(sum(token.contribution for token in why.tokens) - why.length_before_squash) for why in found)
 
 
 def tfidf_scope(folder: Path, outside: list[str], strengths: list[float]) -> dict[str, float]:

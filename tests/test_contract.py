@@ -102,10 +102,39 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
         for label in trained.classifier.labels:
             explanation = trained.classifier.explain(text, label)
             total = sum(token.contribution for token in explanation.tokens)
-            assert total == pytest.approx(explanation.length_before_squash, abs=1e-4)
+            tolerance = 1e-5 * max(1.0, abs(explanation.length_before_squash))
+            assert total == pytest.approx(explanation.length_before_squash, abs=tolerance)
+            by_capsule = sum(share.contribution for share in explanation.capsules)
+            assert by_capsule == pytest.approx(explanation.length_before_squash, abs=tolerance)
             if "linear" not in str(trained.classifier.config["options"]["model"]["head"]):
                 squashed = explanation.length_before_squash**2 / (1 + explanation.length_before_squash**2)
                 assert squashed == pytest.approx(explanation.score, abs=1e-5)
+
+
+def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:
+    (text,) = (text for label, text in TEXTS if text.startswith("Chop"))
+    explanation = trained.classifier.explain(text)
+    if trained.classifier.config["options"]["model"]["embedding"] == "plain":
+        assert explanation.codewords == ()
+        return
+    ids, counts = pad(encode(trained.classifier.session.tokenizer, [text]))
+    (codes,) = trained.classifier.session.run(["codes"], ids, counts)  # (1, T, M, K)
+    np.testing.assert_allclose(codes.sum(-1), 1, atol=1e-5)
+    given = np.array([token.contribution for token in explanation.tokens])
+    carried = np.einsum("t,tmk->mk", given, codes[0]) / codes.shape[2]
+    assert carried.sum() == pytest.approx(explanation.length_before_squash, abs=1e-5)
+    for part in explanation.codewords:
+        assert part.contribution == pytest.approx(carried[part.codebook, part.codeword], abs=1e-6)
+        assert set(part.words) <= {token.text for token in explanation.tokens}
+
+
+def test_leaving_words_out(trained: Trained) -> None:
+    explanation = trained.classifier.explain("bake the bread", "food", check=True)
+    assert explanation.occlusion is not None
+    without = trained.classifier.explain("bake the", "food")
+    expected = explanation.length_before_squash - without.length_before_squash
+    assert explanation.occlusion[2] == pytest.approx(expected, abs=1e-5)
+    assert len(trained.classifier.explain("", "food", check=True).occlusion) == 1
 
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:

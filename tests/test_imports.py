@@ -16,10 +16,10 @@ ROOT = Path(capsulet.__file__).parent
 LAYERS = (
     {"errors", "version"},
     {"config", "results", "native", "packing"},
-    {"metrics", "calibration", "doubt", "diagram", "text", "model"},
+    {"metrics", "calibration", "doubt", "diagram", "page", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},
-    {"preparation", "report"},
+    {"preparation", "lexicon", "report"},
     {"validation"},
     {"classifier", "bundle", "demo"},
     {"cluster", "compression", "hygiene"},

@@ -27,7 +27,7 @@ Classes = NDArray[np.int64]
 
 SMALLEST = 1e-6  # lengths are kept this far from 0 and 1, probabilities from 0
 FOLDS = 5
-MOST_ROWS = 20_000  # texts to fit on; more would only take longer
+MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # to fit on; more would only take longer
 MOST_KNOTS = 50
 FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # texts that a method needs
 LARGEST_FACTOR = 1e4
@@ -137,21 +137,24 @@ def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, f
     lengths, truth = sample(lengths, truth)
     parts = folds(truth)
     losses: dict[tuple[str, str], float] = {}
+    factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
     for scale in SCALES:
-        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts)
+        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts, factors[scale])
     scale = min(losses, key=lambda pair: losses[pair])[1]
     for method, fewest in FEWEST_ROWS.items():
         if len(truth) >= fewest and method != "temperature":
-            losses[method, scale] = left_out_loss(method, scale, lengths, truth, parts)
+            losses[method, scale] = left_out_loss(method, scale, lengths, truth, parts, factors[scale])
     method, scale = min(losses, key=lambda pair: losses[pair])
-    return fit_one(method, scale, lengths, truth), {" ".join(pair): loss for pair, loss in losses.items()}
+    found = fit_one(method, scale, lengths, truth, factors[scale])
+    return found, {" ".join(pair): loss for pair, loss in losses.items()}
 
 
 def sample(lengths: NDArray[Any], truth: Classes) -> tuple[NDArray[Any], Classes]:
-    """At most MOST_ROWS of the texts, the same ones every time."""
-    if len(truth) <= MOST_ROWS:
+    """As many of the texts as have MOST_LENGTHS lengths, but FEWEST_TEXTS of them, the same ones every time."""
+    most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
+    if len(truth) <= most:
         return lengths, truth
-    chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:MOST_ROWS])
+    chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:most])
     return lengths[chosen], truth[chosen]
 
 
@@ -164,21 +167,23 @@ def folds(truth: Classes) -> Classes:
     return parts
 
 
-def left_out_loss(method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes) -> float:
+def left_out_loss(
+    method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes, start: float
+) -> float:
     """Mean over the texts of their log loss under a calibration that was fitted without their part."""
     total = 0.0
     for part in range(FOLDS):
         inside, outside = parts != part, parts == part
         if inside.any() and outside.any():
-            fitted = fit_one(method, scale, lengths[inside], truth[inside])
+            fitted = fit_one(method, scale, lengths[inside], truth[inside], start)
             total += outside.sum() * log_loss(fitted.probabilities(lengths[outside]), truth[outside])
     return float(total / len(truth))
 
 
-def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes) -> Calibration:
-    """A calibration of this kind."""
+def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes, start: float = 1.0) -> Calibration:
+    """A calibration of this kind; the search for its factor begins at `start`."""
     scores = scaled(lengths, scale)
-    factor = fit_factor(scores, truth)
+    factor = fit_factor(scores, truth, start)
     if method == "temperature":
         return Calibration(method, scale, factor)
     found = softmax(factor * scores)
@@ -188,7 +193,7 @@ def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes) -> C
     return Calibration(method, scale, factor, knots=fit_steps(top, right))
 
 
-def fit_factor(scores: Numbers, truth: Classes) -> float:
+def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
     """The factor of the smallest log loss, by Newton's method in one variable, in which the loss is convex.
 
     One more text whose class is anybody's guess is added to them: with every answer right the best factor would
@@ -199,7 +204,7 @@ def fit_factor(scores: Numbers, truth: Classes) -> float:
     scores = scores / width
     doubt = 1 / (len(truth) + 1)
     wanted = (1 - doubt) * scores[np.arange(len(truth)), truth] + doubt * scores.mean(1)  # (B,)
-    low, high, factor = 0.0, LARGEST_FACTOR * width, 1.0
+    low, high, factor = 0.0, LARGEST_FACTOR * width, start * width
     for _ in range(60):
         probabilities = softmax(factor * scores)
         mean = (probabilities * scores).sum(1)
@@ -208,9 +213,10 @@ def fit_factor(scores: Numbers, truth: Classes) -> float:
         curve = float(((probabilities * scores * scores).sum(1) - mean * mean).mean())
         step = factor - slope / curve if curve > 0 else high
         new = step if low < step < high else (low + min(high, 4 * low + 1)) / 2
-        if abs(new - factor) <= 1e-9 * max(factor, 1e-3):
-            break
+        done = abs(new - factor) <= 1e-6 * factor
         factor = new
+        if done:
+            break
     return factor / width
 
 

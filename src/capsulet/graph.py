@@ -7,6 +7,10 @@ outputs  lengths (B, C)           what the class capsules say, 0 to 1
          contributions (B, T, C)  each token's share of `norms`: they sum to it exactly, the coupling held fixed
          shares (B, N, C)         the same by primary capsule
          codes (B, T, M, K)       what each codeword counts for each token (cwc and cc)
+         embedded (B, T, D)       vectors of the words
+         directions (B, H, C)     what each number of the pooled state gives to `norms`
+         gruN_input, gruN_recurrent, gruN_bias   weights of the encoder: by all these runtime/flow.py follows
+                                  contributions back to the words
 
 The softmax over the codes is taken here, once, and discrete codes become small integers. The GRU is ONNX's own with
 `sequence_lens`, so padding is never read. Time comes before batch inside the graph, as that operator wants it.
@@ -120,6 +124,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     else:
         num_primary, num_classes = add_linear(graph, weights, pooled, parts)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
+    graph.add("Identity", embedded, name="embedded")
     value = helper.make_tensor_value_info
     more = []
     if dictionary is not None:
@@ -137,6 +142,9 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
             value("contributions", float32, ["batch", "time", num_classes]),
             value("shares", float32, ["batch", num_primary, num_classes]),
             *([value("codes", float32, ["batch", "time", *code_shape])] if code_shape else []),
+            value("embedded", float32, ["batch", "time", options.embedding_size]),
+            value("directions", float32, ["one or batch", options.hidden_size, num_classes]),
+            *(value(name, float32, shape) for name, shape in add_encoder_weights(graph, options).items()),
             *more,
         ],
         list(graph.constants.values()),
@@ -211,9 +219,9 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
         output = graph.add(
             "GRU",
             inputs,
-            graph.matrix(f"gru{layer}_input", both("weight_ih"), 2, gates, -1),
-            graph.matrix(f"gru{layer}_recurrent", both("weight_hh"), 2, gates, options.hidden_size),
-            graph.matrix(f"gru{layer}_bias", both("bias_ih", "bias_hh"), 2, 2 * gates),
+            graph.matrix(f"gru{layer}_input_weights", both("weight_ih"), 2, gates, -1),
+            graph.matrix(f"gru{layer}_recurrent_weights", both("weight_hh"), 2, gates, options.hidden_size),
+            graph.matrix(f"gru{layer}_bias_weights", both("bias_ih", "bias_hh"), 2, 2 * gates),
             sequence_lens,
             direction="bidirectional",
             hidden_size=options.hidden_size,
@@ -226,6 +234,20 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
     real = graph.add("Less", graph.add("Unsqueeze", steps, graph.integers(1)), "token_counts")  # (T, B)
     mask = graph.add("Unsqueeze", graph.add("Cast", real, to=TensorProto.FLOAT), graph.integers(2))
     return graph.add("Mul", states, mask)
+
+
+def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
+    """The encoder's weights as outputs, whatever they are stored as, for explanations: names and shapes."""
+    hidden, shapes = options.hidden_size, {}
+    for layer in range(options.num_layers):
+        inputs = 2 * hidden if layer else options.embedding_size
+        for kind, shape in (
+            ("input", (2, 3 * hidden, inputs)),
+            ("recurrent", (2, 3 * hidden, hidden)),
+            ("bias", (2, 6 * hidden)),
+        ):
+            shapes[graph.add("Identity", f"gru{layer}_{kind}_weights", name=f"gru{layer}_{kind}")] = shape
+    return shapes
 
 
 def update_first(rows: Matrix) -> Matrix:
@@ -287,7 +309,7 @@ def add_capsules(
     back = graph.add("Reshape", back, graph.integers(0, num_primary, primary_length, -1))  # (C, N, P, B)
     shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
     back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
-    back = graph.add("Reshape", back, graph.integers(0, -1, num_classes))  # (B, H, C)
+    back = graph.add("Reshape", back, graph.integers(0, -1, num_classes), name="directions")  # (B, H, C)
     graph.add("MatMul", parts, back, name="contributions")
     # the same product, summed within each primary capsule instead of each token
     by_state = graph.add("Mul", graph.add("Unsqueeze", pooled, graph.integers(2)), back)  # (B, H, C)
@@ -344,4 +366,5 @@ def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -
     graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
     graph.add("MatMul", parts, projection, name="contributions")
     graph.add("Unsqueeze", "norms", graph.integers(1), name="shares")
+    graph.add("Unsqueeze", projection, graph.integers(0), name="directions")
     return 1, num_classes

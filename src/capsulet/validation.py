@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,18 @@ from numpy.typing import NDArray
 
 from capsulet import calibration, doubt, storage
 from capsulet.card import model_card
+from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
+from capsulet.runtime.session import session_of
 from capsulet.text.corpus import Corpus
 from capsulet.text.data import ReadOptions
 from capsulet.text.split import stratified_split
 from capsulet.text.tokens import encode
 
 FEWEST_ROWS = 2  # texts to fit anything on
+SAME = 1e-6  # lengths of graphs of the same weights differ by less
 
 
 def corpus_texts(corpus: Corpus) -> list[NDArray[np.int32]]:
@@ -111,7 +115,34 @@ def write(model: Path, found: dict[str, Any]) -> None:
         for name in storage.FILES
         if name != storage.CONFIG and (model / name).exists()
     }
+    files[storage.GRAPH] = current_graph(files, config)
     changed = {key: value for key, value in config.items() if key != "files"} | {"calibration": found}
     if files.get(storage.CARD) == model_card(config).encode():
         files[storage.CARD] = model_card(changed).encode()
     storage.write_folder(model, files, changed)
+
+
+def current_graph(files: Mapping[str, bytes], config: Mapping[str, Any]) -> bytes:
+    """The graph with the outputs that it would be given today, where its weights and `onnx` are there to write it."""
+    there, tokenizer = files[storage.GRAPH], files[storage.TOKENIZER]
+    try:
+        from safetensors.numpy import load as parse_weights
+
+        from capsulet.graph import build_graph
+    except ImportError:
+        return there
+    if storage.WEIGHTS not in files:
+        return there
+    try:
+        options = ModelOptions(**config["options"]["model"])
+        fresh: bytes = build_graph(parse_weights(files[storage.WEIGHTS]), options).SerializeToString(deterministic=True)
+    except (KeyError, TypeError):  # options of another version
+        return there
+    if fresh != there:
+        texts = ["", *sorted(json.loads(tokenizer)["model"]["vocab"])[:64]]
+        one, other = (
+            Classifier(session_of(graph, tokenizer, dict(config)), "").lengths(texts) for graph in (there, fresh)
+        )
+        if np.abs(one - other).max() > SAME:  # its weights were changed on the way to the graph
+            return there
+    return fresh

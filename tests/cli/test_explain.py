@@ -48,3 +48,65 @@ def test_a_label_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     token = TokenContribution("[red]", 0, 5, -1.0)
     print_explanation("[red]", Explanation("[/b] a [i]label", 0.5, 1.0, (token,)))
     assert capsys.readouterr().out.splitlines()[0] == "[/b] a [i]label  score 0.500"
+
+
+def test_contrast_and_check_in_json(run, model: Path) -> None:
+    text = "the match and the soup"
+    call = ("explain", model, "--text", text, "--label", "food", "--contrast", "sport", "--check", "--json")
+    found = json.loads(run(*call).out)
+    assert found["contrast"]["label"] == "sport"
+    difference = found["length_before_squash"] - found["contrast"]["length_before_squash"]
+    assert sum(token["contribution"] for token in found["contrast"]["tokens"]) == pytest.approx(difference, abs=1e-5)
+    assert sum(token["contribution"] for token in found["tokens"]) == pytest.approx(
+        found["length_before_squash"], abs=1e-5
+    )
+    assert len(found["occlusion"]) == 5
+    assert 0 <= found["probability"] <= 1
+    assert found["capsules"][0].keys() == {"capsule", "coupling", "contribution"}
+    assert found["codewords"][0].keys() == {"codebook", "codeword", "contribution", "words"}
+
+
+def test_the_predicted_label_is_set_against_the_next_best(run, model: Path) -> None:
+    text = "Bake the bread until the crust is golden"
+    found = json.loads(run("explain", model, "--text", text, "--contrast", "food", "--json").out)
+    assert found["label"] == "food" != found["contrast"]["label"]
+
+
+def test_contrast_and_check_in_words(run, model: Path) -> None:
+    lines = run("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check").out
+    assert "left out" in lines
+    assert "and not sport (0." in lines
+    assert "primary capsules " in lines and "codewords " in lines
+
+
+def test_a_file(run, model: Path, rows_file: Path) -> None:
+    found = json.loads(run("explain", model, rows_file, "--json").out)["explanations"]
+    assert len(found) == 12
+    assert found[0]["text"].startswith("The home team") and found[0]["label"] == "sport"
+
+
+def test_a_page(run, model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    text = "the <b>match</b> & soup"
+    answer = run("explain", model, "--text", text, "--label", "food", "--contrast", "money", "--check", "--html", page)
+    assert (answer.status, answer.out, answer.line) == (0, "", f"the page is in {page}")
+    written = page.read_text()
+    assert "<b>" not in written and "&lt;" in written and "and not money" in written
+    assert "http" not in written and "<script" not in written and "prefers-color-scheme" not in written
+    assert "color-scheme: light dark" in written
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "explain takes files or --text, one of the two"),
+        (["--text", "x", "--contrast", "art"], "label 'art' is unknown to the model"),
+        (["--text", "x", "--label", "food", "--contrast", "food"], "contrast it with another one"),
+        (["--text", "x", "--html", "page.txt"], "does not end in .html"),
+        (["/nowhere.csv"], "/nowhere.csv: no such file"),
+    ],
+)
+def test_wrong_calls(run, model: Path, words: list[str], message: str) -> None:
+    answer = run("explain", model, *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line

@@ -78,3 +78,30 @@ def test_wrong_calls(run, words: list[str], message: str) -> None:
     answer = run("info", *words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.line
+
+
+def test_what_a_class_has_learned(run, model, rows_file) -> None:
+    alone = json.loads(run("info", model, "--class", "food", "--json").out)
+    assert alone["label"] == "food" and len(alone["words"]) == 20
+    assert all(word["count"] == 1 and len(word["nearest"]) == 5 for word in alone["words"])
+    found = json.loads(run("info", model, "--class", "food", "--texts", rows_file, "--json").out)["words"]
+    values = [word["contribution"] for word in found]
+    assert values == sorted(values, reverse=True) and values[0] > 0
+    assert {"soup", "bread", "butter", "cake", "onions", "salt"} & {word["word"] for word in found[:10]}
+    assert not {"[PAD]", "[UNK]"} & {near for word in found for near in (word["word"], *word["nearest"])}
+    assert "words of like codes" in run("info", model, "--class", "food").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["MODEL", "--class", "art"], "label 'art' is unknown to the model: expected one of food, money, sport"),
+        (["MODEL", "--texts", "rows.csv"], "--texts is for --class"),
+        (["--class", "food"], "--class and --texts need a MODEL"),
+        (["MODEL", "--class", "food", "--texts", "/nowhere.csv"], "/nowhere.csv: no such file"),
+    ],
+)
+def test_classes_that_cannot_be_described(run, model, words: list[str], message: str) -> None:
+    answer = run("info", *(model if word == "MODEL" else word for word in words))
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line

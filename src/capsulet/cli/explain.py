@@ -3,46 +3,86 @@
 examples:
   capsulet explain model --text "what a match"
   capsulet explain model --text "what a match" --label Business     why this label, or why not
+  capsulet explain model --text "what a match" --contrast World     why it is not that label
+  capsulet explain model --text "what a match" --check              and what leaving each word out would change
+  capsulet explain model texts.csv --html page.html
   capsulet explain model --text "what a match" --json
 
 With the routing held fixed the contributions sum exactly to the length of the class capsule before squash (linear
 head: to the logit). A state of the encoder mixes a word with its neighbours, so a contribution is that of a word in
-its place.
+its place. `score` is the length of the class capsule, `probability` the calibrated one.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from capsulet.cli.output import console, print_json
-from capsulet.results import Explanation
+from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
+from capsulet.errors import InputError
+from capsulet.results import Explanation, TokenContribution
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-MOST_WORDS = 8
+MOST_WORDS, MOST_PARTS = 8, 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet explain`."""
     parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
-    parser.add_argument("--text", required=True, metavar="TEXT", help="the text to explain")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="texts to explain; - is standard input")
+    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text; may be repeated")
     parser.add_argument("--label", metavar="LABEL", help="explain this label (default: the predicted one)")
+    parser.add_argument("--contrast", metavar="LABEL", help="also say why it is not this label")
+    parser.add_argument("--check", action="store_true", help="also leave out each word and measure what changes")
+    parser.add_argument("--html", metavar="FILE.html", help="write a page with the coloured texts")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain."""
     from capsulet.runtime.classifier import load
+    from capsulet.text.data import SkippedRows, read_rows
 
-    explanation = load(arguments.model).explain(arguments.text, arguments.label)
+    if bool(arguments.files) == bool(arguments.text):
+        raise InputError(
+            'explain takes files or --text, one of the two: name a file, - for standard input, or --text "…"'
+        )
+    page = Path(arguments.html) if arguments.html else None
+    if page:
+        check_text_file(page, ".html")
+    classifier, skipped = load(arguments.model), SkippedRows()
+    texts = arguments.text or [
+        row.text
+        for row in read_rows(
+            arguments.files, labelled=False, options=reading_options(arguments), skipped=skipped, allow_empty=True
+        )
+    ]
+    pairs = [(text, classifier.explain(text, arguments.label, arguments.contrast, arguments.check)) for text in texts]
+    if page:
+        from capsulet.page import explanations_page
+
+        write_text_file(page, explanations_page(pairs, arguments.model))
+        tell(f"the page is in {page}")
     if arguments.json:
-        print_json(dataclasses.asdict(explanation))
-    else:
-        print_explanation(arguments.text, explanation)
+        single = len(arguments.text) == 1
+        print_json(as_json(pairs[0][1]) if single else {"explanations": [{"text": t, **as_json(e)} for t, e in pairs]})
+    elif not page:
+        for text, explanation in pairs:
+            print_explanation(text, explanation)
+    if skipped.count:
+        tell(skipped.summary())
     return 0
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """The explanation without what was not asked for or is not there."""
+    return {key: value for key, value in dataclasses.asdict(explanation).items() if value not in (None, ())}
 
 
 def print_explanation(text: str, explanation: Explanation) -> None:
@@ -51,29 +91,49 @@ def print_explanation(text: str, explanation: Explanation) -> None:
     from rich.text import Text
 
     screen = console()
-    screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}"))
-    screen.print(coloured(text, explanation))
+    sure = "" if explanation.probability is None else f"  probability {explanation.probability:.3f}"
+    screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}", sure))
+    screen.print(coloured(text, explanation.tokens))
     table = Table("word", box=None, pad_edge=False)
     table.add_column("contribution", justify="right")
+    if explanation.occlusion is not None:
+        table.add_column("left out", justify="right")
     largest = max((abs(token.contribution) for token in explanation.tokens), default=0) or 1
-    ranked = sorted(explanation.tokens, key=lambda token: -abs(token.contribution))
-    for token in ranked[:MOST_WORDS]:
+    ranked = sorted(range(len(explanation.tokens)), key=lambda place: -abs(explanation.tokens[place].contribution))
+    for place in ranked[:MOST_WORDS]:
+        token = explanation.tokens[place]
         bar = "█" * round(12 * abs(token.contribution) / largest)
         style = "green" if token.contribution > 0 else "red"
-        table.add_row(Text(token.text or "(unknown word)"), f"{token.contribution:+.3f}", f"[{style}]{bar}[/]")
+        left_out = [] if explanation.occlusion is None else [f"{explanation.occlusion[place]:+.3f}"]
+        table.add_row(
+            Text(token.text or "(unknown word)"), f"{token.contribution:+.3f}", *left_out, f"[{style}]{bar}[/]"
+        )
     if rest := ranked[MOST_WORDS:]:
-        table.add_row(f"… {len(rest)} more", f"{sum(token.contribution for token in rest):+.3f}")
+        total = sum(explanation.tokens[place].contribution for place in rest)
+        table.add_row(f"… {len(rest)} more", f"{total:+.3f}")
     screen.print(table)
+    if explanation.contrast:
+        screen.print(Text(f"and not {explanation.contrast.label} ({explanation.contrast.score:.3f}), because"))
+        screen.print(coloured(text, explanation.contrast.tokens))
+    if explanation.capsules:
+        parts = (f"{part.capsule} {part.contribution:+.3f}" for part in explanation.capsules[:MOST_PARTS])
+        screen.print(f"primary capsules {', '.join(parts)}", highlight=False)
+    if explanation.codewords:
+        named = (
+            f"{part.codebook}.{part.codeword} {part.contribution:+.3f} ({' '.join(part.words)})"
+            for part in explanation.codewords[:MOST_PARTS]
+        )
+        screen.print(Text(f"codewords {', '.join(named)}"))
     screen.print(f"all words together {explanation.length_before_squash:.3f}", highlight=False)
 
 
-def coloured(text: str, explanation: Explanation) -> Text:
+def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> Text:
     """Words that speak for the label on green, those against it on red, the stronger the more."""
     from rich.text import Text
 
     shown = Text(text)
-    largest = max((abs(token.contribution) for token in explanation.tokens), default=0) or 1
-    for token in explanation.tokens:
+    largest = max((abs(token.contribution) for token in tokens), default=0) or 1
+    for token in tokens:
         strength = abs(token.contribution) / largest
         if strength >= 0.15:
             shade = round(60 + 140 * strength)

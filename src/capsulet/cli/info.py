@@ -2,6 +2,8 @@
 
 examples:
   capsulet info model
+  capsulet info model --class Sports                             words that speak for a class, and words like them
+  capsulet info model --class Sports --texts test.csv            the same, as they stand in these texts
   capsulet info --vocab-size 62535 --classes 4 --json            the paper's model of AG's News
   capsulet info --vocab-size 62535 --classes 4 --embedding plain --head linear
   capsulet info --vocab-size 62535 --classes 4 --recipe default  ours
@@ -27,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help="model folder or .onnx file")
     parser.add_argument("--vocab-size", type=int, metavar="V", help="words, with --classes instead of a model")
     parser.add_argument("--classes", type=int, metavar="C", help="classes, with --vocab-size instead of a model")
+    parser.add_argument("--class", dest="label", metavar="LABEL", help="what the model has learned of this class")
+    words = "with --class: take the mean over these texts (default: each word alone)"
+    parser.add_argument("--texts", action="append", default=[], metavar="FILE", help=words)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_recipe_flag(parser, default=SIZES)
     add_option_flags(parser, ModelOptions)
@@ -39,13 +44,47 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError(
                 "info takes a MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
             )
+        if arguments.label is not None:
+            return run_class(arguments)
+        if arguments.texts:
+            raise InputError("--texts is for --class: name a class, or leave it out")
         found = describe_model(Path(arguments.model))
+    elif arguments.label is not None or arguments.texts:
+        raise InputError("--class and --texts need a MODEL")
     else:
         found = describe_options(arguments)
     if arguments.json:
         print_json(found)
     else:
         print_table(found)
+    return 0
+
+
+def run_class(arguments: argparse.Namespace) -> int:
+    """What a class has learned."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from capsulet.lexicon import class_words
+    from capsulet.runtime.classifier import load
+    from capsulet.text.data import ReadOptions, read_rows
+
+    classifier = load(arguments.model)
+    rows = (
+        read_rows(arguments.texts, labelled=False, options=ReadOptions(), allow_empty=True) if arguments.texts else ()
+    )
+    found = class_words(classifier, arguments.label, (row.text for row in rows))
+    if arguments.json:
+        words = [dataclasses.asdict(word) for word in found]
+        print_json({"model": arguments.model, "label": arguments.label, "words": words})
+        return 0
+    table = Table("word", box=None, pad_edge=False)
+    table.add_column("contribution", justify="right")
+    table.add_column("places", justify="right")
+    table.add_column("words of like codes")
+    for word in found:
+        table.add_row(Text(word.word), f"{word.contribution:+.3f}", f"{word.count:,}", Text(" ".join(word.nearest)))
+    console().print(table)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from capsulet.results import (
     Reliability,
     ReliabilityBin,
 )
-from capsulet.runtime.explanation import explain, occlusion
+from capsulet.runtime.explanation import encoder_layers, explain, occlusion
+from capsulet.runtime.flow import Layer
 from capsulet.runtime.session import Session, open_session
 from capsulet.text.batch import pad
 from capsulet.text.tokens import UNKNOWN_ID, check_text, encode
@@ -134,15 +136,16 @@ class Classifier:
     ) -> Explanation:
         """What each token contributed to a label (default: the predicted one).
 
-        `contrast` adds why it is not that label, and `check` what leaving each token out would change.
+        `contrast` adds why it is not that label (if it is that label: why not the next best), and `check` what leaving
+        each token out would change.
         """
         for name in (label, contrast):
             if name is not None and name not in self.labels:
                 raise InputError(f"label {name!r} is unknown to the model: expected one of {some(self.labels)}")
         check_text(text, 0)
-        found = explain(self.session, text, self.labels, label, contrast)
-        if found.label == contrast:
+        if contrast is not None and contrast == label:
             raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
+        found = explain(self.session, self.layers, text, self.labels, label, contrast)
         place = self.labels.index(found.label)
         if self.calibration:
             probability = float(self.probabilities(self.lengths([text]))[0, place])
@@ -151,6 +154,11 @@ class Classifier:
             left_out = occlusion(self.session, text, place, found.length_before_squash)
             found = dataclasses.replace(found, occlusion=left_out)
         return found
+
+    @functools.cached_property
+    def layers(self) -> list[Layer]:
+        """The weights of the encoder, for explanations."""
+        return encoder_layers(self.session)
 
     def evaluate(self, pairs: Iterable[tuple[str, str]], observe: Observe | None = None) -> Evaluation:
         """How the predictions compare with the labels of these (text, label) pairs; `observe` sees them pass."""

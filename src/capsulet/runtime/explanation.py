@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
+from capsulet.runtime.flow import Layer, word_contributions
 from capsulet.runtime.session import Session
 from capsulet.text.batch import pad
 from capsulet.text.tokens import encode, encodings
@@ -16,30 +17,44 @@ MOST_CODEWORDS, WORDS_EACH = 8, 3
 LARGEST_BATCH = 64 * 512  # tokens at once
 
 
-def explain(session: Session, text: str, labels: Sequence[str], label: str | None, contrast: str | None) -> Explanation:
+def explain(
+    session: Session,
+    layers: Sequence[Layer],
+    text: str,
+    labels: Sequence[str],
+    label: str | None,
+    contrast: str | None,
+) -> Explanation:
     """Why a text gets a label (default: the predicted one), and why not another."""
     (encoding,) = encodings(session.tokenizer, [text])
     ids, counts = pad(encode(session.tokenizer, [text]))
     there = {node.name for node in session.graph.get_outputs()}
-    more = [name for name in ("shares", "codes") if name in there]
+    more = [name for name in ("shares", "codes", "directions", "embedded") if name in there]
     names = ["lengths", "norms", "contributions", "coupling", *more]
     found = dict(zip(names, session.run(names, ids, counts), strict=True))
     lengths, norms, contributions = (found[name][0] for name in names[:3])
     chosen = int(lengths.argmax()) if label is None else labels.index(label)
     places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
 
-    def tokens(values: NDArray[np.float32]) -> tuple[TokenContribution, ...]:
+    def tokens(values: NDArray[np.float64]) -> tuple[TokenContribution, ...]:
         return tuple(
             TokenContribution(text[start:end], start, end, float(share))
             for (start, end), share in zip(places, values, strict=True)
         )
 
-    against = None
+    against, other = None, chosen
     if contrast is not None:
         other = labels.index(contrast)
-        difference = contributions[:, chosen] - contributions[:, other]
-        against = Contrast(contrast, float(lengths[other]), float(norms[other]), tokens(difference))
-    given = tokens(contributions[:, chosen])
+        if other == chosen:  # the predicted label: what speaks against the next best
+            other = int(np.argsort(-lengths, kind="stable")[1])
+    if layers:
+        directions = found["directions"][0][:, [chosen, other]]
+        parts = word_contributions(found["embedded"][0], layers, directions)  # (T, 2)
+    else:  # a graph from before: shares of the states
+        parts = contributions[:, [chosen, other]].astype(np.float64)
+    if contrast is not None:
+        against = Contrast(labels[other], float(lengths[other]), float(norms[other]), tokens(parts[:, 0] - parts[:, 1]))
+    given = tokens(parts[:, 0])
     return Explanation(
         labels[chosen],
         float(lengths[chosen]),
@@ -51,6 +66,19 @@ def explain(session: Session, text: str, labels: Sequence[str], label: str | Non
         else (),
         codewords=codeword_shares(found["codes"][0], given) if "codes" in found else (),
     )
+
+
+def encoder_layers(session: Session) -> list[Layer]:
+    """The weights of the encoder, which the graph gives as outputs; a graph from before gives none."""
+    names = sorted(node.name for node in session.graph.get_outputs() if node.name.startswith("gru"))
+    if not names:
+        return []
+    one_word = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
+    found = dict(zip(names, session.run(names, *one_word), strict=True))
+    return [
+        Layer(*(found[f"gru{number}_{kind}"] for kind in ("input", "recurrent", "bias")))
+        for number in range(len(names) // 3)
+    ]
 
 
 def capsule_shares(coupling: NDArray[np.float32], shares: NDArray[np.float32]) -> tuple[CapsuleShare, ...]:

@@ -1,0 +1,78 @@
+"""What a class has learned: the words that speak for it, and the words whose codes are like theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.errors import InputError
+from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batches, some
+from capsulet.text.batch import pad
+from capsulet.text.tokens import PADDING_ID, UNKNOWN_ID, encode
+
+MOST_WORDS, NEAREST = 20, 5
+
+
+@dataclass(frozen=True)
+class ClassWord:
+    """A word that speaks for a class."""
+
+    word: str
+    contribution: float  # mean over its places in the texts, or of the word alone
+    count: int  # places; 1 if it was read alone
+    nearest: tuple[str, ...]  # by cosine of the weights of their codes; nothing where there are no codes
+
+
+def class_words(
+    classifier: Classifier, label: str, texts: Iterable[str] = (), most: int = MOST_WORDS
+) -> list[ClassWord]:
+    """The words with the largest mean contribution to a label, in these texts or, without any, each read alone."""
+    if label not in classifier.labels:
+        raise InputError(f"label {label!r} is unknown to the model: expected one of {some(classifier.labels)}")
+    place = classifier.labels.index(label)
+    vocabulary = classifier.session.tokenizer.get_vocab()
+    spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
+    encoded = encode(classifier.session.tokenizer, list(texts))
+    if not encoded:
+        encoded = [np.array([number], np.int32) for number in range(UNKNOWN_ID + 1, len(spellings))]
+    sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
+    order = np.argsort([len(ids) for ids in encoded], kind="stable")
+    for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
+        ids, lengths = pad([encoded[row] for row in rows])
+        (contributions,) = classifier.session.run(["contributions"], ids, lengths)  # (B, T, C)
+        np.add.at(sums, ids, contributions[:, :, place])
+        np.add.at(counts, ids, 1)
+    counts[[PADDING_ID, UNKNOWN_ID]] = 0
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
+    best = [int(word) for word in np.argsort(-means, kind="stable")[:most] if counts[word]]
+    near = nearest_words(classifier, best, spellings)
+    return [ClassWord(spellings[word], float(means[word]), int(counts[word]), near.get(word, ())) for word in best]
+
+
+def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """For each of these words those whose codes are most like its own; nothing where the graph gives no codes."""
+    if "codes" not in {node.name for node in classifier.session.graph.get_outputs()} or not words:
+        return {}
+    codes = word_codes(classifier, len(spellings))
+    codes -= codes.mean(0)  # what all words share says nothing
+    codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
+    found = {}
+    for word in words:
+        likeness = codes @ codes[word]
+        likeness[[PADDING_ID, UNKNOWN_ID, word]] = -np.inf
+        found[word] = tuple(spellings[other] for other in np.argsort(-likeness, kind="stable")[:NEAREST])
+    return found
+
+
+def word_codes(classifier: Classifier, vocab_size: int) -> NDArray[np.float32]:
+    """What each codeword counts for each word: (V, M * K)."""
+    size = max(BATCH, LARGEST_VOTES // BATCH)
+    parts = []
+    for start in range(0, vocab_size, size):
+        ids = np.arange(start, min(start + size, vocab_size), dtype=np.int64)[:, None]
+        (codes,) = classifier.session.run(["codes"], ids, np.ones(len(ids), np.int64))
+        parts.append(codes.reshape(len(ids), -1))
+    return np.concatenate(parts)
