@@ -186,15 +186,17 @@ def add_choices(graph: GraphBuilder, chosen: str, num_codewords: int) -> None:
     graph.add("OneHot", chosen, graph.constant("num_codewords", np.int64(num_codewords)), ends, name="codes")
 
 
-def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> tuple[str, tuple[int, ...]]:
+def add_packed_codes(
+    graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded
+) -> tuple[str, tuple[int, ...]]:
     """Ids (B, T) to vectors (B, T, D) by choices (V, M), each packed to its bits, and codewords (M K, D)."""
     num_codebooks = choices.shape[1]
     num_codewords, size = len(codebooks.levels) // num_codebooks, codebooks.levels.shape[1]
     bits = max(1, (num_codewords - 1).bit_length())
-    packed = graph.add("Gather", graph.constant("packed_codes", pack_bits(choices, bits)), "ids")  # (B, T, bytes)
+    packed = graph.add("Gather", graph.constant("code_bits", pack_bits(choices, bits)), "ids")  # (B, T, bytes)
     first_rows = (np.arange(num_codebooks) * num_codewords).astype(np.int32)
     chosen = graph.unpack(packed, num_codebooks, bits)  # (B, T, M)
-    add_choices(graph, chosen, num_codewords)
+    add_choices(graph, graph.add("Cast", chosen, to=TensorProto.INT64), num_codewords)
     rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
     flat = graph.matrix("codebooks", codebooks, num_codebooks * num_codewords, size)
     return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
