@@ -58,3 +58,37 @@ def model(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "model"
     capsulet.train(rows_file, path, valid=rows_file, **TINY)  # twelve rows are too few to part with any
     return path
+
+
+SETS = [  # texts with several labels, one or none
+    (["sport", "money"], "The home team won the match and its shares rose"),
+    (["sport"], "She ran the marathon in just over two hours"),
+    (["food", "sport"], "The players eat soup after the match"),
+    (["sport"], "The coach praised the players after the match"),
+    (["money"], "Shares fell as the bank raised interest rates"),
+    (["money"], "The company reported a profit for the third quarter"),
+    (["food", "money"], "Bread prices rose and the bank fell"),
+    (["food"], "Stir the soup and add a pinch of salt"),
+    (["food"], "Bake the bread until the crust is golden"),
+    (["food", "money", "sport"], "The team sold soup and made a profit for the bank"),
+    ([], "It rained all day long"),
+    ([], "Nobody was there to see it"),
+]
+
+
+@pytest.fixture(scope="session")
+def sets_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve texts with label sets as JSONL."""
+    path = tmp_path_factory.mktemp("sets") / "sets.jsonl"
+    path.write_text("".join(json.dumps({"labels": labels, "text": text}) + "\n" for labels, text in SETS))
+    return path
+
+
+@pytest.fixture(scope="session")
+def sets_model(sets_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A multi-label model folder in tiny; read it, do not change it."""
+    import capsulet
+
+    path = tmp_path_factory.mktemp("models") / "sets"
+    capsulet.train(sets_file, path, valid=sets_file, multi_label=True, **TINY)
+    return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capsulet.metrics import confusion_matrix, evaluate
+from capsulet.metrics import LabelSetCounts, confusion_matrix, evaluate, fit_thresholds
 from capsulet.results import ClassScores, Confusion
 
 
@@ -68,3 +68,80 @@ def test_against_scikit_learn(num_classes: int) -> None:
     assert [scores.count for scores in result.classes] == count.tolist()
     matrix = sklearn.confusion_matrix(truth, said, labels=range(num_classes))
     assert sum(confusion.count for confusion in result.confusions) == matrix.sum() - matrix.trace()
+
+
+# label sets
+
+
+def test_label_sets_by_hand() -> None:
+    truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
+    scores = np.array([[0.9, 0.8, 0.1], [0.6, 0.7, 0.2], [0.2, 0.1, 0.3], [0.1, 0.4, 0.5]], dtype=np.float32)
+    counts = LabelSetCounts(np.array([0.5, 0.5, 0.4]))  # said: ab, ab, none, c
+    for part in (slice(0, 1), slice(1, 4)):
+        counts.add(truth[part], scores[part])
+    result = counts.evaluation(["a", "b", "c"])
+    assert result.subset_accuracy == result.accuracy == 0.5
+    assert result.micro_f1 == pytest.approx(2 * 3 / (4 + 5))
+    assert result.classes == (
+        ClassScores("a", 1.0, 1.0, 1.0, 2), ClassScores("b", 0.5, 0.5, 0.5, 2), ClassScores("c", 0.0, 0.0, 0.0, 0),
+    )  # fmt: skip
+    assert result.macro_f1 == pytest.approx(0.5)
+    assert result.precision_at == {"1": pytest.approx(1 / 4), "3": pytest.approx(4 / 12)}  # no 5 best of 3 labels
+    assert (result.count, result.confusions) == (4, ())
+
+
+def test_label_sets_against_scikit_learn() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    dice = np.random.default_rng(0)
+    truth, scores = dice.random((200, 7)) < 0.3, dice.random((200, 7)).astype(np.float32)
+    thresholds = dice.random(7)
+    counts = LabelSetCounts(thresholds)
+    counts.add(truth, scores)
+    result, said = counts.evaluation([str(label) for label in range(7)]), scores >= thresholds
+    for average, found in (("micro", result.micro_f1), ("macro", result.macro_f1)):
+        assert found == pytest.approx(sklearn.f1_score(truth, said, average=average, zero_division=0))
+    assert result.subset_accuracy == pytest.approx(sklearn.accuracy_score(truth, said))
+    best = np.argsort(-scores, 1)[:, :3]
+    assert result.precision_at["3"] == pytest.approx(np.take_along_axis(truth, best, 1).mean())
+
+
+def test_no_label_set_gives_zeros_and_no_warning() -> None:
+    result = LabelSetCounts(np.full(5, 0.5)).evaluation(list("abcde"))
+    assert (result.micro_f1, result.macro_f1, result.subset_accuracy, result.count) == (0.0, 0.0, 0.0, 0)
+
+
+def best_f1(scores: np.ndarray, truth: np.ndarray) -> float:
+    """Over every possible threshold, slowly."""
+    cuts = [0.0, *scores.tolist(), 1.1]
+    return max(2 * (truth & (scores >= cut)).sum() / max(truth.sum() + (scores >= cut).sum(), 1) for cut in cuts)
+
+
+def test_thresholds_of_frequent_labels_are_those_of_their_highest_f1(monkeypatch) -> None:
+    dice = np.random.default_rng(0)
+    truth = dice.random((300, 4)) < [0.5, 0.3, 0.1, 0.02]
+    scores = (0.3 * truth + 0.7 * dice.random((300, 4))).astype(np.float32)
+    scores[:50] = np.round(scores[:50], 1)  # some are equal
+
+    def f1(thresholds: np.ndarray) -> list[float]:
+        counts = LabelSetCounts(thresholds)
+        counts.add(truth, scores)
+        return [scored.f1 for scored in counts.evaluation(list("abcd")).classes]
+
+    highest = [best_f1(scores[:, label], truth[:, label]) for label in range(4)]
+    fitted = fit_thresholds(scores, truth)
+    assert not np.isin(fitted.astype(np.float32), scores).any()  # half-way between scores
+    assert np.array(f1(fitted))[:3] == pytest.approx(highest[:3], abs=0.02)
+    monkeypatch.setattr("capsulet.metrics.PRIOR", 0)
+    assert f1(fit_thresholds(scores, truth)) == pytest.approx(highest)
+
+
+def test_a_rare_label_has_the_threshold_of_all() -> None:
+    """One lucky text says nothing: without the others its threshold would be where that text happens to be."""
+    dice = np.random.default_rng(1)
+    truth = np.zeros((400, 2), dtype=bool)
+    truth[:200, 0] = truth[0, 1] = True
+    scores = np.where(truth, 0.6, 0.1) + 0.3 * dice.random((400, 2))
+    scores[0, 1] = 0.99
+    fitted = fit_thresholds(scores.astype(np.float32), truth)
+    assert 0.4 < fitted[0] < 0.6 and 0.4 < fitted[1] < 0.7
+    assert fit_thresholds(scores.astype(np.float32), np.zeros_like(truth)).tolist() == [0.5, 0.5]

@@ -127,7 +127,7 @@ def test_coverage_and_sets(model: Path) -> None:
     assert sum(prediction.label is not None for prediction in classifier.predict(ALL, coverage=0.5)) == 7  # ⌈13 · ½⌉
     assert all(prediction.label for prediction in classifier.predict([*ALL, ""], coverage=1.0))
     found = classifier.predict(ALL, sets=0.9)
-    assert all(label in prediction.labels for (label, _), prediction in zip(TEXTS, found, strict=True))
-    assert all(len(prediction.labels) == 3 for prediction in classifier.predict(ALL, sets=0.99)), (
+    assert all(label in prediction.label_set for (label, _), prediction in zip(TEXTS, found, strict=True))
+    assert all(len(prediction.label_set) == 3 for prediction in classifier.predict(ALL, sets=0.99)), (
         "12 texts know no more"
     )

@@ -6,6 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_LABELS = 30
+ONE = (
+    "It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores order"
+    " its\nanswers; they are not calibrated probabilities."
+)
+SEVERAL = (
+    "It is a multi-label classifier: it knows the labels above and gives a text each of them whose score reaches the\n"
+    "label's threshold (`thresholds` in config.json), several or none. Its scores are not calibrated probabilities."
+)
 
 
 def model_card(config: Mapping[str, Any]) -> str:
@@ -24,16 +32,21 @@ def model_card(config: Mapping[str, Any]) -> str:
     macro_f1 = f"{100 * metrics['valid_macro_f1']:.2f} %" if f1 else "not measured"
     if f1 and metrics["valid_measured"] < data["valid_rows"]:
         macro_f1 += f" on {metrics['valid_measured']:,} of them"
+    several = options.get("multi_label") is True
+    macro_line = "" if several else f"| macro-F1 | {macro_f1} |\n"
     head = options["routing"] + " routing" if options["head"] == "capsule" else "linear head"
     accuracy = f"{100 * metrics['valid_accuracy']:.2f} %"
-    if data["valid_rows"]:
+    if several:
+        accuracy = f"micro-F1 {100 * metrics['valid_micro_f1']:.2f} %, macro-F1 {100 * metrics['valid_macro_f1']:.2f} %"
+        if data["valid_rows"]:
+            accuracy += f" on the {data['valid_rows']:,} validation texts, on which epoch and thresholds were chosen"
+        else:
+            accuracy += " on its own training texts, as there were too few for a validation part"
+    elif data["valid_rows"]:
         accuracy += f" of the {data['valid_rows']:,} validation texts, on which the epoch was chosen"
     else:
         accuracy += " of its own training texts, as there were too few for a validation part"
-    limits = (
-        "It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores\n"
-        "order its answers; they are not calibrated probabilities."
-    )
+    limits = SEVERAL if several else ONE
     if "calibration" in config:
         limits = (
             "It knows the labels above. Without `--abstain` it gives one of them to every text, also to texts that\n"
@@ -46,9 +59,8 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 | | |
 | --- | --- |
-| accuracy | {accuracy} |
-| macro-F1 | {macro_f1} |
-| training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
+| {"several labels a text" if several else "accuracy"} | {accuracy} |
+{macro_line}| training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
 | words known | {config["vocab_size"]:,} |
 | parameters | {config["parameters"]:,} |
 | network | {options["embedding"]} embedding, {options["num_layers"]}-layer bidirectional GRU, {head} |

@@ -28,12 +28,16 @@ from capsulet.runtime.classifier import Classifier, load, some
 from capsulet.runtime.session import session_of
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
+from capsulet.text.weights import check_weights, class_weights
 from capsulet.validation import corpus_texts, describe
 from capsulet.version import VERSION
 
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.loop import Monitor
+
+
+FEW = 5  # validation texts of a class below which its figures say nothing
 
 
 def train(
@@ -58,17 +62,18 @@ def train(
     """
     started = time.perf_counter()
     options = build_options(recipe, **values)
-    out, reading = Path(out), reading or ReadOptions()
+    out, reading = Path(out), several_labels(reading or ReadOptions(), options.model.multi_label)
     storage.check_target(out)
     page = report_path(out) if report == "" else report and Path(report)
     if page:
         check_report(page)
+    check_weights(options.training.class_weight)
     require_training()
     from capsulet.model.compiled import training_threads
     from capsulet.model.network import build_network
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.interruption import Interruption
-    from capsulet.training.loop import Silence, train_network
+    from capsulet.training.loop import THRESHOLDS, Silence, train_network
     from capsulet.training.workers import join_workers
 
     training = options.training
@@ -83,6 +88,7 @@ def train(
         if interruption.asked():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
         labels = corpora.labels
+        emphasis = class_weights(training.class_weight, corpora.train_counts)
         train_rows, valid_rows = len(corpora.train), len(corpora.valid)
         warnings = remarks(corpora, options)
         for warning in warnings:
@@ -104,6 +110,7 @@ def train(
                 "valid_rows": valid_rows,
                 "train_tokens": len(corpora.train.ids),
                 "label_counts": corpora.train_counts,
+                **({} if emphasis is None else {"class_weights": dict(zip(labels, emphasis.tolist(), strict=True))}),
             },
             "command": command_line(files, valid, recipe, reading, options),
         }
@@ -112,17 +119,22 @@ def train(
 
         def keep(epochs: Sequence[Epoch], weights: Mapping[str, NDArray[Any]], stopped: str = "running") -> None:
             best = next(epoch for epoch in reversed(epochs) if epoch.best)
+            weights = dict(weights)
+            thresholds = weights.pop(THRESHOLDS, None)
+            told = description if thresholds is None else {**description, "thresholds": thresholds.tolist()}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
-                if stopped != "running" and (found := calibration_of(files, description, corpora, training.threads)):
-                    description["calibration"] = found
-                if stopped in ("finished", "early"):
-                    measured.append(measure_training(files, description, corpora, training.threads))
-                save(out, files, description, epochs, best, stopped, measured)
+                if stopped != "running" and not options.model.multi_label:
+                    if found := calibration_of(files, told, corpora, training.threads):
+                        told["calibration"] = found
+                    if stopped != "interrupted":
+                        measured.append(measure_training(files, told, corpora, training.threads))
+                save(out, files, told, epochs, best, stopped, measured)
 
         checkpoints = Checkpoints(
-            checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(options, corpora)
-        )
+            checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds,
+            {**identity(options, corpora), **({} if emphasis is None else {"class_weights": emphasis.tolist()})},
+        )  # fmt: skip
         tell_of_checkpoint(checkpoints, resume, tell)
         scratch.enter_context(training_threads(training.threads))
         network = build_network(
@@ -131,7 +143,7 @@ def train(
         )  # fmt: skip
         history = train_network(
             network, corpora.train, corpora.valid if valid_rows else corpora.train, training, monitor, keep,
-            interruption.asked, checkpoints, resume, workers,
+            interruption.asked, checkpoints, resume, workers, emphasis,
         )  # fmt: skip
         keep(history.epochs, history.weights, history.stopped)
         if history.stopped != "interrupted":
@@ -149,7 +161,7 @@ def train(
         stopped=history.stopped,
         seconds=time.perf_counter() - started,
         warnings=tuple(warnings),
-        report=str(page) if page and history.stopped != "interrupted" else None,
+        report=str(page) if page and measured else None,
     )
 
 
@@ -222,6 +234,9 @@ def evaluate(
     if page:
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)
+    reading = several_labels(reading, classifier.multi_label)
+    if page and classifier.multi_label:
+        raise InputError("a report is of one label a text: leave out --report")
     pairs = labelled_pairs(files, reading, tell, known=classifier.labels, allow_empty=True)
     recorder = Recorder(classifier) if page else None
     result = classifier.evaluate(pairs, recorder)
@@ -237,6 +252,15 @@ def evaluate(
     return result
 
 
+def several_labels(reading: ReadOptions, multi_label: bool) -> ReadOptions:
+    """How rows are read for a model of this kind."""
+    if reading.label_separator is not None and not multi_label:
+        raise InputError(
+            "--label-separator is for texts of several labels: leave it out, or train the model with --multi-label"
+        )
+    return dataclasses.replace(reading, multi_label=multi_label)
+
+
 def require_training(purpose: str = "Training") -> None:
     """Say which packages training lacks before any work is done."""
     for package in ("torch", "safetensors", "onnx"):
@@ -247,7 +271,7 @@ def require_training(purpose: str = "Training") -> None:
 def remarks(corpora: Corpora, options: Options) -> list[str]:
     """What the user should know before the training."""
     found, number = [], len(corpora.labels)
-    if options.training.loss == "focal" and options.model.head == "capsule":
+    if options.training.loss == "focal" and options.model.head == "capsule" and not options.model.multi_label:
         found.append("focal loss alone keeps no wrong class short, so capsules only guess: try --loss margin+focal")
     single = [label for label, count in corpora.train_counts.items() if count == 1]
     if single:
@@ -258,6 +282,12 @@ def remarks(corpora: Corpora, options: Options) -> list[str]:
         absent = [label for label, count in corpora.valid_counts.items() if not count]
         if absent:
             found.append(f"{len(absent)} of {number} classes are not in the validation part ({some(absent)})")
+        small = [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]
+        if small:
+            found.append(
+                f"{len(small)} of {number} classes have fewer than {FEW} validation texts ({some(small)}), too few to "
+                "validate: add examples, raise --valid-fraction or give --valid"
+            )
     return found
 
 
@@ -281,7 +311,11 @@ def reading_words(reading: ReadOptions) -> list[str]:
     words: list[str] = []
     for column in reading.text_columns:
         words += ["--text-column", column]
-    for flag, said in (("--label-column", reading.label_column), ("--format", reading.file_format)):
+    for flag, said in (
+        ("--label-column", reading.label_column),
+        ("--label-separator", reading.label_separator),
+        ("--format", reading.file_format),
+    ):
         words += [flag, said] if said is not None else []
     words += ["--no-header"] if reading.header is False else []
     words += ["--on-bad-row", reading.on_bad_row] if reading.on_bad_row != "fail" else []
@@ -323,6 +357,7 @@ def save(
     """Write the folder of the best model with what is known so far; `measured` once it is finished."""
     metrics: dict[str, Any] = {
         "valid_accuracy": best.valid_accuracy,
+        **{name: value for name, value in best.record().items() if name in ("valid_macro_f1", "valid_micro_f1")},
         "valid_loss": best.valid_loss,
         "best_epoch": best.epoch,
         "epochs": len(epochs),
@@ -335,6 +370,6 @@ def save(
             "valid_measured": measures.evaluation.count,
         }
     config = {**description, "metrics": metrics}
-    log = "".join(json.dumps(dataclasses.asdict(epoch)) + "\n" for epoch in epochs)
+    log = "".join(json.dumps(epoch.record()) + "\n" for epoch in epochs)
     complete = {**files, storage.LOG: log.encode(), storage.CARD: model_card(config).encode()}
     storage.write_folder(out, complete, config)

@@ -26,6 +26,7 @@ from capsulet.results import Epoch, Training
 from capsulet.runtime.classifier import load
 from capsulet.text.data import ReadOptions
 from capsulet.text.tables import cells, find_columns
+from capsulet.text.weights import BALANCED, NONE
 
 ROWS_AT_ONCE = 4096  # rows of a shard that a worker holds
 MADE_FROM = b"capsulet"  # key of a shard's metadata: which model and which file its labels come from
@@ -91,6 +92,8 @@ def train_on_ray(
         "report": str(Path(report).resolve()) if report else report,
         "values": values,
     }
+    if values.get("class_weight", NONE) not in (NONE, BALANCED):
+        values["class_weight"] = str(Path(values["class_weight"]).resolve())
     device = values.get("device", "cpu")
     with tempfile.TemporaryDirectory(prefix="capsulet-ray-") as scratch:
         trainer = TorchTrainer(
@@ -240,7 +243,7 @@ class ShardLabeller:
                 if missing:
                     raise InputError(f"{source_path}: no column {missing[0]!r}, found: {', '.join(names)}")
                 kept = [table.schema_arrow.field(name) for name in made_from["keep"]]
-                fields = [*kept, pyarrow.field("label", pyarrow.string()), pyarrow.field("score", pyarrow.float32())]
+                fields = [*kept, *answer_fields(self.classifier.multi_label)]
                 schema = pyarrow.schema(fields, metadata={MADE_FROM: json.dumps(made_from).encode()})
                 with parquet.ParquetWriter(part, schema) as writer:
                     columns = list(dict.fromkeys([*texts, *made_from["keep"]]))
@@ -263,13 +266,27 @@ class ShardLabeller:
         columns = [cells(batch.column(name)) for name in texts]
         joined = [" ".join(str(cell) for cell in row if cell is not None) for row in zip(*columns, strict=True)]
         found = self.classifier.predict(joined)
-        answers = [[prediction.label for prediction in found], [prediction.score for prediction in found]]
+        if self.classifier.multi_label:
+            given = [prediction.labels or () for prediction in found]
+            answers: list[list[Any]] = [[[pair[part] for pair in pairs] for pairs in given] for part in (0, 1)]
+        else:
+            answers = [[prediction.label for prediction in found], [prediction.score for prediction in found]]
         kept = [batch.column(name) for name in schema.names[:-2]]
         arrays = [
             *kept,
             *(pyarrow.array(value, schema.field(at).type) for value, at in zip(answers, (-2, -1), strict=True)),
         ]
         return pyarrow.record_batch(arrays, schema=schema)
+
+
+def answer_fields(multi_label: bool) -> list[Any]:
+    """The columns of an answer: label and score, or lists of them."""
+    import pyarrow
+
+    text, number = pyarrow.string(), pyarrow.float32()
+    if multi_label:
+        return [pyarrow.field("labels", pyarrow.list_(text)), pyarrow.field("scores", pyarrow.list_(number))]
+    return [pyarrow.field("label", text), pyarrow.field("score", number)]
 
 
 def shards(folder: Path) -> list[str]:

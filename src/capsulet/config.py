@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 from capsulet.errors import InputError
 
 LOSSES = ("margin", "focal", "cross-entropy")
+SELECTIONS = ("auto", "accuracy", "macro-f1", "micro-f1")
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 
 
@@ -53,6 +54,9 @@ class ModelOptions:
     num_layers: int = option(2, "layers of the encoder", low=1, high=8)
     primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
     class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
+    multi_label: bool = option(
+        False, "a text may have several labels or none: each label is there or not, whatever the others are"
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,16 @@ class TrainingOptions:
     loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
     sum_margin: bool = option(
         True, "add the margin loss up over the classes instead of averaging it; with many classes the mean fades away"
+    )
+    class_weight: str = option(
+        "none",
+        "balanced: texts of rare classes count more, so that every class counts the same in all; "
+        "or a JSON or CSV file of labels and weights",
+    )
+    select: str = option(
+        "auto",
+        "what decides which epoch is kept, on validation; auto: accuracy, with several labels a text micro-F1",
+        choices=SELECTIONS,
     )
     learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)
     code_learning_rate: float = option(0.05, "highest learning rate of the words' codes", low=0)

@@ -122,7 +122,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     if options.head == "capsule":
         num_primary, num_classes = add_capsules(graph, weights, options, pooled, parts)
     else:
-        num_primary, num_classes = add_linear(graph, weights, pooled, parts)
+        num_primary, num_classes = add_linear(graph, weights, options, pooled, parts)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
     graph.add("Identity", embedded, name="embedded")
     value = helper.make_tensor_value_info
@@ -353,7 +353,9 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
     return capsules, coupling
 
 
-def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -> tuple[int, int]:
+def add_linear(
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str
+) -> tuple[int, int]:
     """A linear layer; its one "primary capsule" is the pooled state. Answers with 1 and C."""
     weight = weights["head.weight"]  # (C, H)
     if isinstance(weight, Rounded):
@@ -363,7 +365,10 @@ def add_linear(graph: GraphBuilder, weights: Weights, pooled: str, parts: str) -
         num_classes = len(weight)
         projection = graph.constant("projection", weight.T)  # (H, C)
     graph.add("MatMul", pooled, projection, name="norms")
-    graph.add("Softmax", "norms", axis=-1, name="lengths")
+    if options.multi_label:
+        graph.add("Sigmoid", "norms", name="lengths")
+    else:
+        graph.add("Softmax", "norms", axis=-1, name="lengths")
     whole = graph.add("Add", graph.add("Mul", "norms", graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
     graph.add("MatMul", parts, projection, name="contributions")

@@ -14,14 +14,14 @@ from capsulet.config import Options
 from capsulet.errors import CapsuletError, InputError, RowError
 from capsulet.runtime.classifier import some
 from capsulet.text.cache import Cache, default_folder
-from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
-from capsulet.text.data import ReadOptions, SkippedRows, read_rows
+from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, Labels, open_corpora
+from capsulet.text.data import LABEL_SEPARATOR, ReadOptions, SkippedRows, read_rows
 from capsulet.text.files import check_path
-from capsulet.text.split import stratified_split
+from capsulet.text.split import label_set_split, stratified_split
 from capsulet.text.tokens import TOKEN
 
 Paths = str | Path | Sequence[str | Path]
-Pair = tuple[str, str]  # text, label
+Pair = tuple[str, Labels]  # text, label or labels
 Tell = Callable[[str], None]
 
 
@@ -120,13 +120,15 @@ def build(
         notes.append(line)
         tell(line)
 
-    writer = CorpusWriter(folder, options.text.max_tokens)
+    writer = CorpusWriter(folder, options.text.max_tokens, reading.multi_label)
     writer.add(labelled_pairs(files, reading, note), progress)
     rows = len(writer)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{', '.join(paths(files))}: no row that can be used")
-    check_classes(labels, rows, files)
+    check_classes(labels, rows, files, reading.multi_label)
+    if reading.multi_label and len(writer.targets) <= rows:
+        check_separator(writer, reading, note)
     if paths(valid):
         writer.add(labelled_pairs(valid, reading, note, known=labels), progress)
         if len(writer) == rows:
@@ -136,7 +138,11 @@ def build(
         order = {label: place for place, label in enumerate(labels)}
         classes = np.array([order[label] for label in writer.label_numbers])
         targets = classes[np.frombuffer(writer.targets, np.int32)]
-        _, valid_rows = stratified_split(targets, options.training.valid_fraction)
+        fraction = options.training.valid_fraction
+        if writer.label_starts is None:
+            _, valid_rows = stratified_split(targets, fraction)
+        else:
+            _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), fraction)
     writer.finish(labels, valid_rows, options.text.min_count, options.text.max_words, notes)
 
 
@@ -152,17 +158,18 @@ def labelled_pairs(
     skipped = SkippedRows()
     allowed = set(known)
     for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
-        assert row.label is not None
-        if known and row.label not in allowed:
+        assert row.label is not None or reading.multi_label
+        unknown = [label for label in row.labels or [row.label] if label and label not in allowed] if known else []
+        if unknown:
             error = RowError(
-                row.source, row.line, f"label {row.label!r} was not seen in training (which had {some(known)})",
+                row.source, row.line, f"label {unknown[0]!r} was not seen in training (which had {some(known)})",
                 "Correct the label, or leave such rows out with --on-bad-row skip",
             )  # fmt: skip
             if reading.on_bad_row == "fail":
                 raise error
             skipped.add(error)
             continue
-        yield row.text, row.label
+        yield row.text, row.labels if row.label is None else row.label
     if skipped.count:
         tell(skipped.summary())
 
@@ -174,10 +181,24 @@ def sorted_labels(labels: set[str]) -> list[str]:
     return sorted(labels)
 
 
-def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
+def check_classes(labels: Sequence[str], rows: int, files: Paths, multi_label: bool) -> None:
     """A classifier needs two classes."""
-    if len(labels) < 2:
+    if not labels:
         raise InputError(
-            f"{', '.join(paths(files))}: all {rows:,} rows have the label {labels[0]!r}, expected at least two "
+            f"{', '.join(paths(files))}: none of {rows:,} rows has a label, expected at least two labels; name the "
+            "right column with --label-column"
+        )
+    if len(labels) < 2:
+        found = f"{rows:,} rows have no other label than" if multi_label else f"all {rows:,} rows have the label"
+        raise InputError(
+            f"{', '.join(paths(files))}: {found} {labels[0]!r}, expected at least two "
             "labels; add rows of another class, or name the right column with --label-column"
         )
+
+
+def check_separator(writer: CorpusWriter, reading: ReadOptions, tell: Tell) -> None:
+    """Say so where no text has several labels, though it might."""
+    assert writer.label_starts is not None
+    if np.diff(np.frombuffer(writer.label_starts, np.int64)).max(initial=0) < 2:
+        separator = reading.label_separator or LABEL_SEPARATOR
+        tell(f"note: no text has more than one label: is {separator!r} what stands between labels? (--label-separator)")

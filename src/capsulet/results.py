@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class Prediction:
     label: str | None  # None: don't know
     score: float  # calibrated probability of the best label; without a calibration, or on request, its class length
     top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # best first, as many as top_k
-    labels: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if one was asked for
+    labels: tuple[tuple[str, float], ...] | None = None  # with several labels a text: those given, best first
+    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if one was asked for
     reason: str = field(default="", repr=False)  # why there is no label
 
 
@@ -117,7 +119,11 @@ class Evaluation:
     macro_f1: float
     count: int
     classes: tuple[ClassScores, ...]
-    confusions: tuple[Confusion, ...]  # most frequent first
+    confusions: tuple[Confusion, ...]  # most frequent first; none with several labels a text
+    # with several labels a text, where accuracy is that of whole label sets
+    subset_accuracy: float | None = None
+    micro_f1: float | None = None
+    precision_at: dict[str, float] | None = None  # k: the share of true labels among the k best of a text
     reliability: Reliability | None = None
 
 
@@ -133,6 +139,12 @@ class Epoch:
     valid_loss: float
     valid_accuracy: float
     best: bool
+    valid_macro_f1: float | None = None  # where it is asked for
+    valid_micro_f1: float | None = None  # with several labels a text
+
+    def record(self) -> dict[str, Any]:
+        """What is known of it, for logs."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,23 @@ def check_config(config: Any, source: str) -> dict[str, Any]:
     labels = config["labels"]
     if len(labels) < 2 or not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
         raise ModelError(f"{source} is damaged: labels is {labels!r:.40}, expected two or more strings, all different")
+    if is_multi_label(config):
+        thresholds = config.get("thresholds")
+        if (
+            not isinstance(thresholds, list)
+            or len(thresholds) != len(labels)
+            or not all(type(value) in (int, float) and 0 <= value <= 1 for value in thresholds)
+        ):
+            raise ModelError(
+                f"{source} is damaged: thresholds is {thresholds!r:.40}, expected a number from 0 to 1 for each label"
+            )
     return dict(config)
+
+
+def is_multi_label(config: Mapping[str, Any]) -> bool:
+    """Whether the model of a configuration gives a text several labels, or none."""
+    options = config["options"].get("model")
+    return isinstance(options, dict) and options.get("multi_label") is True
 
 
 def read_file(folder: Path, name: str, config: Mapping[str, Any]) -> bytes:

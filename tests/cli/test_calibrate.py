@@ -30,12 +30,12 @@ def test_one_line_of_what_is_wrong(run, model: Path) -> None:
 def test_no_label_in_json_and_csv(run, model: Path) -> None:
     call = ("predict", model, "--text", SPORT, "--text", "qzxv", "--abstain", "--sets")
     rows = [json.loads(line) for line in run(*call).out.splitlines()]
-    assert rows[0]["label"] == "sport" and "sport" in rows[0]["labels"] and "reason" not in rows[0]
+    assert rows[0]["label"] == "sport" and "sport" in rows[0]["set"] and "reason" not in rows[0]
     assert rows[1]["label"] is None and rows[1]["reason"] == "unknown words" and rows[1]["guess"]
     header, one, other = csv.reader(run(*call, "--to", "csv").out.splitlines())
-    assert header == ["label", "score", "labels"]
+    assert header == ["label", "score", "set"]
     assert (one[0], other[0]) == ("sport", "")
-    assert json.loads(one[2]) == rows[0]["labels"]
+    assert json.loads(one[2]) == rows[0]["set"]
 
 
 @pytest.mark.parametrize(

@@ -78,3 +78,48 @@ def test_gradients_agree_with_finite_differences(name) -> None:
     lengths = (torch.rand(4, 3, dtype=torch.float64) * 0.7 + 0.15).requires_grad_()
     targets = torch.tensor([0, 1, 2, 0])
     assert torch.autograd.gradcheck(lambda lengths: total_loss(name, classes(lengths), targets), lengths)
+
+
+# label sets, and weights of classes
+
+
+def slow_sets(name: str, lengths: list[list[float]], targets: list[list[int]], weights: list[float]) -> float:
+    total = 0.0
+    for row, flags in zip(lengths, targets, strict=True):
+        for length, there, weight in zip(row, flags, weights, strict=True):
+            if name == "margin":
+                total += weight * there * max(0, 0.9 - length) ** 2 + 0.5 * (1 - there) * max(0, length - 0.1) ** 2
+            elif name == "focal":
+                total -= weight * there * 0.25 * (1 - length) ** 2 * math.log(length)
+                total -= (1 - there) * 0.75 * length**2 * math.log(1 - length)
+            else:
+                total -= weight * there * math.log(length) + (1 - there) * math.log(1 - length)
+    return total / len(lengths)
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_label_sets_agree_with_the_loops(name, weighted) -> None:
+    torch.manual_seed(0)
+    lengths = torch.rand(6, 5, dtype=torch.float64) * 0.9 + 0.05
+    targets = (torch.rand(6, 5) < 0.4).double()
+    targets[0] = 0  # a text without labels
+    weights = torch.tensor([2.0, 0.5, 1.0, 3.0, 1.0], dtype=torch.float64) if weighted else None
+    found = total_loss(name, Classes(lengths, lengths.logit(), torch.empty(0)), targets, True, weights)
+    numbers = [1.0] * 5 if weights is None else weights.tolist()
+    expected = sum(slow_sets(part, lengths.tolist(), targets.tolist(), numbers) for part in name.split("+"))
+    assert found.item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
+def test_a_text_counts_as_often_as_its_class_weighs(name) -> None:
+    torch.manual_seed(0)
+    lengths, targets = torch.rand(4, 3), torch.tensor([0, 1, 2, 1])
+    weights = torch.tensor([1.0, 3.0, 2.0])
+    repeated = torch.tensor([0, 1, 1, 1, 2, 2, 3, 3, 3])
+    often = total_loss(name, classes(lengths[repeated]), targets[repeated], True) * len(repeated) / 4
+    torch.testing.assert_close(total_loss(name, classes(lengths), targets, True, weights), often)
+    torch.testing.assert_close(
+        total_loss(name, classes(lengths), targets, True, torch.ones(3)),
+        total_loss(name, classes(lengths), targets, True),
+    )

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_text_file(diagram, reliability_svg(result.reliability, result.count))
         tell(f"the reliability diagram is in {diagram}")
     if arguments.json:
-        print_json(dataclasses.asdict(result))
+        print_json({key: value for key, value in dataclasses.asdict(result).items() if value is not None})
     else:
         print_tables(result)
     return 0
@@ -61,7 +61,15 @@ def print_tables(result: Evaluation) -> None:
 
     screen = console()
     accuracy, macro_f1 = f"{100 * result.accuracy:.2f} %", f"{100 * result.macro_f1:.2f} %"
-    screen.print(f"accuracy {accuracy}   macro-F1 {macro_f1}   {result.count:,} texts", highlight=False)
+    if result.micro_f1 is None:
+        screen.print(f"accuracy {accuracy}   macro-F1 {macro_f1}   {result.count:,} texts", highlight=False)
+    else:
+        micro_f1 = f"{100 * result.micro_f1:.2f} %"
+        cuts = "   ".join(f"precision@{cut} {100 * value:.2f} %" for cut, value in (result.precision_at or {}).items())
+        screen.print(
+            f"micro-F1 {micro_f1}   macro-F1 {macro_f1}   subset accuracy {accuracy}   {result.count:,} texts\n{cuts}",
+            highlight=False,
+        )
     if result.reliability:
         after = result.reliability.error_after
         screen.print(

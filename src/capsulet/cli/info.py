@@ -21,6 +21,7 @@ from capsulet.cli.output import console, print_json
 from capsulet.config import ModelOptions, build_options, check
 from capsulet.errors import InputError, ModelError
 
+OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
 SIZES = "paper"  # a model that does not exist yet has the paper's sizes, whose table lists them
 
 
@@ -130,7 +131,7 @@ def describe_model(path: Path) -> dict[str, Any]:
 
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
-    options = stored_options(config, path)
+    options, several = stored_options(config, path), storage.is_multi_label(config)
     shapes = parameter_shapes(options, config["vocab_size"], len(config["labels"]))
     made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(shapes)}
     if options.embedding != "plain":
@@ -140,6 +141,8 @@ def describe_model(path: Path) -> dict[str, Any]:
     return {
         "model": str(path),
         "labels": config["labels"],
+        "multi_label": several,
+        **({"thresholds": dict(zip(config["labels"], config["thresholds"], strict=True))} if several else {}),
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
         **made_of,
@@ -188,9 +191,7 @@ def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Nested keys as lines."""
     lines: list[tuple[str, Any]] = []
     for key, value in found.items():
-        name = prefix + (
-            key if prefix.endswith(("label counts · ", "valid f1 · ")) else key.replace("_", " ")
-        )  # labels as they are
+        name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels as they are
         if isinstance(value, dict) and len(value) <= 40:
             lines += flatten(value, f"{name} · ")
         elif isinstance(value, dict):

@@ -57,6 +57,8 @@ def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail")
     words = "the first line is a row, not column names: label first, then one or more text columns"
     group.add_argument("--no-header", action="store_true", help=words)
     group.add_argument("--format", choices=FORMATS, help="format of the files (default: by name and content)")
+    words = "what stands between several labels in one cell (default: |); lists in JSONL and Parquet need none"
+    group.add_argument("--label-separator", metavar="TEXT", help=words)
     words = f"a row that cannot be used ends the run, or is passed over and counted (default: {on_bad_row})"
     group.add_argument("--on-bad-row", choices=("fail", "skip"), default=on_bad_row, help=words)
 
@@ -69,4 +71,5 @@ def reading_options(arguments: argparse.Namespace) -> ReadOptions:
         header=False if arguments.no_header else None,
         file_format=arguments.format,
         on_bad_row=arguments.on_bad_row,
+        label_separator=arguments.label_separator,
     )

@@ -82,6 +82,15 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def validation(report: Epoch) -> str:
+    """How an epoch fared on the validation texts."""
+    figures = [] if report.valid_micro_f1 is None else [f"micro-F1 {100 * report.valid_micro_f1:.2f} %"]
+    figures = figures or [f"{100 * report.valid_accuracy:.2f} %"]
+    return ", ".join(
+        figures + ([] if report.valid_macro_f1 is None else [f"macro-F1 {100 * report.valid_macro_f1:.2f} %"])
+    )
+
+
 class LineMonitor:
     """Progress where there is no terminal: a line an epoch, and now and then one while many texts are read."""
 
@@ -105,7 +114,7 @@ class LineMonitor:
         made = max(report.epoch - self.done, 1 / report.steps)
         left = (time.perf_counter() - self.started) / made * (self.epochs - report.epoch)
         tell(
-            f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {100 * report.valid_accuracy:.2f} %"
+            f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {validation(report)}"
             f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
         )
 
@@ -172,7 +181,7 @@ class BarMonitor:
         self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}", loss=loss, speed=tokens_per_second)
 
     def epoch(self, report: Epoch) -> None:
-        accuracy = f"{100 * report.valid_accuracy:.2f} %"
+        accuracy = validation(report)
         self.bar.update(self.task, valid=accuracy)
         star = "[bold]best[/bold]" if report.best else ""
         self.bar.console.print(

@@ -15,12 +15,16 @@ A score is the calibrated probability of the label where the model has a calibra
 With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
 row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
 missing.
+
+A multi-label model gives every label whose score reaches its threshold, perhaps none: {"labels": [{"label": …,
+"score": …}, …]}; as CSV and in Parquet the columns are labels and scores.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -62,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     from capsulet.runtime.classifier import FIRST_WINDOW, load
-    from capsulet.text.data import SkippedRows, read_rows
+    from capsulet.text.data import LABEL_SEPARATOR, SkippedRows, read_rows
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
@@ -80,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.text:
         texts: Iterator[str] = iter(arguments.text)
     else:
-        reading = reading_options(arguments)
+        reading = dataclasses.replace(reading_options(arguments), multi_label=classifier.multi_label)
         rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
         texts = (row.text for row in rows)
     # somebody who types lines wants an answer to each
@@ -90,10 +94,14 @@ def run(arguments: argparse.Namespace) -> int:
         raw_scores=arguments.raw_scores, abstain=arguments.abstain, coverage=arguments.coverage,
         max_error=arguments.max_error, sets=arguments.sets,
     )  # fmt: skip
-    if arguments.to == "csv":
-        write_csv(predictions, top_k, arguments.sets is not None)
-    else:
+    if arguments.to == "jsonl":
         write_jsonl(predictions, top_k)
+    elif classifier.multi_label:
+        separator = arguments.label_separator or LABEL_SEPARATOR
+        check_joinable(classifier.labels, separator)
+        write_sets_csv(predictions, top_k, separator)
+    else:
+        write_csv(predictions, top_k, arguments.sets is not None)
     if skipped.count:
         tell(skipped.summary())
     return 0
@@ -124,12 +132,40 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
         row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
         if prediction.reason:
             row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
+        if prediction.label_set is not None:
+            row["set"] = list(prediction.label_set)
         if prediction.labels is not None:
-            row["labels"] = list(prediction.labels)
+            row = {"labels": listed(prediction.labels)}
         if top_k > 1:
-            row["top"] = [{"label": label, "score": round(score, 6)} for label, score in prediction.top]
+            row["top"] = listed(prediction.top)
         sys.stdout.write(json_line(row) + "\n")
         sys.stdout.flush() if sys.stdout.isatty() else None
+
+
+def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
+    """Labels and their scores as JSON has them."""
+    return [{"label": label, "score": round(score, 6)} for label, score in labels]
+
+
+def check_joinable(labels: Iterable[str], separator: str) -> None:
+    """Refuse a separator that is part of a label: nobody could take such a cell apart."""
+    for label in labels:
+        if separator in label:
+            raise InputError(
+                f"the label {label!r} contains {separator!r}: choose another --label-separator, or --to jsonl"
+            )
+
+
+def write_sets_csv(predictions: Iterable[Prediction], top_k: int, separator: str) -> None:
+    """One row a text: labels,scores, joined, and label_1,score_1 … with --top-k."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    places = range(1, top_k + 1) if top_k > 1 else ()
+    writer.writerow(["labels", "scores", *(f"{column}_{place}" for place in places for column in ("label", "score"))])
+    for prediction in predictions:
+        given = prediction.labels or ()
+        cells = [separator.join(label for label, _ in given), separator.join(f"{score:.6g}" for _, score in given)]
+        best = [cell for label, score in prediction.top for cell in (label, round(score, 6))] if top_k > 1 else []
+        writer.writerow([*cells, *best])
 
 
 def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False) -> None:
@@ -137,8 +173,8 @@ def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
     columns = [column + number for number in numbers for column in ("label", "score")]
-    writer.writerow(columns + ["labels"] * sets)
+    writer.writerow(columns + ["set"] * sets)
     for prediction in predictions:
         cells = [cell for label, score in prediction.top for cell in (label, round(score, 6))]
         cells[0] = "" if prediction.label is None else prediction.label
-        writer.writerow(cells + ([json_line(list(prediction.labels or ()))] if sets else []))
+        writer.writerow(cells + ([json_line(list(prediction.label_set or ()))] if sets else []))

@@ -7,6 +7,8 @@ examples:
   capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
   torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
   capsulet train big.parquet --out model --engine ray --workers 8
+  capsulet train topics.csv --out model --multi-label             labels such as sport|money, or none, in each row
+  capsulet train tickets.csv --out model --class-weight balanced --select macro-f1
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
 A file is CSV or TSV (with a header, or without one: label first), JSONL, Parquet or fastText lines, each also gzipped;
@@ -23,7 +25,7 @@ import sys
 from contextlib import nullcontext
 
 from capsulet.cli.options import add_option_flags, add_reading_flags, add_recipe_flag, given_values, reading_options
-from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell
+from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
@@ -87,13 +89,16 @@ def run(arguments: argparse.Namespace) -> int:
         "interrupted": "interrupted, the best model so far is kept, --resume goes on: ",
     }
     best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
+    several = result.best.valid_micro_f1 is not None
     number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
     texts = "validation" if result.valid_rows else "training"
     page = f", a report in {result.report}" if result.report else ""
     tell(
-        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {best} is best with {accuracy} of "
-        f"the {texts} texts right; the model is in {result.path}{page}"
+        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {best} is best with "
+        + (f"{validation(result.best)} on the {texts} texts" if several else f"{accuracy} of the {texts} texts right")
+        + f"; the model is in {result.path}{page}"
     )
     if arguments.json:
-        print_json(dataclasses.asdict(result))
+        epochs = [epoch.record() for epoch in result.epochs]
+        print_json({**dataclasses.asdict(result), "best": result.best.record(), "epochs": epochs})
     return INTERRUPTED if result.stopped == "interrupted" else 0

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from capsulet.model.routing import ROUTINGS, norm
 
+SMALLEST = 1e-6  # a length of 0 or 1 has no logit
+
 
 class Classes(NamedTuple):
     """What a head says of each class."""
@@ -31,8 +33,10 @@ class CapsuleHead(nn.Module):
         routing: str,
         iterations: int,
         scale: bool,
+        multi_label: bool = False,
     ) -> None:
         super().__init__()
+        self.multi_label = multi_label
         self.routing, self.iterations, self.scale = ROUTINGS[routing], iterations, scale
         self.num_primary = hidden_size // primary_length
         self.transforms = nn.Parameter(torch.empty(self.num_primary, primary_length, num_classes, class_length))
@@ -46,15 +50,19 @@ class CapsuleHead(nn.Module):
         votes = torch.einsum("bni,nicl->bncl", primary, self.transforms)  # W_ij u_i
         capsules, coupling = self.routing(votes, self.iterations, self.scale)
         lengths = norm(capsules).squeeze(-1)
-        # the paper's cross entropy takes lengths as logits
-        return Classes(lengths, lengths, coupling)
+        # the paper's cross entropy takes lengths as logits; where each label is there or not, a length is a probability
+        return Classes(lengths, lengths.logit(SMALLEST) if self.multi_label else lengths, coupling)
 
 
 class LinearHead(nn.Module):
-    """H to C without a bias. A class's "length" is its softmax probability, so that every loss applies."""
+    """H to C without a bias. A class's "length" is its softmax probability, so that every loss applies.
 
-    def __init__(self, hidden_size: int, num_classes: int) -> None:
+    Where a text may have several labels it is the logistic function of the logit.
+    """
+
+    def __init__(self, hidden_size: int, num_classes: int, multi_label: bool = False) -> None:
         super().__init__()
+        self.multi_label = multi_label
         self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
 
     def initialise(self, scale: float) -> None:
@@ -64,7 +72,8 @@ class LinearHead(nn.Module):
     def forward(self, pooled: Tensor) -> Classes:
         logits = pooled @ self.weight.T
         # one "primary capsule", the pooled state itself, which gives itself whole to every class
-        return Classes(logits.softmax(-1), logits, torch.ones_like(logits).unsqueeze(1))
+        lengths = logits.sigmoid() if self.multi_label else logits.softmax(-1)
+        return Classes(lengths, logits, torch.ones_like(logits).unsqueeze(1))
 
 
 Head = CapsuleHead | LinearHead

@@ -67,11 +67,11 @@ def build_network(
     encoder = Encoder(options.embedding_size, options.hidden_size, options.num_layers, dropout)
     head: Head
     if options.head == "linear":
-        head = LinearHead(options.hidden_size, num_classes)
+        head = LinearHead(options.hidden_size, num_classes, options.multi_label)
     else:
         head = CapsuleHead(
             options.hidden_size, num_classes, options.primary_length, options.class_length,
-            options.routing, options.iterations, options.scale_coupling,
+            options.routing, options.iterations, options.scale_coupling, options.multi_label,
         )  # fmt: skip
     return Network(embedding, encoder, head, embedding_dropout, head_dropout)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -24,7 +24,9 @@ from capsulet.results import (
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
 from capsulet.runtime.flow import Layer
 from capsulet.runtime.session import Session, open_session
+from capsulet.storage import is_multi_label
 from capsulet.text.batch import pad
+from capsulet.text.corpus import Labels
 from capsulet.text.tokens import UNKNOWN_ID, check_text, encode
 
 Observe = Callable[[Sequence[tuple[str, str]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
@@ -43,6 +45,9 @@ class Classifier:
         self.labels: tuple[str, ...] = tuple(session.config["labels"])
         stored = session.config.get("calibration")
         self.calibration = None if stored is None else calibration.from_json(stored, path)
+        self.multi_label = is_multi_label(session.config)
+        # with several labels a text: the score from which on each label is given (C,)
+        self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -97,16 +102,31 @@ class Classifier:
                 order = np.argsort(-lengths[row], kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(scores[row, index])) for index in order)
                 label, score = top[0]
-                yield Prediction(None if reason else label, score, top, chosen, reason)
+                given = self.given(lengths[row]) if self.multi_label else None
+                yield Prediction(None if reason else label, score, top, given, chosen, reason)
+
+    def given(self, lengths: NDArray[np.float32]) -> tuple[tuple[str, float], ...]:
+        """With several labels a text: those whose lengths (C,) reach their thresholds, longest first."""
+        found = np.flatnonzero(lengths >= self.thresholds)
+        order = found[np.argsort(-lengths[found], kind="stable")]
+        return tuple((self.labels[index], float(lengths[index])) for index in order)
 
     def doubts(
         self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
     ) -> doubt.Doubts:
         """The thresholds that these wishes come to for this model."""
+        if self.multi_label and (abstain or {coverage, max_error, sets} != {None}):
+            raise InputError(
+                f"{self.path} gives several labels a text, or none, by a threshold for each: leave out --abstain, "
+                "--coverage, --max-error and --sets"
+            )
         return doubt.doubts(self.config.get("calibration"), self.path, abstain, coverage, max_error, sets)
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one."""
+        """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one.
+
+        With several labels a text these are class lengths, each the probability of one label, which sum to anything.
+        """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected several texts: write [text]")
         found = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
@@ -116,6 +136,8 @@ class Classifier:
         """Class lengths (B, C) as probabilities; a model without a calibration shares out one by length."""
         if self.calibration:
             return self.calibration.probabilities(lengths)
+        if self.multi_label:
+            return lengths.astype(np.float64)
         whole = np.maximum(lengths.astype(np.float64), 1e-12)
         return np.asarray(whole / whole.sum(1, keepdims=True))
 
@@ -160,9 +182,14 @@ class Classifier:
         """The weights of the encoder, for explanations."""
         return encoder_layers(self.session)
 
-    def evaluate(self, pairs: Iterable[tuple[str, str]], observe: Observe | None = None) -> Evaluation:
-        """How the predictions compare with the labels of these (text, label) pairs; `observe` sees them pass."""
+    def evaluate(self, pairs: Iterable[tuple[str, Labels]], observe: Observe | None = None) -> Evaluation:
+        """How the predictions compare with the labels of these (text, label) pairs; several labels: (text, labels).
+
+        `observe` sees the pairs of single labels pass.
+        """
         places = {label: index for index, label in enumerate(self.labels)}
+        if self.multi_label:
+            return self.evaluate_sets(pairs, places)
         truth: list[int] = []
         predicted: list[int] = []
         raw: list[float] = []  # scores of the predicted class
@@ -170,7 +197,7 @@ class Classifier:
         source = iter(pairs)
         while window := list(itertools.islice(source, LARGEST_WINDOW)):
             for _, label in window:
-                if label not in places:
+                if not isinstance(label, str) or label not in places:
                     raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
                 truth.append(places[label])
             texts = list(checked((text for text, _ in window), first=len(predicted)))
@@ -193,6 +220,22 @@ class Classifier:
         )
         error = calibration.calibration_error(sure, right) if self.calibration else None
         return Reliability(calibration.calibration_error(raw, right), error, before, after if self.calibration else ())
+
+    def evaluate_sets(self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int]) -> Evaluation:
+        """The same where a text may have several labels, or none."""
+        counts = metrics.LabelSetCounts(self.thresholds)
+        source = iter(pairs)
+        while window := list(itertools.islice(source, LARGEST_WINDOW)):
+            truth = np.zeros((len(window), len(places)), dtype=bool)
+            for row, (_, labels) in enumerate(window):
+                for label in [labels] if isinstance(labels, str) else labels:
+                    if label not in places:
+                        raise InputError(
+                            f"label {label!r} is unknown to the model: expected some of {some(self.labels)}"
+                        )
+                    truth[row, places[label]] = True
+            counts.add(truth, self.lengths(list(checked((text for text, _ in window), first=counts.texts))))
+        return counts.evaluation(self.labels)
 
 
 def load(path: str | Path, threads: int = 0) -> Classifier:

@@ -19,7 +19,7 @@ class Batch(NamedTuple):
 
     ids: NDArray[np.int64]  # (B, T)
     lengths: NDArray[np.int64]  # (B,)
-    targets: NDArray[np.int64]  # (B,)
+    targets: NDArray[np.int64] | NDArray[np.float32]  # (B,); with several labels a text (B, C) of zeros and ones
 
 
 def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -34,7 +34,17 @@ def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
     """The batch of these rows of the corpus."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
-    return Batch(ids, lengths, corpus.targets[rows].astype(np.int64))
+    return Batch(ids, lengths, targets_of(corpus, rows))
+
+
+def targets_of(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float32]:
+    """The class of each of these rows (B,), or zeros and ones (B, C) where they may have several."""
+    if corpus.label_starts is None:
+        return corpus.targets[rows].astype(np.int64)
+    present = np.zeros((len(rows), corpus.num_classes), dtype=np.float32)
+    for flags, row in zip(present, rows, strict=True):
+        flags[corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]]] = 1
+    return present
 
 
 class Plan:

@@ -7,6 +7,11 @@ train.ids, valid.ids          int32, the words of all texts one after the other
 train.starts, valid.starts    int64, where each text begins, and where the last one ends
 train.targets, valid.targets  int32, the class of each text
 tokenizer.json                text to ids
+
+Where a text may have several labels, targets holds the classes of all texts one after the other, and two more files say
+whose they are:
+
+train.label_starts, valid.label_starts  int64, where the classes of each text begin, and where the last ones end
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,20 +39,27 @@ ROWS_AT_ONCE = 1 << 16  # texts copied at a time
 PARTS = ("train", "valid")
 DESCRIPTION, TOKENIZER = "corpus.json", "tokenizer.json"
 FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
+LABEL_SETS = tuple(f"{part}.label_starts" for part in PARTS)  # where a text may have several labels
 
+Labels = str | Sequence[str]  # of a text; several: in a list or tuple
 Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text i is ids[starts[i]:starts[i + 1]] and has the class targets[i]."""
+    """Text i is ids[starts[i]:starts[i + 1]] and has the class targets[i].
+
+    With label_starts it has the classes targets[label_starts[i]:label_starts[i + 1]] of num_classes.
+    """
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int64]
     targets: NDArray[np.int32]
+    label_starts: NDArray[np.int64] | None = None
+    num_classes: int = 0
 
     def __len__(self) -> int:
-        return len(self.targets)
+        return len(self.starts) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -89,11 +101,12 @@ class CorpusWriter:
     validation and how often each word occurs in the others; then the numbers become those of the vocabulary.
     """
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
+    def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False) -> None:
         self.folder, self.max_tokens = folder, max_tokens
         self.words = Words()
         self.lengths, self.targets = array("i"), array("i")  # of each text; targets in the order of `label_numbers`
         self.label_numbers: dict[str, int] = {}
+        self.label_starts = array("q", [0]) if multi_label else None
         self.digests: dict[str, dict[str, Any]] = {}
 
     def __len__(self) -> int:
@@ -104,7 +117,7 @@ class CorpusWriter:
         """The file of first numbers."""
         return self.folder / "words.part"
 
-    def add(self, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None]) -> None:
+    def add(self, pairs: Iterable[tuple[str, Labels]], progress: Callable[[int], None]) -> None:
         """Number the words of these texts with their labels; one thread reads the next texts meanwhile."""
         with self.spool.open("ab") as file, ThreadPoolExecutor(1) as scanner:
             pending: Future[Scanned] | None = None
@@ -113,11 +126,21 @@ class CorpusWriter:
                     self.put(file, pending.result())
                     progress(len(self))
                 pending = scanner.submit(self.words.scan, [text for text, _ in chunk], self.max_tokens)
-                numbers = self.label_numbers
-                self.targets.extend(numbers.setdefault(label, len(numbers)) for _, label in chunk)
+                self.put_labels(chunk)
             if pending:
                 self.put(file, pending.result())
                 progress(len(self))
+
+    def put_labels(self, pairs: Sequence[tuple[str, Labels]]) -> None:
+        """Append the label of each text, or its labels."""
+        numbers = self.label_numbers
+        if self.label_starts is None:
+            singles = cast(Sequence[tuple[str, str]], pairs)
+            self.targets.extend(numbers.setdefault(label, len(numbers)) for _, label in singles)
+            return
+        for _, labels in pairs:
+            self.targets.extend(numbers.setdefault(label, len(numbers)) for label in labels)
+            self.label_starts.append(len(self.targets))
 
     def put(self, file: IO[bytes], scanned: Scanned) -> None:
         """Append numbered texts."""
@@ -143,11 +166,15 @@ class CorpusWriter:
         order = {label: place for place, label in enumerate(labels)}
         classes = np.array([order[label] for label in self.label_numbers], np.int32)
         lengths, targets = np.frombuffer(self.lengths, np.int32), classes[np.frombuffer(self.targets, np.int32)]
+        starts = None if self.label_starts is None else np.frombuffer(self.label_starts, np.int64)
         label_counts = {}
-        for part, mask in (("train", ~valid), ("valid", valid)):
+        for part, rows_mask in (("train", ~valid), ("valid", valid)):
+            mask = rows_mask if starts is None else np.repeat(rows_mask, np.diff(starts))  # of the labels
             wanted = part == "valid"
             self.write(f"{part}.ids", (places[ids[rows == wanted]] for _, ids, rows in self.blocks(valid)))
-            self.write(f"{part}.starts", [np.concatenate([[0], np.cumsum(lengths[mask], dtype=np.int64)])])
+            self.write(f"{part}.starts", [places_of(lengths[rows_mask])])
+            if starts is not None:
+                self.write(f"{part}.label_starts", [places_of(np.diff(starts)[rows_mask])])
             self.write(f"{part}.targets", [targets[mask]])
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
@@ -155,6 +182,7 @@ class CorpusWriter:
             "vocab_size": len(chosen) + 2,
             "label_counts": label_counts,
             "notes": list(notes),
+            **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }
         self.spool.unlink()
@@ -191,22 +219,34 @@ class CorpusWriter:
         self.digests[name] = {"bytes": size, "sha256": digest.hexdigest()}
 
 
+def places_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of several runs of these lengths begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
 def open_corpora(folder: Path) -> Corpora:
     """The corpora of a folder, mapped into memory, once every file is seen to be whole."""
     try:
         text = (folder / DESCRIPTION).read_bytes()
         description = json.loads(text)
+        several = description.get("multi_label", False)
+        names = (*FILES, *LABEL_SETS) if several else FILES
         with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter's lock
-            found = list(pool.map(file_digest, (folder / name for name in FILES)))
-        for name, digest in zip(FILES, found, strict=True):
+            found = list(pool.map(file_digest, (folder / name for name in names)))
+        for name, digest in zip(names, found, strict=True):
             if description["files"][name] != digest:
                 raise DamagedCorpusError(f"{folder / name} is damaged")
-        train, valid = (
-            Corpus(*(mapped(folder / f"{part}.{kind}", dtype) for kind, dtype in kinds))
-            for part in PARTS
-            for kinds in [(("ids", np.int32), ("starts", np.int64), ("targets", np.int32))]
-        )
         labels = description["labels"]
+        train, valid = (
+            Corpus(
+                mapped(folder / f"{part}.ids", np.int32),
+                mapped(folder / f"{part}.starts", np.int64),
+                mapped(folder / f"{part}.targets", np.int32),
+                mapped(folder / f"{part}.label_starts", np.int64) if several else None,
+                len(labels),
+            )
+            for part in PARTS
+        )
         counts = description["label_counts"]
         return Corpora(
             train,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from capsulet.text.tables import (
     is_integer,
     kind,
     label_name,
+    label_names,
     listing,
     read_records,
     recognise_delimiter,
@@ -47,6 +49,8 @@ SUFFIXES = {
 }
 PARQUET_MAGIC = b"PAR1"
 LABEL_PREFIX = "__label__"
+LABEL_SEPARATOR = "|"  # labels with commas inside are common, with bars they are not
+FASTTEXT_LABEL = re.compile(rf"(?<!\S){LABEL_PREFIX}\S*")  # wherever it stands, as fastText has it
 EMPTY_TEXT = "empty text", "Fill it in, or pass over such rows with --on-bad-row skip"
 NO_LABEL = "no label", "Fill it in, name its column with --label-column, or pass over such rows with --on-bad-row skip"
 
@@ -59,6 +63,7 @@ class Row:
     label: str | None
     source: str
     line: int  # where the record starts, from 1; in Parquet the number of the row
+    labels: tuple[str, ...] = ()  # where a row may have several; `label` is None then
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,16 @@ class ReadOptions:
     header: bool | None = option(None, "whether the first row of a table names its columns; without one: label, text…")
     file_format: str | None = option(None, "format of the files; by suffix or content if not given", choices=FORMATS)
     on_bad_row: str = option("fail", "stop at a row that cannot be used, or pass over it", choices=("fail", "skip"))
+    multi_label: bool = option(False, "a row may have several labels, or none")
+    label_separator: str | None = option(None, f"what stands between several labels in one cell; {LABEL_SEPARATOR}")
 
     def __post_init__(self) -> None:
         if self.file_format not in (None, *FORMATS):
             raise InputError(f"--format is {self.file_format!r}: expected one of {', '.join(FORMATS)}")
         if self.on_bad_row not in ("fail", "skip"):
             raise InputError(f"--on-bad-row is {self.on_bad_row!r}: expected one of fail, skip")
+        if self.label_separator == "":
+            raise InputError("--label-separator is empty: expected one or more characters, such as '|' or ', '")
         if self.header is False and (self.text_columns or self.label_column):
             raise InputError(
                 "--no-header leaves no names for --text-column and --label-column: give the one or the other"
@@ -116,6 +125,16 @@ class Reading:
         """The columns that make up a text."""
         return self.options.text_columns or ("text",)
 
+    def label_column(self, names: Sequence[str]) -> str | None:
+        """The column of the label if it has another name than `label`; several labels may stand under `labels`."""
+        plural = self.options.multi_label and has_column(names, "labels") and not has_column(names, "label")
+        return self.options.label_column or ("labels" if plural else None)
+
+    @property
+    def separator(self) -> str:
+        """What stands between several labels of one cell."""
+        return self.options.label_separator or LABEL_SEPARATOR
+
     @property
     def expected(self) -> str:
         """What a file should hold, for messages."""
@@ -130,23 +149,33 @@ class Reading:
 
     def row(self, line: int, texts: Mapping[str, object], label: object) -> Row | None:
         """A row from values of any type, by column; None if it was rejected."""
+        names: tuple[str, ...] = ()
         name = label_name(label)
-        flaw = self.flaw(texts, label, name)
+        if self.options.multi_label:
+            found = label_names(label, self.separator)
+            name, names = None if found is None else "", found or ()
+        flaw = self.flaw(texts, label, name, names)
         if flaw is None:
-            return Row(" ".join(map(str, texts.values())), name or None, self.source, line)
+            return Row(" ".join(map(str, texts.values())), name or None, self.source, line, names)
         self.reject(line, *flaw)
         return None
 
-    def flaw(self, texts: Mapping[str, object], label: object, name: str | None) -> tuple[str, str] | None:
+    def flaw(
+        self, texts: Mapping[str, object], label: object, name: str | None, names: Sequence[str] = ()
+    ) -> tuple[str, str] | None:
         """What keeps these values from being a row (problem, remedy), if anything does."""
         for column, value in texts.items():
             if flaw := string_flaw(value):
                 return f"{printable(column)} {flaw[0]}", flaw[1]
-        if name and (flaw := string_flaw(name)):
-            return f"label {flaw[0]}", flaw[1]
+        for one in [name, *names] if name else names:
+            if flaw := string_flaw(one):
+                return f"label {flaw[0]}", flaw[1]
         if self.labelled and name is None:
-            return f"label is {kind(label)}, expected a string or an integer", "Give one label a row"
-        if self.labelled and not name:
+            if self.options.multi_label:
+                return f"label is {kind(label)}, expected a list of strings or integers", "Write [] where there is none"
+            remedy = "Give one label a row" + (", or train with --multi-label" if isinstance(label, list) else "")
+            return f"label is {kind(label)}, expected a string or an integer", remedy
+        if self.labelled and not name and not self.options.multi_label:
             return NO_LABEL
         if not self.allow_empty and all(not text or str(text).isspace() for text in texts.values()):
             return EMPTY_TEXT
@@ -258,14 +287,15 @@ def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Re
         source,
         labelled=labelled,
         text_columns=options.text_columns,
-        label_column=options.label_column,
+        label_column=reading.label_column(first[1]),
         header=options.header,
     )
     width, label_place = len(layout.names), layout.label
-    integer_labels = layout.integer_labels and labelled
+    integer_labels = layout.integer_labels and labelled and not options.multi_label
     pick = itemgetter(*layout.texts)
     several = len(layout.texts) > 1
-    label = None
+    label: str | None = None
+    labels: tuple[str, ...] = ()
     for line, fields in records if layout.has_header else chain([first], records):
         if len(fields) != width:
             if not is_blank(fields):
@@ -276,7 +306,9 @@ def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Re
         text = " ".join(pick(fields)) if several else pick(fields)
         if label_place is not None:
             label = fields[label_place].strip()
-            if not label and labelled:
+            if options.multi_label:
+                labels, label = label_names(label, reading.separator) or (), ""
+            elif not label and labelled:
                 reading.reject(line, *NO_LABEL)
                 continue
             if integer_labels and not (label.isdecimal() or is_integer(label)):
@@ -286,7 +318,7 @@ def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Re
         if not allow_empty and (not text or text.isspace()):
             reading.reject(line, *EMPTY_TEXT)
             continue
-        yield Row(text, label or None, source, line)
+        yield Row(text, label or None, source, line, labels)
 
 
 def good_lines(chunks: Iterator[Chunk], reading: Reading) -> Iterator[tuple[int, str]]:
@@ -306,7 +338,7 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
         raise InputError(
             f"{source}: a JSON array, expected one object a line. Convert it: jq -c '.[]' {source} > rows.jsonl"
         )
-    names, label_column = reading.text_names, reading.options.label_column or "label"
+    names, several = reading.text_names, reading.options.multi_label
     for number, line in good_lines(chunks, reading):
         if not line or line.isspace():
             continue
@@ -326,6 +358,11 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
             problem = f"no key '{printable(missing.args[0])}', found: {listing(record) or 'none'}"
             reading.reject(number, problem, "Name it with --text-column")
             continue
+        label_column = reading.label_column(tuple(record)) or "label"
+        if several and reading.labelled and label_column not in record:
+            problem = f"no key '{printable(label_column)}', found: {listing(record)}"
+            reading.reject(number, problem, "Name it with --label-column, or write [] for a text without labels")
+            continue
         row = reading.row(number, texts, record.get(label_column))
         if row is not None:
             yield row
@@ -337,6 +374,13 @@ def fasttext_rows(chunks: Iterator[Chunk], reading: Reading) -> Iterator[Row]:
         words = line.split(maxsplit=1)
         if not words:
             continue
+        if reading.options.multi_label:
+            found = [word.removeprefix(LABEL_PREFIX) for word in FASTTEXT_LABEL.findall(line)]
+            row = reading.row(number, {"text": FASTTEXT_LABEL.sub("", line).strip()}, found)
+            if row is not None:
+                yield row
+            continue
+        label: str | None
         label, text = None, line
         if words[0].startswith(LABEL_PREFIX):
             label, text = words[0].removeprefix(LABEL_PREFIX), words[1] if len(words) > 1 else ""
@@ -344,7 +388,8 @@ def fasttext_rows(chunks: Iterator[Chunk], reading: Reading) -> Iterator[Row]:
             problem = (
                 f"several labels, or one that is not in front: expected one label a line ({LABEL_PREFIX}x some text)"
             )
-            reading.reject(number, problem, "Keep one label, at the start of the line")
+            remedy = "Keep one label, at the start of the line, or train with --multi-label"
+            reading.reject(number, problem, remedy)
         elif (row := reading.row(number, {"text": text}, label)) is not None:
             yield row
 
@@ -378,7 +423,7 @@ def parquet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:
                 reading.source,
                 labelled=reading.labelled,
                 text_columns=reading.options.text_columns,
-                label_column=reading.options.label_column,
+                label_column=reading.label_column(names),
             )
             text_names = [names[place] for place in texts]
             needed = dict.fromkeys(text_names if label is None else [*text_names, names[label]])

@@ -267,6 +267,13 @@ def label_name(value: object) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else None
 
 
+def label_names(value: object, separator: str) -> tuple[str, ...] | None:
+    """Labels as strings, each once: a list as it stands, a string cut at the separator; None if these are no labels."""
+    values = value if isinstance(value, list) else value.split(separator) if isinstance(value, str) else [value]
+    names = [label_name(one) for one in values]
+    return None if None in names else tuple(dict.fromkeys(name for name in names if name))
+
+
 def cells(column: Any) -> list[object]:
     """The values of a Parquet column; a string that is not UTF-8 stays bytes."""
     try:

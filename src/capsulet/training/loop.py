@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from capsulet.config import TrainingOptions
 from capsulet.errors import CapsuletError
+from capsulet.metrics import LabelSetCounts, fit_thresholds, macro_f1
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise, uniform
 from capsulet.results import Epoch
-from capsulet.text.batch import Plan, gather, ordered_batches
+from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, word_counts
 from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.training.checkpoint import Checkpoints, State, Weights, array, parse
@@ -34,6 +36,8 @@ SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens; adversarial noise 
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
 SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
 ADVERSARIAL = {MANY_TEXTS: 0.6, 200_000: 0.2}  # lengths of a word, for fewer texts than this; more texts need none
+THRESHOLDS = "thresholds"  # beside the weights of the best epoch, with several labels a text
+MERITS = {"accuracy": "valid_accuracy", "macro-f1": "valid_macro_f1", "micro-f1": "valid_micro_f1"}
 
 
 class Monitor(Protocol):
@@ -71,6 +75,16 @@ class History:
     weights: Weights  # of the best epoch
 
 
+class Validation(NamedTuple):
+    """How the network fares on the validation texts."""
+
+    loss: float
+    accuracy: float  # with several labels a text: of whole label sets
+    macro_f1: float | None = None  # where it decides, or a text may have several labels
+    micro_f1: float | None = None  # with several labels a text
+    thresholds: NDArray[np.float64] | None = None  # (C,) likewise, fitted on the same texts
+
+
 def batch_size(options: TrainingOptions, texts: int) -> int:
     """As asked for, or by the number of texts: few texts need the steps, many the speed."""
     return options.batch_size or (LARGE_BATCH if texts >= MANY_TEXTS else SMALL_BATCH)
@@ -101,6 +115,7 @@ def train_network(
     checkpoints: Checkpoints | None = None,
     resume: bool = False,
     workers: Alone | None = None,
+    class_weights: NDArray[np.float32] | None = None,
 ) -> History:
     """Train; `keep` gets the epochs so far and the weights whenever the last is the best, `stop` is asked after a step.
 
@@ -120,6 +135,8 @@ def train_network(
         # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
         counts = torch.from_numpy(word_counts(train, len(network.embedding.rows)))
         unknown = options.word_dropout / (options.word_dropout + counts.float().to(options.device))  # (V,)
+    emphasis = None if class_weights is None else torch.from_numpy(class_weights).to(options.device)  # (C,)
+    select = selection(options, several=train.label_starts is not None)
     state = State()
     data = workers.spread(checkpoints.read() if resume and workers.rank == 0 else b"")
     if data:
@@ -144,7 +161,8 @@ def train_network(
             value = 0.0
             if len(places):  # the last batch may have fewer texts than there are workers
                 # times this share the means of the workers add up to the mean over the whole batch
-                value = backward(network, ids, lengths, targets, noise, options, strength, len(places) / len(rows))
+                share = len(places) / len(rows)
+                value = backward(network, ids, lengths, targets, noise, options, strength, share, emphasis)
             workers.add_gradients(optimiser)
             optimiser.clip()
             optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
@@ -162,19 +180,23 @@ def train_network(
             return history_of(state, "interrupted")  # what is not validated is not kept
         step = (state.epoch - 1) * steps + len(state.losses) - 1
         rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
-        valid_loss, valid_accuracy = validate(network, valid, options, workers)
-        finite(valid_loss)
-        state.highest = max(state.highest, valid_accuracy)
-        enough = state.highest - leeway(options, state.highest, len(valid))
-        better = state.best is None or is_better(valid_accuracy, valid_loss, state.best, enough)
+        found = validate(network, valid, options, workers, emphasis)
         mean_loss = float(np.mean(state.losses))
         report = Epoch(
-            state.epoch, len(state.losses), state.tokens, rate, mean_loss, valid_loss, valid_accuracy, better
+            state.epoch, len(state.losses), state.tokens, rate, mean_loss, finite(found.loss), found.accuracy, False,
+            found.macro_f1, found.micro_f1,
         )  # fmt: skip
+        merit = getattr(report, MERITS[select])
+        state.highest = max(state.highest, merit)
+        enough = state.highest - leeway(options, state.highest, len(valid))
+        better = state.best is None or is_better(merit, found.loss, state.best, enough, select)
+        report = replace(report, best=better)
         state.history.append(report)
         if better:
             state.best = report
             state.best_weights = {name: array(value).copy() for name, value in network.state_dict().items()}
+            if found.thresholds is not None:
+                state.best_weights[THRESHOLDS] = found.thresholds
             keep(state.history, state.best_weights)
         monitor.epoch(report)
         if asked:  # in the first epoch: a model of a part of it is better than none
@@ -204,24 +226,29 @@ def backward(
     options: TrainingOptions,
     strength: float,
     share: float,
+    weights: Tensor | None = None,
 ) -> float:
     """Add the gradients of this batch to those of the parameters; answers its loss times its share."""
+
+    def loss_at(words: Tensor, noise: Noise) -> Tensor:
+        classes = network.classify(words, lengths, noise)
+        return share * total_loss(options.loss, classes, targets, options.sum_margin, weights)
+
     embedded = network.embed(ids, noise)  # (B, T, D)
     if not strength:
-        loss = share * total_loss(options.loss, network.classify(embedded, lengths, noise), targets, options.sum_margin)
+        loss = loss_at(embedded, noise)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.item())
     # Goodfellow et al. 2015, Miyato et al. 2017: what the words would have to be for the loss to grow fastest, and once
     # more from there. The words' own gradients of both passes go back together.
     words = embedded.detach().requires_grad_()
-    loss = share * total_loss(options.loss, network.classify(words, lengths, noise), targets, options.sum_margin)
+    loss = loss_at(words, noise)
     loss.backward()  # type: ignore[no-untyped-call]
     assert words.grad is not None
     size, slope = (values.flatten(1).norm(dim=1).view(-1, 1, 1) for values in (words.detach(), words.grad))
     word = size / lengths.view(-1, 1, 1).sqrt()  # the length of a word of this text
     moved = (words.detach() + strength * word * words.grad / (slope + TINY)).requires_grad_()
-    classes = network.classify(moved, lengths, second(noise))
-    (share * total_loss(options.loss, classes, targets, options.sum_margin)).backward()  # type: ignore[no-untyped-call]
+    loss_at(moved, second(noise)).backward()  # type: ignore[no-untyped-call]
     assert moved.grad is not None
     embedded.backward(words.grad + moved.grad)  # type: ignore[no-untyped-call]
     return float(loss.item())
@@ -232,9 +259,16 @@ def exhausted(state: State, patience: int) -> bool:
     return bool(patience and state.best and state.epoch - 1 - state.best.epoch >= patience)
 
 
-def is_better(accuracy: float, loss: float, best: Epoch, enough: float) -> bool:
+def selection(options: TrainingOptions, several: bool) -> str:
+    """As asked for, or accuracy, which says little of label sets: there micro-F1."""
+    if options.select == "auto":
+        return "micro-f1" if several else "accuracy"
+    return "accuracy" if options.select == "micro-f1" and not several else options.select  # the same then
+
+
+def is_better(merit: float, loss: float, best: Epoch, enough: float, select: str = "accuracy") -> bool:
     """Whether an epoch takes the place of the best: it has more right, or as many at a smaller loss, or enough."""
-    return (accuracy, -loss) > (best.valid_accuracy, -best.valid_loss) or accuracy > enough
+    return (merit, -loss) > (getattr(best, MERITS[select]), -best.valid_loss) or merit > enough
 
 
 def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
@@ -257,15 +291,43 @@ def finite(loss: float) -> float:
 
 @torch.no_grad()
 def validate(
-    network: Network, corpus: Corpus, options: TrainingOptions, workers: Alone | None = None
-) -> tuple[float, float]:
-    """Mean loss and accuracy over a corpus."""
+    network: Network,
+    corpus: Corpus,
+    options: TrainingOptions,
+    workers: Alone | None = None,
+    weights: Tensor | None = None,
+) -> Validation:
+    """Mean loss and accuracy over a corpus, and what else the options or label sets ask for."""
     workers = workers or Alone()
+    several = corpus.label_starts is not None
+    by_class = options.select == "macro-f1" and not several
     total, right = 0.0, 0
-    for _, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
+    counts = np.zeros((3, corpus.num_classes if by_class else 0), np.int64)  # right, true and said of each class
+    scores = np.zeros((len(corpus) if several else 0, corpus.num_classes), np.float32)
+    for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
         ids, lengths, targets = (torch.from_numpy(part).to(options.device) for part in batch)
         classes = network(ids, lengths)
-        total += total_loss(options.loss, classes, targets, options.sum_margin).item() * len(targets)
-        right += int((classes.lengths.argmax(-1) == targets).sum())
+        total += total_loss(options.loss, classes, targets, options.sum_margin, weights).item() * len(targets)
+        if several:
+            scores[rows] = classes.lengths.cpu().numpy()
+            continue
+        said = classes.lengths.argmax(-1)
+        right += int((said == targets).sum())
+        if by_class:
+            for place, found in enumerate((targets[said == targets], targets, said)):
+                counts[place] += np.bincount(found.cpu().numpy(), minlength=corpus.num_classes)
     total, right_in_all = workers.add(total, right)
-    return total / max(len(corpus), 1), right_in_all / max(len(corpus), 1)
+    loss, accuracy = total / max(len(corpus), 1), right_in_all / max(len(corpus), 1)
+    if several:
+        return validate_sets(loss, corpus, workers.add_array(scores))
+    return Validation(loss, accuracy, macro_f1(*workers.add_array(counts)) if by_class else None)
+
+
+def validate_sets(loss: float, corpus: Corpus, scores: NDArray[np.float32]) -> Validation:
+    """Thresholds for these scores (n, C) of a corpus with label sets, and the figures at them."""
+    truth = targets_of(corpus, np.arange(len(corpus))) > 0
+    thresholds = fit_thresholds(scores, truth)
+    counts = LabelSetCounts(thresholds)
+    counts.add(truth, scores)
+    figures = counts.evaluation([""] * corpus.num_classes)
+    return Validation(loss, figures.accuracy, figures.macro_f1, figures.micro_f1, thresholds)

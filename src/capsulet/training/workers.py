@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -38,6 +38,10 @@ class Alone:
     def add(self, *numbers: float) -> list[float]:
         """The sum over the processes of each number."""
         return list(numbers)
+
+    def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The sum over the processes of each number of an array."""
+        return values
 
     def spread(self, data: bytes) -> bytes:
         """What the first process has."""
@@ -98,6 +102,12 @@ class Group(Alone):
         total = torch.tensor(numbers, dtype=torch.float64, device=self.device)
         distributed.all_reduce(total)
         found: list[float] = total.tolist()
+        return found
+
+    def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        total = torch.from_numpy(values).to(self.device)
+        distributed.all_reduce(total)
+        found: NDArray[Any] = total.cpu().numpy()
         return found
 
     def spread(self, data: bytes) -> bytes:

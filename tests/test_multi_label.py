@@ -1,0 +1,115 @@
+"""Models of several labels a text: every head and routing agrees with torch, and a model is its folder and its file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet.errors import InputError, ModelError
+from tests.conftest import SETS, TINY
+from tests.test_contract import NASTY, Trained, load_network
+
+VARIANTS = [*itertools.product(["cwc"], ["capsule"], ["kmeans", "dynamic"]), ("cwc", "linear", "kmeans"),
+            ("cc", "linear", "kmeans"), ("plain", "capsule", "kmeans")]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
+def trained(request, sets_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    embedding, head, routing = request.param
+    path = tmp_path_factory.mktemp("multi") / "model"
+    options = {**TINY, "epochs": 4, "embedding": embedding, "head": head, "routing": routing}
+    capsulet.train(sets_file, path, valid=sets_file, multi_label=True, **options)
+    return Trained(path, capsulet.load(path), load_network(path))
+
+
+def test_the_runtime_agrees_with_torch(trained: Trained) -> None:
+    lengths = trained.classifier.lengths(NASTY)
+    np.testing.assert_allclose(lengths, trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
+    assert (lengths >= 0).all() and (lengths <= 1).all()
+
+
+def test_labels_are_those_that_reach_their_thresholds(trained: Trained) -> None:
+    classifier = trained.classifier
+    for lengths, prediction in zip(classifier.lengths(NASTY), classifier.predict(NASTY), strict=True):
+        expected = {label for label, length, threshold in zip(
+            classifier.labels, lengths, classifier.thresholds, strict=True) if length >= threshold}  # fmt: skip
+        assert prediction.labels is not None and {label for label, _ in prediction.labels} == expected
+        scores = [score for _, score in prediction.labels]
+        assert scores == sorted(scores, reverse=True)
+        assert prediction.score == pytest.approx(lengths.max())
+
+
+def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None:
+    for label in trained.classifier.labels:
+        explanation = trained.classifier.explain("the match and the bank", label)
+        total = sum(token.contribution for token in explanation.tokens)
+        assert total == pytest.approx(explanation.length_before_squash, abs=1e-4)
+
+
+def test_it_learns_its_twelve_texts(sets_model: Path) -> None:
+    classifier = capsulet.load(sets_model)
+    result = classifier.evaluate((text, labels) for labels, text in SETS)
+    assert result.micro_f1 > 0.95 and result.subset_accuracy > 0.8 and result.count == 12
+    found = classifier.predict([text for _, text in SETS])
+    assert () in [prediction.labels for prediction in found] and max(len(one.labels or ()) for one in found) > 1
+
+
+def test_one_label_a_text_stays_as_it_was(model: Path) -> None:
+    classifier = capsulet.load(model)
+    assert not classifier.multi_label and classifier.predict(["match"])[0].labels is None
+    config = json.loads((model / "config.json").read_text())
+    assert "thresholds" not in config and "valid_micro_f1" not in config["metrics"]
+    assert "micro_f1" not in (model / "training.jsonl").read_text()
+
+
+def test_the_exported_file_has_the_thresholds(sets_model: Path, tmp_path: Path) -> None:
+    file = capsulet.export(sets_model, tmp_path / "model.onnx")
+    folder, alone = capsulet.load(sets_model), capsulet.load(file)
+    assert alone.multi_label and alone.thresholds.tolist() == folder.thresholds.tolist()
+    assert alone.predict(NASTY) == folder.predict(NASTY)
+
+
+@pytest.mark.parametrize("thresholds", [None, [], [0.5, 0.5], [0.5, 0.5, 2], [0.5, 0.5, "x"], [0.5, 0.5, None]])
+def test_damaged_thresholds(sets_model: Path, tmp_path: Path, thresholds) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(sets_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "thresholds": thresholds}))
+    with pytest.raises(ModelError, match=r"thresholds is .*, expected a number from 0 to 1 for each label"):
+        capsulet.load(folder)
+
+
+def test_a_label_that_it_does_not_know(sets_model: Path) -> None:
+    with pytest.raises(InputError, match="label 'art' is unknown to the model: expected some of food, money, sport"):
+        capsulet.load(sets_model).evaluate([("a match", ["sport", "art"])])
+
+
+def test_the_card_says_so(sets_model: Path, model: Path) -> None:
+    card = (sets_model / "README.md").read_text()
+    assert "multi-label classifier" in card and "| several labels a text | micro-F1 " in card
+    assert "gives one of them to every text" not in card
+    assert "multi-label" not in (model / "README.md").read_text()
+
+
+def test_shards_get_lists(sets_model: Path, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    from capsulet.cluster import ShardLabeller
+
+    texts = [text for _, text in SETS]
+    parquet.write_table(pyarrow.table({"text": texts, "id": list(range(12))}), tmp_path / "in.parquet")
+    labeller = ShardLabeller(str(sets_model))
+    answer = labeller.label(str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), {"text": [], "keep": ["id"]})
+    assert answer == (12, "")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found.column_names == ["id", "labels", "scores"]
+    given = [prediction.labels for prediction in capsulet.load(sets_model).predict(texts)]
+    assert found["labels"].to_pylist() == [[label for label, _ in pairs] for pairs in given]
+    assert [len(scores) for scores in found["scores"].to_pylist()] == [len(pairs) for pairs in given]
