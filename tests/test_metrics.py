@@ -145,3 +145,14 @@ def test_a_rare_label_has_the_threshold_of_all() -> None:
     fitted = fit_thresholds(scores.astype(np.float32), truth)
     assert 0.4 < fitted[0] < 0.6 and 0.4 < fitted[1] < 0.7
     assert fit_thresholds(scores.astype(np.float32), np.zeros_like(truth)).tolist() == [0.5, 0.5]
+
+
+def test_thresholds_of_many_texts_come_from_a_sample_of_all_labels(monkeypatch) -> None:
+    dice = np.random.default_rng(0)
+    truth = dice.random((4000, 3)) < [0.5, 0.3, 0.01]
+    scores = (0.3 * truth + 0.7 * dice.random((4000, 3))).astype(np.float32)
+    whole = fit_thresholds(scores, truth)
+    monkeypatch.setattr("capsulet.metrics.POOL", 2000)
+    sampled = fit_thresholds(scores, truth)
+    assert 0 < np.abs(whole - sampled).max() < 0.1
+    assert whole[:2] == pytest.approx(sampled[:2], abs=0.03)

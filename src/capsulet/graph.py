@@ -240,7 +240,8 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
 
 def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
     """The encoder's weights as outputs, whatever they are stored as, for explanations: names and shapes."""
-    hidden, shapes = options.hidden_size, {}
+    hidden = options.hidden_size
+    shapes: dict[str, tuple[int, ...]] = {}
     for layer in range(options.num_layers):
         inputs = 2 * hidden if layer else options.embedding_size
         for kind, shape in (

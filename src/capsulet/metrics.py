@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from capsulet.results import ClassScores, Confusion, Evaluation
 
 CUTS = (1, 3, 5)  # k of precision at k
+POOL = 5_000_000  # scores at most that are ranked together
 PRIOR = 10  # positives of the average label that join those of a label when its threshold is fitted
 
 
@@ -110,10 +111,11 @@ def fit_thresholds(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> NDA
     the threshold of a rare label is near the one that is best for all labels together. Thresholds lie half-way between
     two scores, out of the reach of rounding.
     """
-    if not truth.any():
-        return np.full(scores.shape[1], 0.5)
-    pool, pooled_right = ranked(scores.ravel(), truth.ravel())
+    some = slice(None, None, max(1, scores.size // POOL))  # of all labels together a sample of the texts will do
+    pool, pooled_right = ranked(scores[some].ravel(), truth[some].ravel())
     positives = pooled_right[-1]
+    if not positives:
+        return np.full(scores.shape[1], 0.5)
     cuts = between(pool)
     above = counted(pool, cuts)
     overall = cuts[(2 * pooled_right[above] / (positives + above)).argmax()]
@@ -122,10 +124,8 @@ def fit_thresholds(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> NDA
         own, right = ranked(scores[:, label], truth[:, label])
         cuts = np.concatenate([[overall], between(own)])
         said, above = counted(own, cuts), counted(pool, cuts)
-        more_right, more_said = (
-            pooled_right[above] / positives,
-            above / positives,
-        )  # of one positive of the average label
+        # what one positive of the average label brings along
+        more_right, more_said = pooled_right[above] / positives, above / positives
         f1 = 2 * (right[said] + PRIOR * more_right) / (right[-1] + said + PRIOR * (1 + more_said))
         found[label] = cuts[f1.argmax()]
     return found
@@ -140,7 +140,8 @@ def ranked(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> tuple[NDArr
 def between(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """The middles between two different scores that follow each other, and between the ends and 1 and 0."""
     steps = np.concatenate([[1.0], scores[np.insert(np.diff(scores) != 0, 0, True)], [0.0]])
-    return (steps[:-1] + steps[1:]) / 2
+    middles: NDArray[np.float64] = (steps[:-1] + steps[1:]) / 2
+    return middles
 
 
 def counted(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> Counts:

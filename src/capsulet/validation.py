@@ -71,8 +71,11 @@ def calibrate(
             "of the two"
         )
     classifier = load(model)
+    if classifier.multi_label:
+        raise InputError(f"{model} gives several labels a text: its thresholds are fitted in training, nothing else is")
     places = {label: place for place, label in enumerate(classifier.labels)}
-    pairs = list(labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels))
+    rows_read = labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels)
+    pairs = [(text, str(label)) for text, label in rows_read]
     truth = np.array([places[label] for _, label in pairs], dtype=np.int64)
     texts = [text for text, _ in pairs]
     if paths(files):

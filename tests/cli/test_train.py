@@ -24,8 +24,8 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     result = json.loads(answer.out)
     assert answer.out.count("\n") == 1
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
-    note, first, *epochs, last = answer.err.splitlines()
-    assert note.startswith("note: ")
+    first, *epochs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
+    assert "note: 2 of 3 classes are not in the validation part (food, money)" in answer.err
     assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2

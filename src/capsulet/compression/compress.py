@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capsulet.bundle import bundled, check_file, write_whole
-from capsulet.classifier import require_training, silent
+from capsulet.classifier import require_training
 from capsulet.compression.file import bytes_by_part
 from capsulet.compression.plot import curve_plot
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.compression.source import read_source
 from capsulet.errors import CapsuletError, InputError
-from capsulet.preparation import Paths, Tell, paths, prepare
+from capsulet.preparation import Paths, Tell, paths, prepare, silent
 from capsulet.results import Compression
 from capsulet.runtime.session import open_session
 from capsulet.text.data import ReadOptions

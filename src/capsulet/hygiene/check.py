@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from capsulet.classifier import silent
 from capsulet.errors import InputError
 from capsulet.hygiene.finder import Finder
 from capsulet.hygiene.findings import Check, Doubt, Example, Finding
 from capsulet.hygiene.similarity import THRESHOLD
 from capsulet.hygiene.survey import EXCERPT, Survey, labelled_rows
-from capsulet.preparation import Paths, Tell, paths
+from capsulet.preparation import Paths, Tell, paths, silent
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.text.data import ReadOptions, SkippedRows
 from capsulet.text.files import check_path, printable, source_name

@@ -196,15 +196,17 @@ class Classifier:
         sure: list[float] = []
         source = iter(pairs)
         while window := list(itertools.islice(source, LARGEST_WINDOW)):
-            for _, label in window:
+            known: list[tuple[str, str]] = []
+            for text, label in window:
                 if not isinstance(label, str) or label not in places:
                     raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
                 truth.append(places[label])
-            texts = list(checked((text for text, _ in window), first=len(predicted)))
+                known.append((text, label))
+            texts = list(checked((text for text, _ in known), first=len(predicted)))
             lengths = self.lengths(texts)
             predicted.extend(lengths.argmax(1).tolist())
             if observe:
-                observe(window, lengths)
+                observe(known, lengths)
             raw.extend(lengths.max(1).tolist())
             sure.extend(self.probabilities(lengths).max(1).tolist())
         found = metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
