@@ -101,13 +101,11 @@ async function fill(session, metadata) {
   }
   // one unknown word, all outputs: a graph that cannot run is noticed here
   const found = await session.run(config.dictionary ? [...OUTPUTS, DICTIONARY] : OUTPUTS, [[tokenizer.unknown]]);
-  let size = config.vocab_size;
   if (config.dictionary) {
     const words = await readDictionary(found[DICTIONARY], config.dictionary.words, name);
     tokenizer = new Tokenizer(new Map([...tokenizer.vocabulary, ...words]), tokenizer.unknown, tokenizer.maxTokens);
-    size = config.dictionary.words + 1; // one is for unknown words
   }
-  const known = tokenizer.vocabulary.size, classes = found.lengths.length;
+  const known = tokenizer.vocabulary.size, size = config.vocab_size, classes = found.lengths.length;
   if (known !== size || classes !== config.labels.length) {
     throw new ModelError(
       `${name} is damaged: tokenizer of ${known} words and graph of ${classes} classes, expected ${size} and ` +
