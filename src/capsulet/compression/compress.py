@@ -60,6 +60,8 @@ def compress(
     from capsulet.training.interruption import Interruption
 
     source = read_source(Path(model))
+    if paths(files) and source.options.model.multi_label:
+        raise InputError(f"{model} gives several labels a text: such a model is compressed without texts, leave them out")
     reading = reading or ReadOptions()
     with ExitStack() as scratch, Interruption() as interruption:
         scratch.enter_context(training_threads(threads))
