@@ -1,6 +1,7 @@
 /** The classifier: texts in, labels, scores and reasons out. */
 import { parseCalibration } from './calibration.js';
 import { InputError } from './errors.js';
+import { encoderLayers, wordContributions } from './flow.js';
 import { openSession } from './session.js';
 import { readSource } from './source.js';
 import { checkText, typeOf } from './tokens.js';
@@ -114,13 +115,20 @@ export class Classifier {
     }
     checkText(text, 0);
     const { ids, starts, ends } = this.session.tokenizer.encode(text);
-    const { lengths, norms, contributions } = await this.session.run(['lengths', 'norms', 'contributions'], [ids]);
+    this.layers ??= await encoderLayers(this.session);
+    const more = this.layers.length ? ['embedded', 'directions'] : ['contributions'];
+    const found = await this.session.run(['lengths', 'norms', ...more], [ids]);
+    const { lengths, norms } = found, classes = this.labels.length;
     const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
+    const column = (values) => values.filter((_, place) => place % classes === chosen); // (…, C) -> (…,)
+    const contributions = this.layers.length
+      ? wordContributions(found.embedded, ids.length, this.layers, column(found.directions))
+      : column(found.contributions); // a graph from before: shares of the states
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),
       start: starts[place],
       end: ends[place],
-      contribution: contributions[place * this.labels.length + chosen], // (T, C)
+      contribution: contributions[place],
     }));
     return { label: this.labels[chosen], score: lengths[chosen], lengthBeforeSquash: norms[chosen], tokens };
   }
