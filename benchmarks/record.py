@@ -62,9 +62,9 @@ def version(package: str) -> str | None:
         return None
 
 
-def write(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
+def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path:
     """Write a results file whole."""
-    path = folder / f"{name}.json"
+    path = (folder or RESULTS) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(result, indent=2) + "\n")
