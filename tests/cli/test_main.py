@@ -57,7 +57,6 @@ def test_version(run) -> None:
         (["train", "x.csv", "--out", "y", "--embedding", "glove"], "invalid choice: 'glove'"),
         (["train", "x.csv", "--out", "y", "--epochs", "many"], "invalid int value: 'many'"),
         (["predict", "m", "--text", "a", "--to", "xml"], "invalid choice: 'xml'"),
-        (["explain", "m"], "the following arguments are required: --text"),
     ],
 )
 def test_a_wrong_call_is_one_line(run, words: list[str], message: str) -> None:

@@ -36,13 +36,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what it takes\n")
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help with room for the longest verb beside its sentence; argparse forgets that verbs are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += 2 if action.dest == "verb" else 0
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = Parser(
         prog="capsulet",
         description="Small text classifiers, trained from scratch and run without PyTorch.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
     parser.add_argument("--version", action="version", version=f"capsulet {VERSION}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)

@@ -61,7 +61,7 @@ def compress(
 
     source = read_source(Path(model))
     if paths(files) and source.options.model.multi_label:
-        raise InputError(f"{model} gives several labels a text: such a model is compressed without texts, leave them out")
+        raise InputError(f"{model} gives several labels a text: it is compressed without texts, leave them out")
     reading = reading or ReadOptions()
     with ExitStack() as scratch, Interruption() as interruption:
         scratch.enter_context(training_threads(threads))
