@@ -48,6 +48,7 @@ bench: setup
 	-$(BIN)/python -m benchmarks.multilabel --write  # needs the package lists of a Debian
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
 	$(BIN)/python -m docs.results
+	$(BIN)/python -m docs.labels
 
 peers: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
