@@ -126,8 +126,8 @@ class TrainingOptions:
     adversarial: float = option(
         -1.0,
         "also learn from each text with its words moved to where the loss is larger, all together by so many times the "
-        "length of one word; a step then takes twice as long; -1: 0.6, from 20,000 training texts on 0.2, "
-        "from 200,000 on 0",
+        "length of one word; a step then takes twice as long; -1: 0.6, from 30 "
+        "classes or 20,000 training texts on 0.2, from 200,000 on 0",
         low=-1,
         high=100,
     )

@@ -208,11 +208,11 @@ def test_epochs_fit_the_token_budget() -> None:
 
 
 def test_the_fewer_texts_the_stronger_the_adversarial_noise() -> None:
-    assert adversarial(TrainingOptions(), 19_999) == 0.6
-    assert adversarial(TrainingOptions(), 20_000) == 0.2
-    assert adversarial(TrainingOptions(), 200_000) == 0.0
-    assert adversarial(TrainingOptions(adversarial=0.3), 20_000) == 0.3
-    assert adversarial(TrainingOptions(adversarial=0.0), 100) == 0.0
+    assert adversarial(TrainingOptions(), 19_999, 29) == 0.6
+    assert adversarial(TrainingOptions(), 20_000, 29) == adversarial(TrainingOptions(), 19_999, 30) == 0.2
+    assert adversarial(TrainingOptions(), 200_000, 2) == 0.0
+    assert adversarial(TrainingOptions(adversarial=0.3), 20_000, 2) == 0.3
+    assert adversarial(TrainingOptions(adversarial=0.0), 100, 2) == 0.0
 
 
 def test_many_texts_go_in_larger_batches() -> None:

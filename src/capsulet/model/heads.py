@@ -41,6 +41,11 @@ class CapsuleHead(nn.Module):
         self.num_primary = hidden_size // primary_length
         self.transforms = nn.Parameter(torch.empty(self.num_primary, primary_length, num_classes, class_length))
 
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return self.transforms.shape[2]
+
     def initialise(self, scale: float) -> None:
         """Normal matrices; at a scale of one, an entry of a vote is as large as one of the primary capsule."""
         nn.init.normal_(self.transforms, std=scale / math.sqrt(self.transforms.shape[1]))
@@ -64,6 +69,11 @@ class LinearHead(nn.Module):
         super().__init__()
         self.multi_label = multi_label
         self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return self.weight.shape[0]
 
     def initialise(self, scale: float) -> None:
         """Uniform in ±1/√H, as nn.Linear; lengths of capsules do not concern it."""

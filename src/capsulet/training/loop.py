@@ -35,7 +35,8 @@ FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens; adversarial noise makes room for more of them
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
 SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
-ADVERSARIAL = {MANY_TEXTS: 0.6, 200_000: 0.2}  # lengths of a word, for fewer texts than this; more texts need none
+MANY_CLASSES, MOST_TEXTS = 30, 200_000
+MUCH_NOISE, LITTLE_NOISE = 0.6, 0.2  # lengths of a word
 THRESHOLDS = "thresholds"  # beside the weights of the best epoch, with several labels a text
 MERITS = {"accuracy": "valid_accuracy", "macro-f1": "valid_macro_f1", "micro-f1": "valid_micro_f1"}
 
@@ -90,11 +91,13 @@ def batch_size(options: TrainingOptions, texts: int) -> int:
     return options.batch_size or (LARGE_BATCH if texts >= MANY_TEXTS else SMALL_BATCH)
 
 
-def adversarial(options: TrainingOptions, texts: int) -> float:
-    """As asked for, or by the number of texts: few texts gain most and cost least."""
+def adversarial(options: TrainingOptions, texts: int, classes: int) -> float:
+    """As asked for, or much for few texts, little for many texts or classes, none where it would cost most."""
     if options.adversarial >= 0:
         return options.adversarial
-    return next((strength for most, strength in ADVERSARIAL.items() if texts < most), 0.0)
+    if texts >= MOST_TEXTS:
+        return 0.0
+    return MUCH_NOISE if texts < MANY_TEXTS and classes < MANY_CLASSES else LITTLE_NOISE
 
 
 def num_epochs(options: TrainingOptions, texts: int, tokens: int, steps: int) -> int:
@@ -129,7 +132,7 @@ def train_network(
     size = batch_size(options, len(train))
     steps = -(-len(train) // size)
     epochs = num_epochs(options, len(train), len(train.ids), steps)
-    strength = adversarial(options, len(train))
+    strength = adversarial(options, len(train), network.head.num_classes)
     unknown = None
     if options.word_dropout:
         # a word that occurs n times is read as unknown with probability w / (w + n) (Kiperwasser and Goldberg 2016)
