@@ -27,7 +27,7 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
     title = f"What {html.escape(model)} read"
     note = (
         "Green words speak for the label, red ones against it. The contributions of all words sum to the length of the "
-        "class capsule before squash. A word is read in its place, so its neighbours are in it."
+        "class capsule before squash, with routing and gates as they were for the whole text."
     )
     body = "\n".join(article(text, found) for text, found in pairs)
     return (

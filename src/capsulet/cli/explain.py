@@ -8,9 +8,9 @@ examples:
   capsulet explain model texts.csv --html page.html
   capsulet explain model --text "what a match" --json
 
-With the routing held fixed the contributions sum exactly to the length of the class capsule before squash (linear
-head: to the logit). A state of the encoder mixes a word with its neighbours, so a contribution is that of a word in
-its place. `score` is the length of the class capsule, `probability` the calibrated one.
+With routing and gates held fixed the contributions sum exactly to the length of the class capsule before squash (linear
+head: to the logit). What is held fixed would itself change without the word: --check measures that. `score` is the
+length of the class capsule, `probability` the calibrated one.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ def print_explanation(text: str, explanation: Explanation) -> None:
     if explanation.contrast:
         screen.print(Text(f"and not {explanation.contrast.label} ({explanation.contrast.score:.3f}), because"))
         screen.print(coloured(text, explanation.contrast.tokens))
+        most = sorted(explanation.contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
+        screen.print(Text(", ".join(f"{token.text} {token.contribution:+.3f}" for token in most)))
     if explanation.capsules:
         parts = (f"{part.capsule} {part.contribution:+.3f}" for part in explanation.capsules[:MOST_PARTS])
         screen.print(f"primary capsules {', '.join(parts)}", highlight=False)
