@@ -11,7 +11,7 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
-from capsulet.validation import describe, validation_rows
+from capsulet.validation import chosen_rows, describe, validation_rows
 from tests.conftest import TEXTS
 
 ALL = [text for _, text in TEXTS]
@@ -112,6 +112,13 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
     del config.config["data"]["valid_rows"]
     with pytest.raises(ModelError, match="its configuration lacks 'valid_rows'"):
         validation_rows(config, ["sport", "food"], rows_file)
+
+
+def test_of_very_many_texts_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capsulet.validation.MOST_ROWS", 10)
+    rows = chosen_rows(1000)
+    assert len(set(rows.tolist())) == 10 and (np.diff(rows) > 0).all()
+    assert chosen_rows(10).tolist() == list(range(10))
 
 
 def test_strange_texts_get_no_label(model: Path) -> None:

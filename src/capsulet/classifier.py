@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import storage
@@ -29,7 +28,7 @@ from capsulet.runtime.session import session_of
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
 from capsulet.text.weights import check_weights, class_weights
-from capsulet.validation import corpus_texts, describe
+from capsulet.validation import describe_corpus
 from capsulet.version import VERSION
 
 if TYPE_CHECKING:
@@ -340,9 +339,7 @@ def calibration_of(
 ) -> dict[str, Any] | None:
     """What a finished model says of the validation texts; nothing where there are too few."""
     session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
-    return describe(
-        Classifier(session, "the new model"), corpus_texts(corpora.valid), np.asarray(corpora.valid.targets, np.int64)
-    )
+    return describe_corpus(Classifier(session, "the new model"), corpora.valid)
 
 
 def save(

@@ -22,13 +22,22 @@ from capsulet.text.data import ReadOptions
 from capsulet.text.split import stratified_split
 from capsulet.text.tokens import encode
 
-FEWEST_ROWS = 2  # texts to fit anything on
+FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
 SAME = 1e-6  # lengths of graphs of the same weights differ by less
 
 
-def corpus_texts(corpus: Corpus) -> list[NDArray[np.int32]]:
-    """The ids of every text of a corpus."""
-    return [np.asarray(corpus.ids[start:end]) for start, end in zip(corpus.starts, corpus.starts[1:], strict=False)]
+def chosen_rows(count: int) -> NDArray[np.int64]:
+    """Which of the validation texts a model is asked about: all, or so many that more would tell nothing new."""
+    if count <= MOST_ROWS:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).permutation(count)[:MOST_ROWS])
+
+
+def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any] | None:
+    """The `calibration` of a configuration, from a corpus of validation texts."""
+    rows = chosen_rows(len(corpus))
+    encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
+    return describe(classifier, encoded, np.asarray(corpus.targets[rows], np.int64))
 
 
 def describe(
@@ -81,7 +90,8 @@ def calibrate(
     if paths(files):
         rows = validation_rows(classifier, [label for _, label in pairs], files)
         truth, texts = truth[rows], [texts[row] for row in rows]
-    found = describe(classifier, encode(classifier.session.tokenizer, texts), truth)
+    rows = chosen_rows(len(texts))
+    found = describe(classifier, encode(classifier.session.tokenizer, [texts[row] for row in rows]), truth[rows])
     if found is None:
         raise InputError(
             f"{', '.join(paths(valid) or paths(files))}: {len(texts)} validation text{'s' * (len(texts) != 1)}, "
