@@ -134,6 +134,21 @@ def write_file(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a single file that is no part of a model, whole or not at all."""
+    name = f".{path.name[:32]}"
+    for left in path.parent.glob(f"{glob.escape(name)}.*.part"):  # of processes that were killed meanwhile
+        process = left.name.split(".")[-2]
+        if process.isdecimal() and not is_running(int(process)):
+            left.unlink(missing_ok=True)
+    part = path.with_name(f"{name}.{os.getpid()}.part")
+    try:
+        write_file(part, data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def swap(fresh: Path, path: Path) -> None:
     """Put the new folder in the place of the old one; afterwards `fresh` is the old one or nothing."""
     if not path.exists():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -88,6 +91,15 @@ def test_places_that_no_report_can_be_written_to(
     with pytest.raises(InputError, match=message):
         capsulet.train(rows_file, tmp_path / "new", report=tmp_path / name, **QUICK)
     assert not (tmp_path / "new").exists()
+
+
+def test_what_a_killed_process_has_left_is_swept_away(model: Path, rows_file: Path, tmp_path: Path) -> None:
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    ours, theirs = (tmp_path / f".page.html.{process}.part" for process in (int(dead.stdout), os.getppid()))
+    ours.touch()
+    theirs.touch()
+    capsulet.evaluate(model, rows_file, report=tmp_path / "page.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [theirs.name, "page.html"]
 
 
 def test_a_full_disk_leaves_the_old_report(

@@ -11,7 +11,6 @@ import csv
 import dataclasses
 import io
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -207,11 +206,7 @@ def write_doubts(path: Path, doubts: Sequence[Doubt]) -> None:
         table.writerows(map(dataclasses.asdict, doubts))
     else:
         page.writelines(json.dumps(dataclasses.asdict(doubt), ensure_ascii=False) + "\n" for doubt in doubts)
-    part = path.with_name(f".{path.name[:32]}.{os.getpid()}.part")
     try:
-        storage.write_file(part, page.getvalue().encode())
-        part.replace(path)
+        storage.replace_file(path, page.getvalue().encode())
     except OSError as error:
         raise CapsuletError(f"{path} could not be written: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -67,15 +67,11 @@ def write_report(
             notes=notes,
         )
     )
-    part = path.with_name(f".{path.name[:32]}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        storage.write_file(part, page.encode(errors="backslashreplace"))
-        part.replace(path)
+        storage.replace_file(path, page.encode(errors="backslashreplace"))
     except OSError as error:
         raise CapsuletError(f"the report could not be written to {path}: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def stored_epochs(model: Path) -> list[Epoch]:
