@@ -69,10 +69,12 @@ def check(node: str, names: list[str], **environment: str) -> None:
     assert int(re.search(r"^# pass (\d+)$", out, re.MULTILINE)[1]) >= len(names), out
 
 
+@pytest.mark.timeout(900)  # seconds on an idle machine; a busy one is slow, not wrong
 def test_node(node: str, expected: Path) -> None:
     check(node, ["tokens", "metadata", "dictionary", "calibration", "classifier"], CAPSULET_EXPECTED=str(expected))
 
 
+@pytest.mark.timeout(900)
 def test_chromium(node: str, chromium: str, expected: Path) -> None:
     check(node, ["page"], CAPSULET_EXPECTED=str(expected), CAPSULET_CHROMIUM=chromium)
 
