@@ -7,7 +7,7 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,15 +99,28 @@ def source_rows(source: Source, split: str) -> Iterator[tuple[str, str]]:
 
 def original_rows(path: Path, data_set: DataSet) -> Iterator[tuple[str, str]]:
     """Rows of a CSV file of Zhang et al., cleaned; title, question, answer and so on are joined by spaces."""
-    csv.field_size_limit(sys.maxsize)  # some reviews are longer than the module's 128 kB
     with path.open(encoding="utf-8", newline="") as file:
-        for number, (label, *texts) in enumerate(filter(None, csv.reader(file)), 1):
+        for number, (label, *texts) in enumerate(filter(None, long_rows(file)), 1):
             if not (label.isdecimal() and 1 <= int(label) <= len(data_set.classes)) or not texts:
                 raise InputError(
                     f"{path} row {number}: class {label!r:.40} with {len(texts)} texts, expected 1 to "
                     f"{len(data_set.classes)} and a text. Is it the file of {data_set.title}?"
                 )
             yield clean(texts, data_set), data_set.classes[int(label) - 1]
+
+
+def long_rows(file: Iterable[str]) -> Iterator[list[str]]:
+    """Rows of a CSV file; some reviews are longer than the module's 128 kB, and its limit is everybody's."""
+    reader = csv.reader(file)
+    while True:
+        limit = csv.field_size_limit(sys.maxsize)
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(limit)
+        if row is None:
+            return
+        yield row
 
 
 def clean(texts: list[str], data_set: DataSet) -> str:
