@@ -12,7 +12,6 @@ from capsulet.report.measures import (
     MOST_MISTAKES,
     MOST_TEXTS,
     Recorder,
-    calibration_error,
     coverage,
     interval,
     reliability,
@@ -30,8 +29,6 @@ def test_bins_hold_every_answer_once() -> None:
     assert sum(part.count for part in bins) == 5
     assert [(part.count, part.accuracy) for part in bins] == [(2, 0.5), (1, 1.0), (2, 0.5)]
     assert bins[-1].high == 1.0
-    expected = (2 * abs(0.025 - 0.5) + abs(0.5 - 1) + 2 * abs(0.975 - 0.5)) / 5
-    assert calibration_error(bins) == pytest.approx(expected)
 
 
 def test_coverage_answers_the_surest_first() -> None:

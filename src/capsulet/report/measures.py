@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet import calibration
+from capsulet.calibration import BINS
 from capsulet.metrics import confusion_matrix
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier
 from capsulet.text.corpus import Corpus
 from capsulet.text.tokens import UNKNOWN_ID, encode
 
-BINS = 15
 MOST_MISTAKES = 20
 MOST_TEXTS = 5_000  # of a validation part are measured after a training: enough for every figure, soon done
 
@@ -118,19 +119,8 @@ class Recorder:
 
 def reliability(scores: Floats, right: NDArray[np.bool_]) -> list[Bin]:
     """Bins of equal width that hold any answers."""
-    places = np.minimum((scores * BINS).astype(np.int64), BINS - 1)
-    return [
-        Bin(place / BINS, (place + 1) / BINS, int(held.sum()), float(scores[held].mean()), float(right[held].mean()))
-        for place in range(BINS)
-        if (held := places == place).any()
-    ]
-
-
-def calibration_error(bins: Iterable[Bin]) -> float:
-    """Expected calibration error: mean distance of score and accuracy, each bin by its number of answers."""
-    bins = list(bins)
-    total = sum(part.count for part in bins)
-    return sum(part.count * abs(part.score - part.accuracy) for part in bins) / max(total, 1)
+    rows = enumerate(calibration.reliability(scores, right, BINS))
+    return [Bin(place / BINS, (place + 1) / BINS, *row) for place, row in rows if row[0]]
 
 
 def coverage(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:

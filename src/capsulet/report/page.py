@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.calibration import BINS, calibration_error
 from capsulet.report import charts
 from capsulet.report.charts import Series, axis, line_chart, percent, plain, share_axis
 from capsulet.report.measures import (
-    BINS,
     Measures,
     Mistake,
-    calibration_error,
     coverage,
     interval,
     reliability,
@@ -119,7 +118,7 @@ def header(report: Report) -> str:
     """What was measured, and the figures that everybody asks for."""
     found, measures = report.measures.evaluation, report.measures
     low, high = interval(round(found.accuracy * found.count), found.count)
-    error = calibration_error(reliability(measures.scores, measures.right))
+    error = calibration_error(measures.scores, measures.right)
     kind = "calibrated probabilities" if measures.calibrated else "scores are not calibrated"
     tiles = [
         ("accuracy", percent(round(found.accuracy, 4)), f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"),
@@ -299,9 +298,10 @@ def trust(measures: Measures) -> str:
     """What a score is worth, and what is gained by answering only when sure."""
     bins = reliability(measures.scores, measures.right)
     before = reliability(measures.raw_scores, measures.right) if measures.calibrated else []
-    error = f"expected calibration error {calibration_error(bins):.3f} ({BINS} bins)"
+    error = f"expected calibration error {calibration_error(measures.scores, measures.right):.3f} ({BINS} bins)"
     if measures.calibrated:
-        words = f"Bars: calibrated, {error}. Points: raw scores, {calibration_error(before):.3f}."
+        raw = calibration_error(measures.raw_scores, measures.right)
+        words = f"Bars: calibrated, {error}. Points: raw scores, {raw:.3f}."
     else:
         words = f"{error[0].upper()}{error[1:]}. These are raw scores, which order answers but are no probabilities."
     share, accuracy, lowest = coverage(measures.scores, measures.right)
