@@ -114,10 +114,22 @@ def summary() -> str:
     figures = read("runtime")["figures"]
     return (
         f"{news['mean']:.1f} % on AG News from half of its training rows, with {news['parameters'] / 1e6:.1f} M "
-        f"parameters in {news['megabytes']:.0f} MB; a cold process answers in "
+        f"parameters in {news['megabytes']:.0f} MB{small_file()}; a cold process answers in "
         f"1/{figures['import_torch_over_cold_predict']:.0f} of the time that `import torch` takes, and one text is "
         f"labelled {figures['torch_eager_over_runtime']:.1f} times as fast as by PyTorch."
     )
+
+
+def small_file() -> str:
+    """What compression to 600 KB loses."""
+    runs = [run for run in read("size")["runs"] if run["set"] == "ag_news_61k"]
+    whole, small = ({run["seed"]: run for run in runs if run["kind"] == kind} for kind in ("uncompressed", "600KB"))
+    seeds = sorted(set(whole) & set(small))
+    kilobytes = statistics.mean(small[seed]["bytes"] for seed in seeds) / 1000
+    lost = 100 * statistics.mean(whole[seed]["accuracy"] - small[seed]["accuracy"] for seed in seeds)
+    change = f"{lost:.2f} points lost" if lost > 0 else "nothing lost"
+    number = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    return f", or with discrete codes and few bits in {kilobytes:.0f} KB ({change}, {number})"
 
 
 def readme_section() -> str:
