@@ -145,6 +145,7 @@ def train(
             interruption.asked, checkpoints, resume, workers, emphasis,
         )  # fmt: skip
         keep(history.epochs, history.weights, history.stopped)
+        workers.add(0.0)  # the others stay until the model is written: one who leaves early can end the whole run
         if history.stopped != "interrupted":
             checkpoints.remove()
         if page and measured:

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from capsulet.cli import calibrate, check, compress, demo, evaluate, explain, export, info, predict, train
 from capsulet.errors import CapsuletError
@@ -89,12 +89,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     open_streams()
-    parsed = parse(arguments)
+    try:
+        return run(parse(arguments))
+    finally:
+        let_go_of_streams()
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run a verb; whatever goes wrong is one line."""
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return complain("interrupted", INTERRUPTED, parsed.debug)
@@ -118,6 +124,22 @@ def open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def let_go_of_streams() -> None:
+    """What cannot be written will not be: Python would try again at its end, and make the exit status its own."""
+    for stream in (sys.stdout, sys.stderr):
+        if not can_flush(stream):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def can_flush(stream: TextIO) -> bool:
+    """Whether all that was printed has gone out."""
+    try:
+        stream.flush()
+    except OSError:
+        return False
+    return True
 
 
 def complain(message: str, status: int, debug: bool) -> int:
