@@ -115,8 +115,7 @@ def summary() -> str:
     return (
         f"{news['mean']:.1f} % on AG News from half of its training rows, with {news['parameters'] / 1e6:.1f} M "
         f"parameters in {news['megabytes']:.0f} MB{small_file()}; a cold process answers in "
-        f"1/{figures['import_torch_over_cold_predict']:.0f} of the time that `import torch` takes, and one text is "
-        f"labelled {figures['torch_eager_over_runtime']:.1f} times as fast as by PyTorch."
+        f"1/{figures['import_torch_over_cold_predict']:.0f} of the time that `import torch` takes."
     )
 
 
