@@ -54,9 +54,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
 
 def pooled_states(network: Any, ids: Any, lengths: Any) -> Any:
     """What the head reads: (B, H)."""
-    from capsulet.model.encoder import mean_over_tokens
-
-    return mean_over_tokens(network.encoder(network.embed(ids), lengths, None), lengths)
+    return network.pool(network.embed(ids), lengths)
 
 
 def relative_entropy(coupling: Any) -> Any:

@@ -21,7 +21,12 @@ from capsulet.text.batch import pad
 from capsulet.text.tokens import encode
 from tests.conftest import TEXTS, TINY
 
-VARIANTS = list(itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"]))
+VARIANTS = [
+    *itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"], ["mean+max"]),
+    ("cwc", "capsule", "kmeans", "mean"),
+    ("cwc", "linear", "kmeans", "max"),
+    ("cwc", "capsule", "kmeans", "max"),
+]
 NASTY = ["", " ", "match", "qzxv unseen", "中文 👍🏽", "the " * 300, "Bank\x00 cake", *(text for _, text in TEXTS)]
 
 
@@ -49,9 +54,9 @@ def load_network(path: Path) -> Network:
 
 @pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
 def trained(request, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
-    embedding, head, routing = request.param
+    embedding, head, routing, pooling = request.param
     path = tmp_path_factory.mktemp("contract") / "model"
-    options = {**TINY, "embedding": embedding, "head": head, "routing": routing}
+    options = {**TINY, "embedding": embedding, "head": head, "routing": routing, "pooling": pooling}
     if embedding == "cc":  # choices are drawn in training, which takes longer
         options["epochs"] = 60
     capsulet.train(rows_file, path, valid=rows_file, **options)
@@ -140,3 +145,14 @@ def test_leaving_words_out(trained: Trained) -> None:
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
     counted = sum(parameter.numel() for parameter in trained.network.parameters())
     assert trained.classifier.config["parameters"] == counted
+
+
+def test_a_model_from_before_there_was_a_choice_takes_the_mean(rows_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    capsulet.train(rows_file, path, valid=rows_file, **{**TINY, "epochs": 2, "pooling": "mean"})
+    wanted = capsulet.load(path).explain("the match of the day")
+    config = json.loads((path / "config.json").read_text())
+    del config["options"]["model"]["pooling"]
+    (path / "config.json").write_text(json.dumps(config))
+    assert capsulet.load(path).explain("the match of the day") == wanted
+    assert sum(token.contribution for token in wanted.tokens) == pytest.approx(wanted.length_before_squash, abs=1e-5)

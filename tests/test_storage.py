@@ -332,6 +332,7 @@ def test_a_damaged_configuration_is_named(copy: Path, data: bytes | None) -> Non
         ({"vocab_size": 9}, "its parts are of different models"),
         ({"vocab_size": "75"}, "vocab_size is '75', expected an integer"),
         ({"options": []}, "options is [], expected an object"),
+        ({"options": {"model": {"pooling": "min"}}}, "pooling is 'min', expected one of mean, mean+max, max"),
         ({"files": []}, "files does not say size and digest"),
         ({"files": {storage.TOKENIZER: {"sha256": "0"}}}, "files does not say size and digest"),
         ({"files": {storage.TOKENIZER: 7}}, "files does not say size and digest"),

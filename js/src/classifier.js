@@ -122,7 +122,7 @@ export class Classifier {
     const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
     const column = (values) => values.filter((_, place) => place % classes === chosen); // (…, C) -> (…,)
     const contributions = this.layers.length
-      ? wordContributions(found.embedded, ids.length, this.layers, column(found.directions))
+      ? wordContributions(found.embedded, ids.length, this.layers, this.session.config.options?.model?.pooling ?? 'mean', column(found.directions))
       : column(found.contributions); // a graph from before: shares of the states
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),

@@ -5,6 +5,7 @@
 
 /** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
 const KINDS = ['input', 'recurrent', 'bias'];
+const MEAN_SHARE = { mean: 1, 'mean+max': 0.5, max: 0 }; // of the pooled state; the rest is the largest value
 
 /**
  * The weights of the encoder, which the graph gives as outputs; a graph from before gives none.
@@ -25,9 +26,10 @@ export async function encoderLayers(session) {
  * Vectors of the words (T, D), and what each number of the pooled state gives to one class (H,), to a part a word.
  * @param {Float32Array} embedded
  * @param {number} count T
+ * @param {string} pooling how the states became one: mean, mean+max or max
  * @returns {Float64Array} (T,); they sum to the length of the class before squash
  */
-export function wordContributions(embedded, count, layers, direction) {
+export function wordContributions(embedded, count, layers, pooling, direction) {
   const inputs = [Float64Array.from(embedded)]; // of each layer, (T, I)
   const runs = [];
   for (const layer of layers) {
@@ -41,10 +43,22 @@ export function wordContributions(embedded, count, layers, direction) {
     });
     inputs.push(states);
   }
-  // every state of the last layer counts the same: the mean of the sums of both directions
   const { hidden } = layers.at(-1);
+  const share = MEAN_SHARE[pooling];
+  const last = inputs.at(-1); // (T, 2H)
   let credit = new Float64Array(count * 2 * hidden);
-  for (let place = 0; place < credit.length; place++) credit[place] = direction[place % hidden] / count;
+  for (let number = 0; number < hidden; number++) {
+    const first = number, second = hidden + number; // its places in both directions
+    let largest = 0; // the token whose sum of both is the largest
+    for (let at = 1; at < count; at++) {
+      const sum = (token) => last[token * 2 * hidden + first] + last[token * 2 * hidden + second];
+      if (sum(at) > sum(largest)) largest = at;
+    }
+    for (let at = 0; at < count; at++) {
+      const counted = share / count + (at === largest ? 1 - share : 0);
+      for (const place of [first, second]) credit[at * 2 * hidden + place] = direction[number] * counted;
+    }
+  }
   const found = new Float64Array(count);
   for (let number = layers.length - 1; number >= 0; number--) {
     const size = inputs[number].length / count;

@@ -18,6 +18,8 @@ from capsulet.errors import InputError
 
 LOSSES = ("margin", "focal", "cross-entropy")
 SELECTIONS = ("auto", "accuracy", "macro-f1", "micro-f1")
+# how much of the pooled state is the mean over the tokens; the rest is the largest value of each number
+POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 
 
@@ -52,6 +54,11 @@ class ModelOptions:
     embedding_size: int = option(64, "numbers in a word's vector (D)", low=1, high=4096)
     hidden_size: int = option(128, "numbers in a state of the encoder (H)", low=1, high=4096)
     num_layers: int = option(2, "layers of the encoder", low=1, high=8)
+    pooling: str = option(
+        "mean+max",
+        "the states of a text become one by their mean, by the largest value of each number, or by half of each",
+        choices=tuple(POOLINGS),
+    )
     primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
     class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
     multi_label: bool = option(
@@ -160,6 +167,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "scale_coupling": False,
         "num_codewords": 0,
+        "pooling": "mean",
         "min_count": 1,
         "max_words": 10_000_000,
         "epochs": 10,

@@ -30,7 +30,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from capsulet.config import ModelOptions
+from capsulet.config import POOLINGS, ModelOptions
 from capsulet.packing import FIELDS, Rounded, field_places, grouped, pack_bits
 
 OPSET = 17
@@ -114,11 +114,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     graph = GraphBuilder()
     embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
-    # the mean over real tokens
-    count = graph.add("Unsqueeze", graph.add("Cast", "token_counts", to=TensorProto.FLOAT), graph.integers(1))  # (B, 1)
-    pooled = graph.add("Div", graph.sum(states, 0), count)  # (B, H)
-    # each token's part of that mean, as (B, T, H)
-    parts = graph.add("Transpose", graph.add("Div", states, count), perm=[1, 0, 2])
+    pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
     if options.head == "capsule":
         num_primary, num_classes = add_capsules(graph, weights, options, pooled, parts)
     else:
@@ -232,10 +228,32 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
     states = graph.sum(output, 1)  # (T, B, H)
     # The operator leaves zeros beyond a text's length; a runtime that did not would be wrong without this.
     time = graph.add("Gather", graph.add("Shape", states), graph.constant("zero", np.int64(0)))
-    steps = graph.add("Range", graph.constant("zero", 0), time, graph.constant("one", np.int64(1)))
+    steps = graph.add("Range", graph.constant("zero", 0), time, graph.constant("one", np.int64(1)), name="steps")
     real = graph.add("Less", graph.add("Unsqueeze", steps, graph.integers(1)), "token_counts")  # (T, B)
-    mask = graph.add("Unsqueeze", graph.add("Cast", real, to=TensorProto.FLOAT), graph.integers(2))
-    return graph.add("Mul", states, mask)
+    mask = graph.add("Cast", real, to=TensorProto.FLOAT)
+    return graph.add("Mul", states, graph.add("Unsqueeze", mask, graph.integers(2), name="mask"))
+
+
+def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tuple[str, str]:
+    """States (T, B, H) to one a text (B, H), and each token's part of it (B, T, H); the parts sum to it."""
+    share = POOLINGS[options.pooling]
+    count = graph.add("Unsqueeze", graph.add("Cast", "token_counts", to=TensorProto.FLOAT), graph.integers(1))  # (B, 1)
+    weight = graph.add("Div", graph.number(share), count)
+    pooled = graph.add("Mul", graph.sum(states, 0), weight)
+    parts = graph.add("Mul", states, weight)
+    if share < 1:
+        # every state lies between -2 and 2, the sum of two directions: padding at -4 is never the largest
+        padding = graph.add("Mul", graph.add("Sub", "mask", graph.number(1)), graph.number(4))
+        real = graph.add("Add", states, padding)  # (T, B, H)
+        rest = graph.number(1 - share)
+        largest = graph.add("ReduceMax", real, axes=[0], keepdims=0)
+        pooled = graph.add("Add", pooled, graph.add("Mul", largest, rest))
+        # all of it goes to the token that had the largest value
+        place = graph.add("ArgMax", real, axis=0, keepdims=1)  # (1, B, H)
+        chosen = graph.add("Equal", graph.add("Unsqueeze", "steps", graph.integers(1, 2)), place)
+        chosen = graph.add("Mul", graph.add("Cast", chosen, to=TensorProto.FLOAT), rest)
+        parts = graph.add("Add", parts, graph.add("Mul", states, chosen))
+    return pooled, graph.add("Transpose", parts, perm=[1, 0, 2])
 
 
 def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:

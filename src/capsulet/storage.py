@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from capsulet.config import POOLINGS
 from capsulet.errors import CapsuletError, InputError, ModelError
 
 FORMAT_VERSION = 1
@@ -220,6 +221,10 @@ def check_config(config: Any, source: str) -> dict[str, Any]:
     labels = config["labels"]
     if len(labels) < 2 or not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
         raise ModelError(f"{source} is damaged: labels is {labels!r:.40}, expected two or more strings, all different")
+    if pooling_of(config) not in POOLINGS:
+        raise ModelError(
+            f"{source} is damaged: pooling is {pooling_of(config)!r:.40}, expected one of {', '.join(POOLINGS)}"
+        )
     if is_multi_label(config):
         thresholds = config.get("thresholds")
         if (
@@ -230,7 +235,15 @@ def check_config(config: Any, source: str) -> dict[str, Any]:
             raise ModelError(
                 f"{source} is damaged: thresholds is {thresholds!r:.40}, expected a number from 0 to 1 for each label"
             )
+    if isinstance(model := config["options"].get("model"), dict):
+        model.setdefault("pooling", pooling_of(config))
     return dict(config)
+
+
+def pooling_of(config: Mapping[str, Any]) -> str:
+    """How the model of a configuration makes one state of all; those from before there was a choice took the mean."""
+    options = config["options"].get("model")
+    return str(options.get("pooling", "mean")) if isinstance(options, dict) else "mean"
 
 
 def is_multi_label(config: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from capsulet.config import ModelOptions
-from capsulet.model.encoder import mean_over_tokens
+from capsulet.model.encoder import pool
 from capsulet.model.heads import LinearHead
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, build_network, initialise
@@ -85,9 +85,19 @@ def test_gradients_agree_with_finite_differences(variant) -> None:
             assert slope == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-8), name
 
 
-def test_mean_is_over_real_tokens() -> None:
-    states = torch.tensor([[[2.0], [4.0], [0.0]], [[3.0], [0.0], [0.0]]])
-    assert mean_over_tokens(states, torch.tensor([2, 1])).tolist() == [[3.0], [3.0]]
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        ("mean", [[-3.0, 2.0], [-3.0, 3.0], [0.0, 0.0]]),
+        ("max", [[-2.0, 4.0], [-3.0, 3.0], [0.0, 0.0]]),
+        ("mean+max", [[-2.5, 3.0], [-3.0, 3.0], [0.0, 0.0]]),
+    ],
+)
+def test_pooling_is_over_real_tokens(kind: str, wanted: list[list[float]]) -> None:
+    states = torch.zeros(3, 3, 2)  # the third text has no token, and zero is larger than some real states
+    states[0, :2] = torch.tensor([[-2.0, 0.0], [-4.0, 4.0]])
+    states[1, 0] = torch.tensor([-3.0, 3.0])
+    assert pool(states, torch.tensor([2, 1, 0]), kind).tolist() == wanted
 
 
 def test_a_linear_heads_lengths_are_a_softmax() -> None:

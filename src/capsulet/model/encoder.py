@@ -5,8 +5,10 @@ Padding is never read: the backward direction starts at a text's own last token,
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
+from capsulet.config import POOLINGS
 from capsulet.model.noise import Noise, dropout
 from capsulet.model.recurrence import bidirectional_gru
 
@@ -32,6 +34,12 @@ class Encoder(nn.Module):
         return forward + backward
 
 
-def mean_over_tokens(states: Tensor, lengths: Tensor) -> Tensor:
-    """Mean over the real tokens: states (B, T, H), zero beyond the lengths (B,) -> (B, H)."""
-    return states.sum(1) / lengths.clamp(min=1).unsqueeze(1).to(states.dtype)
+def pool(states: Tensor, lengths: Tensor, kind: str) -> Tensor:
+    """Mean over the real tokens, largest value or half of each: states (B, T, H), zero beyond the lengths -> (B, H)."""
+    lengths, share = lengths.clamp(min=1), POOLINGS[kind]
+    mean = states.sum(1) / lengths.unsqueeze(1).to(states.dtype)
+    if share == 1:
+        return mean
+    padding = torch.arange(states.shape[1], device=states.device) >= lengths.unsqueeze(1)  # (B, T)
+    largest = states.masked_fill(padding.unsqueeze(2), -torch.inf).max(1).values
+    return share * mean + (1 - share) * largest

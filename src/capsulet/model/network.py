@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from capsulet.config import ModelOptions
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
-from capsulet.model.encoder import Encoder, mean_over_tokens
+from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
 from capsulet.model.noise import Noise, dropout
 from capsulet.model.shapes import num_codewords
@@ -27,10 +27,16 @@ class Network(nn.Module):
     """
 
     def __init__(
-        self, embedding: Embedding, encoder: Encoder, head: Head, embedding_dropout: float, head_dropout: float
+        self,
+        embedding: Embedding,
+        encoder: Encoder,
+        pooling: str,
+        head: Head,
+        embedding_dropout: float,
+        head_dropout: float,
     ) -> None:
         super().__init__()
-        self.embedding, self.encoder, self.head = embedding, encoder, head
+        self.embedding, self.encoder, self.pooling, self.head = embedding, encoder, pooling, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
@@ -40,10 +46,13 @@ class Network(nn.Module):
         """Vectors of the words: (B, T) -> (B, T, D)."""
         return dropout(self.embedding(ids, noise), self.embedding_dropout, noise, EMBEDDED)
 
+    def pool(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Tensor:
+        """One state a text: (B, T, D) -> (B, H)."""
+        return pool(self.encoder(embedded, lengths, noise), lengths, self.pooling)
+
     def classify(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
         """Classes of texts whose words are these vectors (B, T, D)."""
-        states = self.encoder(embedded, lengths, noise)  # (B, T, H)
-        pooled = dropout(mean_over_tokens(states, lengths), self.head_dropout, noise, POOLED)  # (B, H)
+        pooled = dropout(self.pool(embedded, lengths, noise), self.head_dropout, noise, POOLED)  # (B, H)
         classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)
         return classes
 
@@ -73,7 +82,7 @@ def build_network(
             options.hidden_size, num_classes, options.primary_length, options.class_length,
             options.routing, options.iterations, options.scale_coupling, options.multi_label,
         )  # fmt: skip
-    return Network(embedding, encoder, head, embedding_dropout, head_dropout)
+    return Network(embedding, encoder, options.pooling, head, embedding_dropout, head_dropout)
 
 
 def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:

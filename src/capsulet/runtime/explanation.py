@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
 from capsulet.runtime.flow import Layer, word_contributions
 from capsulet.runtime.session import Session
+from capsulet.storage import pooling_of
 from capsulet.text.batch import pad
 from capsulet.text.tokens import encode, encodings
 
@@ -49,7 +50,7 @@ def explain(
             other = int(np.argsort(-lengths, kind="stable")[1])
     if layers:
         directions = found["directions"][0][:, [chosen, other]]
-        parts = word_contributions(found["embedded"][0], layers, directions)  # (T, 2)
+        parts = word_contributions(found["embedded"][0], layers, pooling_of(session.config), directions)  # (T, 2)
     else:  # a graph from before: shares of the states
         parts = contributions[:, [chosen, other]].astype(np.float64)
     if contrast is not None:

@@ -6,9 +6,10 @@ fixed, and tanh(u) written as κ u with κ = tanh(u) / u held fixed, a step of t
     h_t = (1 - z_t) κ_t (W x_t + b + r_t (R h_{t-1} + c)) + z_t h_{t-1}
 
 So is then the whole way from the words' vectors to a class capsule projected on its direction (model/routing.py, the
-coupling held fixed). What a class got therefore splits exactly into one part a word: what came from its vector, and
-what the constants b and c added in its place. The parts sum to the capsule's length before squash. Holding gates
-constant is how Arras et al. 2017 (arXiv:1706.07206) carry relevance through recurrent layers.
+coupling held fixed; where the largest value of a number counts, the token that has it, too). What a class got therefore
+splits exactly into one part a word: what came from its vector, and what the constants b and c added in its place. The
+parts sum to the capsule's length before squash. Holding gates constant is how Arras et al. 2017 (arXiv:1706.07206)
+carry relevance through recurrent layers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from capsulet.config import POOLINGS
 
 Numbers = NDArray[np.float64]
 
@@ -39,17 +42,20 @@ class Steps(NamedTuple):
     gain: Numbers  # (1 - z) κ
 
 
-def word_contributions(embedded: NDArray[np.float32], layers: Sequence[Layer], directions: Numbers) -> Numbers:
+def word_contributions(
+    embedded: NDArray[np.float32], layers: Sequence[Layer], pooling: str, directions: Numbers
+) -> Numbers:
     """Vectors of the words (T, D), what a number of the pooled state gives to Q classes (H, Q) -> (T, Q)."""
     inputs = [embedded.astype(np.float64)]  # of each layer, (T, I)
     runs = []
     for layer in layers:
         runs.append([forward(inputs[-1], layer, direction) for direction in (0, 1)])
         inputs.append(np.concatenate([steps.states for steps in runs[-1]], axis=1))  # (T, 2H)
-    count = len(embedded)
-    # every state of the last layer counts the same: the mean of the sums of both directions
-    both = np.concatenate([directions, directions]).astype(np.float64) / count  # (2H, Q)
-    credit = np.broadcast_to(both, (count, *both.shape))
+    count, share = len(embedded), POOLINGS[pooling]
+    states = runs[-1][0].states + runs[-1][1].states  # (T, H)
+    counted = np.full(states.shape, share / count)  # how much of a state is in the pooled one
+    counted[states.argmax(0), np.arange(states.shape[1])] += 1 - share
+    credit = np.tile(counted, 2)[:, :, None] * np.concatenate([directions, directions])  # (T, 2H, Q)
     found = np.zeros((count, directions.shape[1]))
     for layer, steps in zip(layers[::-1], runs[::-1], strict=True):
         size = steps[0].states.shape[1]

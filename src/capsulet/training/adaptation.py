@@ -61,7 +61,7 @@ class Student:
         roundings: dict[str, Rounding],
     ) -> None:
         embedding = FixedCodes(torch.from_numpy(choices.astype(np.int64)), torch.from_numpy(codebooks))
-        self.network = Network(embedding, network.encoder, network.head, 0.0, 0.0)
+        self.network = Network(embedding, network.encoder, network.pooling, network.head, 0.0, 0.0)
         self.roundings = roundings
 
     def __call__(self, ids: Tensor, lengths: Tensor) -> Classes:
