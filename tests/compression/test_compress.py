@@ -124,7 +124,7 @@ def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, mon
     largest = capsulet.compress(model, out=out, threads=1).bytes
     before, target = out.read_bytes(), largest - 900
     fewer = capsulet.compress(model, rows_file, out, valid=rows_file, target_size=target, threads=1)
-    assert target - 600 < fewer.bytes == out.stat().st_size <= target
+    assert 0.9 * target < fewer.bytes == out.stat().st_size <= target  # so few words that one decides much
     assert out.read_bytes() != before
     assert fewer.words < fewer.words_before or fewer.bits < 8
     assert [path.name for path in tmp_path.iterdir()] == ["small.onnx"]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from capsulet import native
+from capsulet.model import noise
 from capsulet.model.noise import bits, dropout, step_noise, torch_dropout, uniform
 
 
@@ -71,6 +72,12 @@ def test_padding_does_not_change_what_is_dropped(width) -> None:
     noise = step_noise(1, 1, torch.arange(2))
     short, long = (dropout(torch.ones(2, steps, width), 0.5, noise, 7) for steps in (3, 10))
     assert torch.equal(short, long[:, :3])
+
+
+@pytest.mark.parametrize("drawn", [0, -1])  # all bits zero, all bits one
+def test_uniform_numbers_are_neither_zero_nor_one(drawn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "bits", lambda keys, purpose, count: torch.full((len(keys), count), drawn))
+    assert 0 < uniform(torch.arange(1), 1, 1).item() < 1
 
 
 def test_uniform_numbers_are_uniform() -> None:

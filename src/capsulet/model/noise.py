@@ -64,7 +64,8 @@ def bits(keys: Tensor, purpose: int, count: int) -> Tensor:
 
 def uniform(keys: Tensor, purpose: int, count: int) -> Tensor:
     """Numbers in (0, 1): (B,) -> (B, count)."""
-    return (((bits(keys, purpose, count) >> 40) & 0xFFFFFF).to(torch.float32) + 0.5) / 2**24
+    # 23 bits: a half more than 24 would be rounded up to one
+    return (((bits(keys, purpose, count) >> 41) & 0x7FFFFF).to(torch.float32) + 0.5) / 2**23
 
 
 def dropout(values: Tensor, share: float, noise: Noise | None, purpose: int) -> Tensor:
