@@ -12,8 +12,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from capsulet.report.confusions import MOST_NUMBERS
+from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
-from capsulet.report.page import MOST_NUMBERS, Report, plain_bytes, render
+from capsulet.report.page import Report, render
 from capsulet.results import Explanation, TokenContribution
 
 Make = Callable[..., Report]
