@@ -32,9 +32,9 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<table class="facts">{rows}</table>'
 
 
-def head(names: Sequence[str]) -> str:
-    """Column names that sort by their column when pressed; the first and the last hold words."""
-    kinds = ["", *[' class="words"' if name == names[-1] else "" for name in names[1:]]]
+def head(names: Sequence[str], last: str = "") -> str:
+    """Column names that sort by their column when pressed; `last` is the class of the last one."""
+    kinds = ["" for _ in names[1:]] + [f' class="{last}"' if last else ""]
     pairs = zip(names, kinds, strict=True)
     cells = "".join(f'<th{kind}><button type="button">{escape(name)}</button></th>' for name, kind in pairs)
     return f"<thead><tr>{cells}</tr></thead>"

@@ -19,14 +19,15 @@ import numpy as np
 from capsulet.calibration import calibration_error
 from capsulet.report import charts
 from capsulet.report.charts import Series, axis, line_chart, percent, plain
-from capsulet.report.classes import class_table
+from capsulet.report.classes import class_table, label_sets, label_table
 from capsulet.report.confusions import confusion
 from capsulet.report.elements import bars, facts, figure, plain_bytes, plain_count, section, soft
+from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures, interval
-from capsulet.report.mistakes import mistakes
+from capsulet.report.mistakes import mistakes, set_mistakes
 from capsulet.report.style import SCRIPT, STYLE
 from capsulet.report.trust import trust
-from capsulet.results import Epoch
+from capsulet.results import Epoch, Evaluation
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Report:
 
     title: str
     measured: str  # which texts: "500 texts of test.csv"
-    measures: Measures
+    measures: Measures | SetMeasures
     config: Mapping[str, Any]  # of the model
     epochs: Sequence[Epoch]
     parameters: Mapping[str, int]  # by part of the network
@@ -47,13 +48,15 @@ class Report:
 
 def render(report: Report) -> str:
     """The whole page."""
+    measures, trained = report.measures, report.config["data"].get("label_counts", {})
+    if isinstance(measures, SetMeasures):  # confusions and coverage are of one label a text
+        fared = [label_table(measures, trained), label_sets(measures), set_mistakes(measures)]
+    else:
+        fared = [confusion(measures), class_table(measures, trained), trust(measures), mistakes(measures)]
     sections = [
         header(report),
         learning_curves(report.epochs, report.config),
-        confusion(report.measures),
-        class_table(report.measures, report.config["data"].get("label_counts", {})),
-        trust(report.measures),
-        mistakes(report.measures),
+        *fared,
         data(report),
         sizes(report),
         origin(report),
@@ -72,15 +75,8 @@ def render(report: Report) -> str:
 
 def header(report: Report) -> str:
     """What was measured, and the figures that everybody asks for."""
-    found, measures = report.measures.evaluation, report.measures
-    low, high = interval(round(found.accuracy * found.count), found.count)
-    error = calibration_error(measures.scores, measures.right)
-    kind = "calibrated probabilities" if measures.calibrated else "scores are not calibrated"
     tiles = [
-        ("accuracy", percent(round(found.accuracy, 4)), f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"),
-        ("macro-F1", percent(round(found.macro_f1, 4)), "mean over classes"),
-        ("texts", f"{found.count:,}", f"{len(measures.labels):,} classes"),
-        ("calibration error", f"{error:.3f}", kind),
+        *(set_tiles(report.measures) if isinstance(report.measures, SetMeasures) else class_tiles(report.measures)),
         ("parameters", plain_count(report.config["parameters"]), f"{plain_count(report.config['vocab_size'])} words"),
         ("on disk", plain_bytes(sum(report.sizes.values())), f"{len(report.sizes)} files"),
     ]
@@ -91,6 +87,36 @@ def header(report: Report) -> str:
     notes = "".join(soft(note) for note in report.notes)
     words = f"Measured on {report.measured}."
     return f'<h1>{escape(report.title)}</h1>\n{soft(words)}{notes}\n<dl class="tiles">{shown}</dl>'
+
+
+def class_tiles(measures: Measures) -> list[tuple[str, str, str]]:
+    """Name, value and remark of the figures of one label a text."""
+    found = measures.evaluation
+    error = calibration_error(measures.scores, measures.right)
+    kind = "calibrated probabilities" if measures.calibrated else "scores are not calibrated"
+    return [
+        ("accuracy", percent(round(found.accuracy, 4)), spread(found)),
+        ("macro-F1", percent(round(found.macro_f1, 4)), "mean over classes"),
+        ("texts", f"{found.count:,}", f"{len(measures.labels):,} classes"),
+        ("calibration error", f"{error:.3f}", kind),
+    ]
+
+
+def set_tiles(measures: SetMeasures) -> list[tuple[str, str, str]]:
+    """The same of several labels a text."""
+    found = measures.evaluation
+    return [
+        ("micro-F1", percent(round(found.micro_f1 or 0, 4)), "over all pairs of text and label"),
+        ("macro-F1", percent(round(found.macro_f1, 4)), "mean over labels"),
+        ("subset accuracy", percent(round(found.accuracy, 4)), spread(found)),
+        ("texts", f"{found.count:,}", f"{len(measures.labels):,} labels"),
+    ]
+
+
+def spread(found: Evaluation) -> str:
+    """Where an accuracy may lie."""
+    low, high = interval(round(found.accuracy * found.count), found.count)
+    return f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
 
 
 def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
@@ -105,7 +131,9 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
         Series("validation loss", "one", [(epoch.epoch, epoch.valid_loss) for epoch in epochs]),
     ]
     values = [value for series in losses for _, value in series.points if math.isfinite(value)]
-    accuracy = Series("validation accuracy", "one", [(epoch.epoch, epoch.valid_accuracy) for epoch in epochs])
+    merits = merit_series(epochs)
+    shown = [value for series in merits for _, value in series.points]
+    first, reached = merits[0].name, dict(merits[0].points)[best.epoch]
     chosen = f"best epoch: {best.epoch}"
     where = "validation" if config["data"]["valid_rows"] else "training"
     return section(
@@ -117,16 +145,26 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
             "The training loss includes dropout and what else makes training harder, so it may lie above the other.",
         ),
         figure(
-            "Accuracy",
-            line_chart(
-                [accuracy], across, axis("accuracy", [value for _, value in accuracy.points], percent),
-                [(best.epoch, best.valid_accuracy, chosen)],
-            ),
-            f"Epoch {best.epoch} of {len(epochs)} was kept: {percent(round(best.valid_accuracy, 4))} of all {where} "
-            "texts right. It was chosen on these texts, so expect a little less on others.",
+            first[0].upper() + first[1:],
+            line_chart(merits, across, axis(first, shown, percent), [(best.epoch, reached, chosen)]),
+            f"Epoch {best.epoch} of {len(epochs)} was kept: {first} {percent(round(reached, 4))} on all {where} "
+            "texts. It was chosen on these texts, so expect a little less on others.",
         ),
         "</div>",
     )  # fmt: skip
+
+
+def merit_series(epochs: Sequence[Epoch]) -> list[Series]:
+    """What epochs are judged by, where it is known of all."""
+    names = {"accuracy": "valid_accuracy", "macro-F1": "valid_macro_f1"}
+    if epochs[0].valid_micro_f1 is not None:  # several labels a text
+        names = {"micro-F1": "valid_micro_f1", "macro-F1": "valid_macro_f1"}
+    known = {name: [(epoch.epoch, getattr(epoch, field)) for epoch in epochs] for name, field in names.items()}
+    return [
+        Series(name, colour, points)
+        for (name, points), colour in zip(known.items(), ("one", "two"), strict=True)
+        if all(value is not None for _, value in points)
+    ]
 
 
 def data(report: Report) -> str:
