@@ -39,7 +39,9 @@ class Steps(NamedTuple):
     gain: Numbers  # (1 - z) κ
 
 
-def word_contributions(embedded: NDArray[np.float32], layers: Sequence[Layer], directions: Numbers) -> Numbers:
+def word_contributions(
+    embedded: NDArray[np.float32], layers: Sequence[Layer], directions: NDArray[np.float32]
+) -> Numbers:
     """Vectors of the words (B, T, D), what a number of the pooled state gives to Q classes (B, H, Q) -> (B, T, Q)."""
     inputs = [embedded.astype(np.float64)]  # of each layer, (B, T, I)
     runs = []
