@@ -196,3 +196,4 @@ class Compression:
     codebooks: int
     curve: tuple[CurvePoint, ...]  # smallest first
     seconds: float
+    measure: str = "accuracy"  # what accuracies are: with several labels a text micro-F1
