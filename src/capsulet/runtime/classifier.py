@@ -172,10 +172,22 @@ class Classifier:
         if self.calibration:
             probability = float(self.probabilities(self.lengths([text]))[0, place])
             found = dataclasses.replace(found, probability=probability)
+        if self.multi_label:
+            found = dataclasses.replace(found, threshold=float(self.thresholds[place]))
         if check:
             left_out = occlusion(self.session, text, place, found.length_before_squash)
             found = dataclasses.replace(found, occlusion=left_out)
         return found
+
+    def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
+        """What each token contributed to every label that the text is given, best first.
+
+        The best label alone where a text has one label, or is given none.
+        """
+        check_text(text, 0)
+        given = self.given(self.lengths([text])[0]) if self.multi_label else ()
+        labels: list[str | None] = [label for label, _ in given if label != contrast]
+        return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
     @functools.cached_property
     def layers(self) -> list[Layer]:
