@@ -363,6 +363,10 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
             problem = f"no key '{printable(label_column)}', found: {listing(record)}"
             reading.reject(number, problem, "Name it with --label-column, or write [] for a text without labels")
             continue
+        if reading.labelled and not several and label_column == "label" not in record and "labels" in record:
+            remedy = "Train with --multi-label if rows have several labels, or name the column with --label-column"
+            reading.reject(number, "no key 'label', but 'labels'", remedy)
+            continue
         row = reading.row(number, texts, record.get(label_column))
         if row is not None:
             yield row
