@@ -11,10 +11,15 @@ from capsulet.calibration import (
     Calibration,
     calibration_error,
     fit,
+    fit_logistic,
     fit_one,
     fit_steps,
+    folds,
     from_json,
+    left_out_loss,
+    log_loss,
     reliability,
+    sigmoid,
     softmax,
 )
 from capsulet.errors import ModelError
@@ -81,6 +86,25 @@ def test_all_right_does_not_make_it_certain() -> None:
     lengths = np.array([[0.9, 0.1], [0.1, 0.9], [0.8, 0.3]], np.float32)
     found, _ = fit(lengths, np.array([0, 1, 0]))
     assert 0.5 < found.probabilities(lengths).max() < 0.999
+
+
+def test_a_logistic_curve_is_never_certain_and_never_falls() -> None:
+    slope, offset = fit_logistic(np.zeros(4), np.ones(4, bool))
+    assert sigmoid(np.array(offset)) == pytest.approx(5 / 6, abs=0.01)  # Platt: one more right and one more wrong
+    values = np.linspace(-2, 2, 40)
+    slope, offset = fit_logistic(values, values < 0)  # the surer the worse
+    assert slope == 0
+    assert sigmoid(np.array(offset)) == pytest.approx(0.5)
+
+
+def test_candidates_are_judged_on_texts_that_they_were_not_fitted_on() -> None:
+    gaps = []
+    for seed in range(10):
+        dice = np.random.default_rng(seed)
+        lengths, truth = dice.random((60, 3)), dice.integers(0, 3, 60)  # nothing to learn, much to learn by heart
+        learned = log_loss(fit_one("isotonic", "logit", lengths, truth).probabilities(lengths), truth)
+        gaps.append(left_out_loss("isotonic", "logit", lengths, truth, folds(truth), 1.0) - learned)
+    assert np.mean(gaps) > 0.005
 
 
 def test_steps_only_rise() -> None:

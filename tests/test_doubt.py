@@ -73,7 +73,7 @@ def test_a_ranking_counts_ties_and_stays_small() -> None:
 
 def test_confidence_falls_with_length_and_with_unknown_words() -> None:
     lengths = np.array([[0.9, 0.1], [0.5, 0.1], [0.9, 0.1], [0.9, 0.1]])
-    found = doubt.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.6]))
+    found = doubt.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.5]))  # half of a text is enough
     assert found[0] > found[2] > found[3] == doubt.STRANGE
     assert found[0] > found[1]
 
@@ -90,3 +90,30 @@ def test_certainty_also_falls_where_two_classes_are_near() -> None:
 def test_what_is_no_ranking(stored: object) -> None:
     with pytest.raises(ModelError, match="here is damaged"):
         doubt.ranking_from_json(stored, "here")
+
+
+def test_a_set_holds_the_labels_that_reach_the_threshold() -> None:
+    lengths = np.array([[0.5, 0.5, 0.0], [0.1, 0.9, 0.2], [0.5, 0.5, 0.5]])  # shares of 1/2, of nearly 1, and of 1/3
+    labels = ("a", "b", "c")
+    assert doubt.Doubts(least_set_score=0.4).label_sets(lengths, labels) == [("a", "b"), ("b",), ()]
+    assert doubt.Doubts(least_set_score=0.3).label_sets(lengths, labels) == [("a", "b"), ("b",), ("a", "b", "c")]
+    assert doubt.Doubts().label_sets(lengths, labels) == [None] * 3
+
+
+def test_each_wish_has_its_own_ranking() -> None:
+    """Nine validation texts: confidences are 10 to 18, certainties 20 to 28 and set scores 30 to 38."""
+    right = np.zeros(9, bool)
+    stored = {
+        name: doubt.rank(np.arange(first, first + 9.0), right).as_json()
+        for name, first in (("confidence", 10), ("certainty", 20), ("set_score", 30))
+    }
+    asked = {"abstain": False, "coverage": None, "max_error": None, "sets": None}
+    assert doubt.doubts(stored, "here", **{**asked, "coverage": 0.5}) == doubt.Doubts(least_certainty=24)
+    assert doubt.doubts(stored, "here", **{**asked, "max_error": 0.5}) == doubt.Doubts(least_certainty=20)
+    assert doubt.doubts(stored, "here", **{**asked, "sets": 0.5}) == doubt.Doubts(least_set_score=34)
+    assert doubt.doubts(stored, "here", **{**asked, "abstain": True}) == doubt.Doubts(
+        least_confidence=doubt.STRANGE / 2
+    )
+    both = doubt.doubts(stored, "here", **{**asked, "abstain": True, "coverage": 0.8, "sets": 0.8})
+    assert both == doubt.Doubts(least_certainty=21, least_set_score=31)
+    assert doubt.doubts(None, "here", **asked) == doubt.Doubts()

@@ -7,7 +7,7 @@ const PAUSE = 120; // milliseconds without a key before the text is read
 
 const element = (id) => document.getElementById(id);
 const [drop, prompt, file, status, error] = ['drop', 'prompt', 'file', 'model-status', 'error'].map(element);
-const [text, answer, labels, more] = ['text', 'answer', 'labels', 'more'].map(element);
+const [text, answer, labels, more, verdict] = ['text', 'answer', 'labels', 'more', 'verdict'].map(element);
 const [said, words, strongest] = ['said', 'words', 'strongest'].map(element);
 
 /** @type {import('../src/index.js').Classifier | null} */
@@ -41,8 +41,7 @@ async function open(source, name) {
     const old = model;
     [model, chosen, all] = [loaded, null, false];
     element('text-section').hidden = false;
-    element('meaning').textContent = model.calibration
-      ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
+    element('meaning').textContent = meaning(model);
     prompt.replaceChildren(make('strong', name.split('/').at(-1)));
     await show();
     await old?.close();
@@ -56,6 +55,12 @@ async function open(source, name) {
   }
 }
 
+/** What scores are, for people. */
+function meaning({ calibration, multiLabel }) {
+  const words = calibration ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
+  return multiLabel ? `${words} A text is given each label whose score reaches the line in its bar, or none.` : words;
+}
+
 function describe({ size, labels, session }) {
   const bytes = size < 1e6 ? `${Math.ceil(size / 1e3)} KB` : `${(size / 1e6).toFixed(1)} MB`;
   return `${bytes}, ${labels.length} labels, ${session.tokenizer.vocabulary.size.toLocaleString('en')} words`;
@@ -67,11 +72,11 @@ async function show() {
   answer.hidden = !model || !read.trim();
   if (answer.hidden) return;
   try {
-    const [{ top }] = await model.predict([read], { topK: model.labels.length });
+    const [{ top, labels: given }] = await model.predict([read], { topK: model.labels.length });
     const explanation = await model.explain(read, { label: chosen ?? top[0].label });
     if (own !== turn) return;
     error.hidden = true;
-    showLabels(top, explanation.label);
+    showLabels(top, given, explanation.label);
     showWords(read, explanation);
   } catch (problem) {
     if (own !== turn) return;
@@ -80,8 +85,9 @@ async function show() {
   }
 }
 
-function showLabels(top, explained) {
-  const shown = all ? top : top.filter(({ label }, place) => place < FEW_LABELS || label === explained);
+function showLabels(top, given, explained) {
+  const names = new Set(given?.map(({ label }) => label));
+  const shown = all ? top : top.filter(({ label }, place) => place < FEW_LABELS || label === explained || names.has(label));
   const focused = labels.contains(document.activeElement) ? document.activeElement.value : null;
   labels.replaceChildren(...shown.map(({ label, score }) => {
     const button = make('button', '', { type: 'button', value: label });
@@ -89,6 +95,11 @@ function showLabels(top, explained) {
     const bar = make('span', make('span'), { className: 'bar' });
     bar.setAttribute('aria-hidden', 'true');
     bar.style.setProperty('--score', String(Math.min(Math.max(score, 0), 1)));
+    if (given) {
+      button.classList.toggle('given', names.has(label));
+      bar.append(make('i'));
+      bar.style.setProperty('--threshold', String(model.thresholds[model.labels.indexOf(label)]));
+    }
     button.append(make('span', label, { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
     return make('li', button);
   }));
@@ -97,7 +108,9 @@ function showLabels(top, explained) {
   more.hidden = top.length <= FEW_LABELS;
   more.textContent = all ? 'Show fewer labels' : `Show all ${top.length} labels`;
   more.setAttribute('aria-expanded', String(all));
-  said.textContent = `${top[0].label}, score ${top[0].score.toFixed(2)}`;
+  verdict.hidden = !given;
+  verdict.textContent = names.size ? `Given: ${[...names].join(', ')}` : 'No label reaches its line.';
+  said.textContent = given ? verdict.textContent : `${top[0].label}, score ${top[0].score.toFixed(2)}`;
 }
 
 function showWords(read, { label, lengthBeforeSquash, tokens }) {

@@ -1,5 +1,6 @@
 /** The classifier: texts in, labels, scores and reasons out. */
 import { parseCalibration } from './calibration.js';
+import { isMultiLabel } from './config.js';
 import { InputError } from './errors.js';
 import { encoderLayers, wordContributions } from './flow.js';
 import { openSession } from './session.js';
@@ -16,6 +17,8 @@ const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
  * @property {string} label
  * @property {number} score calibrated probability; without a calibration, or on request, the class length: 0 to 1
  * @property {{label: string, score: number}[]} top best first, as many as `topK`
+ * @property {{label: string, score: number}[] | null} labels with several labels a text: those whose scores reach their
+ *   thresholds, best first, perhaps none; null where a text has one label, which is `label`
  */
 
 /**
@@ -64,6 +67,10 @@ export class Classifier {
     /** @type {string[]} */
     this.labels = session.config.labels;
     this.calibration = parseCalibration(session.config.calibration, name);
+    /** Whether a text may have several labels, or none. */
+    this.multiLabel = isMultiLabel(session.config);
+    /** @type {number[]} with several labels a text: the score from which on each label is given */
+    this.thresholds = this.multiLabel ? session.config.thresholds : [];
   }
 
   /**
@@ -80,8 +87,10 @@ export class Classifier {
     return (await this.lengths([...texts])).map((lengths) => {
       const order = [...lengths.keys()].sort((one, other) => lengths[other] - lengths[one]); // equal ones stay in order
       const scores = rawScores || !this.calibration ? lengths : this.calibration.probabilities(lengths);
-      const top = order.slice(0, topK).map((index) => ({ label: this.labels[index], score: scores[index] }));
-      return { ...top[0], top };
+      const named = (index) => ({ label: this.labels[index], score: scores[index] });
+      const given = this.multiLabel ? order.filter((index) => lengths[index] >= this.thresholds[index]).map(named) : null;
+      const top = order.slice(0, topK).map(named);
+      return { ...top[0], top, labels: given };
     });
   }
 
@@ -117,12 +126,13 @@ export class Classifier {
     const { ids, starts, ends } = this.session.tokenizer.encode(text);
     this.layers ??= await encoderLayers(this.session);
     const more = this.layers.length ? ['embedded', 'directions'] : ['contributions'];
+    const pooling = this.session.config.options?.model?.pooling ?? 'mean'; // there was no choice at first
     const found = await this.session.run(['lengths', 'norms', ...more], [ids]);
     const { lengths, norms } = found, classes = this.labels.length;
     const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
     const column = (values) => values.filter((_, place) => place % classes === chosen); // (…, C) -> (…,)
     const contributions = this.layers.length
-      ? wordContributions(found.embedded, ids.length, this.layers, this.session.config.options?.model?.pooling ?? 'mean', column(found.directions))
+      ? wordContributions(found.embedded, ids.length, this.layers, pooling, column(found.directions))
       : column(found.contributions); // a graph from before: shares of the states
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),

@@ -30,5 +30,19 @@ export function parseConfig(json, name) {
     throw new ModelError(`${name} is damaged: labels is ${found}, expected two or more strings, all different`);
   }
   if (!Number.isInteger(words)) throw new ModelError(`${name} is damaged: vocab_size is ${words}, expected an integer`);
+  if (isMultiLabel(config) && !areThresholds(config.thresholds, labels.length)) {
+    const found = `${JSON.stringify(config.thresholds)}`.slice(0, 40);
+    throw new ModelError(`${name} is damaged: thresholds is ${found}, expected a number from 0 to 1 for each label`);
+  }
   return config;
+}
+
+/** Whether a model gives any number of labels to a text. */
+export function isMultiLabel(config) {
+  return config.options?.model?.multi_label === true;
+}
+
+function areThresholds(values, count) {
+  return Array.isArray(values) && values.length === count
+    && values.every((value) => Number.isFinite(value) && value >= 0 && value <= 1);
 }

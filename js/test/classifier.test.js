@@ -6,10 +6,10 @@ import { expected, model, skip } from './expected.js';
 import { compareAnswers } from './parity.js';
 import { serve } from './chromium.js';
 
-for (const name of ['model.onnx', 'compressed.onnx']) {
+for (const [name, answers] of [['model.onnx', 'answers'], ['compressed.onnx', 'answers'], ['sets.onnx', 'sets']]) {
   test(`${name} answers as in Python`, { skip }, async () => {
     const classifier = await load(await model(name));
-    const comparison = await compareAnswers(classifier, await expected('answers.json'));
+    const comparison = await compareAnswers(classifier, await expected(`${answers}.json`));
     assert.deepEqual(comparison.differences, []);
     assert.ok(comparison.compared > 2000);
     await classifier.close();
@@ -35,6 +35,21 @@ test('bytes, a file and an address give the same model', { skip }, async () => {
   server.close();
   await assert.rejects(load('http://127.0.0.1:1/model.onnx'), ModelError);
   for (const source of [null, undefined, 3, {}]) await assert.rejects(load(source), InputError);
+});
+
+test('several labels, one or none', { skip }, async () => {
+  const classifier = await load(await model('sets.onnx'));
+  const { texts, given } = await expected('sets.json');
+  const found = (await classifier.predict(texts)).map(({ labels }) => labels);
+  assert.ok(classifier.multiLabel && classifier.thresholds.length === 3);
+  assert.ok(found.some((labels) => labels.length === 0) && found.some((labels) => labels.length > 1));
+  for (const labels of found) {
+    const scores = labels.map(({ score }) => score);
+    assert.deepEqual(scores, scores.toSorted((one, other) => other - one));
+  }
+  assert.equal(found.length, given.length);
+  const single = await load(await model('model.onnx'));
+  assert.ok(!single.multiLabel && (await single.predict(['match']))[0].labels === null);
 });
 
 test('calls at the same time do not mix', { skip }, async () => {

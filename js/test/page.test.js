@@ -91,6 +91,28 @@ test('a file is picked, a text typed, a label chosen', { skip }, async () => {
   await page.close();
 });
 
+test('several labels are marked, and none is said to be none', { skip }, async () => {
+  const page = await open('?model=expected/sets.onnx', { viewport: { width: 500, height: 800 } });
+  await page.waitForSelector('#text-section:visible');
+  const given = () => page.$$eval('#labels .given .name', (names) => names.map((name) => name.textContent).sort());
+  await write(page, 'The home team won the match and its shares rose');
+  assert.deepEqual(await given(), ['money', 'sport']);
+  assert.match(await page.textContent('#verdict'), /^Given: (money, sport|sport, money)$/);
+  assert.equal(await page.textContent('#said'), await page.textContent('#verdict'));
+  const lines = await page.$$eval('#labels .bar i', (all) => all.map((line) => line.getBoundingClientRect().left));
+  assert.equal(lines.length, 3);
+  await picture(page, 'sets');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await picture(page, 'sets-dark');
+  await page.fill('#text', 'Nobody was there to see it');
+  await page.waitForFunction(() => document.querySelector('#verdict').textContent === 'No label reaches its line.');
+  assert.deepEqual(await given(), []);
+  await page.setInputFiles('#file', join(folder, 'model.onnx')); // a model of one label a text says nothing of the kind
+  await page.waitForSelector('#verdict', { state: 'hidden' });
+  assert.equal(await page.$('#labels .given, #labels i'), null);
+  await page.close();
+});
+
 test('the keyboard is enough', { skip }, async () => {
   const page = await open('?model=expected/model.onnx');
   await page.waitForSelector('#text-section:visible');

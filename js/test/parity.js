@@ -58,8 +58,8 @@ export async function compareCharacters(slices) {
   return comparison;
 }
 
-/** Scores, labels and contributions of a model: `{labels, texts, lengths, scores, batches, explanations}`. */
-export async function compareAnswers(model, { labels, texts, lengths, scores, batches, explanations }) {
+/** Scores, labels and contributions of a model: `{labels, texts, lengths, scores, given, batches, explanations}`. */
+export async function compareAnswers(model, { labels, texts, lengths, scores, given, batches, explanations }) {
   const comparison = new Comparison();
   comparison.same(model.labels.join('\n'), labels.join('\n'), 'labels');
   for (const rows of [...batches, [...texts.keys()]]) {
@@ -75,7 +75,14 @@ export async function compareAnswers(model, { labels, texts, lengths, scores, ba
     });
   }
   const predictions = await model.predict(texts, { topK: labels.length });
-  predictions.forEach((prediction, row) => compareScores(comparison, prediction, labels, scores[row], `score of text ${row}`));
+  predictions.forEach((prediction, row) => {
+    compareScores(comparison, prediction, labels, scores[row], `score of text ${row}`);
+    const names = (pairs) => pairs && pairs.map(({ label }) => label).sort().join('\n');
+    comparison.same(names(prediction.labels), names(given[row]), `labels of text ${row}`);
+    given[row]?.forEach(({ label, score }) => {
+      comparison.near(prediction.labels.find((one) => one.label === label)?.score, score, `label of text ${row}, ${label}`);
+    });
+  });
   for (const { text, asked, label, score, length_before_squash: norm, tokens } of explanations) {
     const found = await model.explain(text, asked === null ? {} : { label: asked });
     const where = `explanation of ${JSON.stringify(text.slice(0, 60))}`;

@@ -38,6 +38,7 @@ def model_card(config: Mapping[str, Any]) -> str:
     accuracy = f"{100 * metrics['valid_accuracy']:.2f} %"
     if several:
         accuracy = f"micro-F1 {100 * metrics['valid_micro_f1']:.2f} %, macro-F1 {100 * metrics['valid_macro_f1']:.2f} %"
+        accuracy += f", subset accuracy {100 * metrics['valid_accuracy']:.2f} %"
         if data["valid_rows"]:
             accuracy += f" on the {data['valid_rows']:,} validation texts, on which epoch and thresholds were chosen"
         else:

@@ -20,6 +20,7 @@ from capsulet.config import Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare, silent
+from capsulet.report.label_sets import SetMeasures, SetRecorder
 from capsulet.report.measures import Measures, Recorder, spelled
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Epoch, Evaluation, Training
@@ -114,7 +115,7 @@ def train(
             "command": command_line(files, valid, recipe, reading, options),
         }
 
-        measured: list[Measures] = []  # the finished model
+        measured: list[Measures | SetMeasures] = []  # the finished model
 
         def keep(epochs: Sequence[Epoch], weights: Mapping[str, NDArray[Any]], stopped: str = "running") -> None:
             best = next(epoch for epoch in reversed(epochs) if epoch.best)
@@ -123,7 +124,7 @@ def train(
             told = description if thresholds is None else {**description, "thresholds": thresholds.tolist()}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
-                if stopped != "running" and not options.model.multi_label:
+                if stopped != "running":
                     if found := calibration_of(files, told, corpora, training.threads):
                         told["calibration"] = found
                     if stopped != "interrupted":
@@ -171,16 +172,23 @@ def report_path(out: Path) -> Path:
     return place.with_name(place.name + ".report.html")
 
 
-def measure_training(files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int) -> Measures:
+def recorder_of(classifier: Classifier) -> Recorder | SetRecorder:
+    """What watches an evaluation of this model for a report."""
+    return SetRecorder(classifier) if classifier.multi_label else Recorder(classifier)
+
+
+def measure_training(
+    files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
+) -> Measures | SetMeasures:
     """How a finished model fares on the texts that its epoch was chosen on."""
     session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
     classifier = Classifier(session, "the new model")
-    recorder = Recorder(classifier)
+    recorder = recorder_of(classifier)
     corpus = corpora.valid if len(corpora.valid) else corpora.train
     return recorder.finish(classifier.evaluate(spelled(corpus, classifier), recorder))
 
 
-def report_training(page: Path, out: Path, measures: Measures) -> None:
+def report_training(page: Path, out: Path, measures: Measures | SetMeasures) -> None:
     """Write down how a model was trained and how it fares."""
     config = storage.read_config(out)
     count, data = measures.evaluation.count, config["data"]
@@ -235,10 +243,8 @@ def evaluate(
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)
     reading = several_labels(reading, classifier.multi_label)
-    if page and classifier.multi_label:
-        raise InputError("a report is of one label a text: leave out --report")
     pairs = labelled_pairs(files, reading, tell, known=classifier.labels, allow_empty=True)
-    recorder = Recorder(classifier) if page else None
+    recorder = recorder_of(classifier) if page else None
     result = classifier.evaluate(pairs, recorder)
     if not result.count:
         raise InputError(f"{', '.join(paths(files))}: no row that can be used")
@@ -338,7 +344,9 @@ def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer
 def calibration_of(
     files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
 ) -> dict[str, Any] | None:
-    """What a finished model says of the validation texts; nothing where there are too few."""
+    """What a finished model says of the validation texts; nothing where there are too few, or several labels a text."""
+    if storage.is_multi_label(config):
+        return None
     session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
     return describe_corpus(Classifier(session, "the new model"), corpora.valid)
 
@@ -350,7 +358,7 @@ def save(
     epochs: Sequence[Epoch],
     best: Epoch,
     stopped: str,
-    measured: Sequence[Measures] = (),
+    measured: Sequence[Measures | SetMeasures] = (),
 ) -> None:
     """Write the folder of the best model with what is known so far; `measured` once it is finished."""
     metrics: dict[str, Any] = {
@@ -362,8 +370,9 @@ def save(
         "stopped": stopped,
     }
     for measures in measured:
+        if not isinstance(measures, SetMeasures):  # of label sets it is known, from all validation texts
+            metrics["valid_macro_f1"] = measures.evaluation.macro_f1
         metrics |= {
-            "valid_macro_f1": measures.evaluation.macro_f1,
             "valid_f1": {scores.label: scores.f1 for scores in measures.evaluation.classes},
             "valid_measured": measures.evaluation.count,
         }

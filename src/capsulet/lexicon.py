@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batches, some
+from capsulet.runtime.flow import word_contributions
+from capsulet.storage import pooling_of
 from capsulet.text.batch import pad
 from capsulet.text.tokens import PADDING_ID, UNKNOWN_ID, encode
 
@@ -39,17 +41,40 @@ def class_words(
     if not encoded:
         encoded = [np.array([number], np.int32) for number in range(UNKNOWN_ID + 1, len(spellings))]
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
-    order = np.argsort([len(ids) for ids in encoded], kind="stable")
-    for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
-        ids, lengths = pad([encoded[row] for row in rows])
-        (contributions,) = classifier.session.run(["contributions"], ids, lengths)  # (B, T, C)
-        np.add.at(sums, ids, contributions[:, :, place])
+    for ids, given in contributions(classifier, encoded, place):
+        np.add.at(sums, ids, given)
         np.add.at(counts, ids, 1)
     counts[[PADDING_ID, UNKNOWN_ID]] = 0
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
     best = [int(word) for word in np.argsort(-means, kind="stable")[:most] if counts[word]]
     near = nearest_words(classifier, best, spellings)
     return [ClassWord(spellings[word], float(means[word]), int(counts[word]), near.get(word, ())) for word in best]
+
+
+def contributions(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], place: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """The words of each text and what each of them gave to a class: ids (T,), (T,); shortest text first.
+
+    A word that stands alone has given all there is. In a text its part is followed back through the encoder
+    (runtime/flow.py); a graph from before lets us see shares of the states only.
+    """
+    order = np.argsort([len(ids) for ids in encoded], kind="stable")
+    pooling = pooling_of(classifier.session.config)
+    for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
+        texts = [encoded[row] for row in rows]
+        if classifier.layers and len(texts[-1]) > 1:
+            embedded, directions = classifier.session.run(["embedded", "directions"], *pad(texts))
+            lengths = np.array([len(ids) for ids in texts])
+            for length in np.unique(lengths):  # those of one length go together
+                same = np.flatnonzero(lengths == length)
+                ways = directions[same][:, :, [place]]  # (B, H, 1)
+                given = word_contributions(embedded[same, :length], classifier.layers, pooling, ways)[:, :, 0]
+                yield from zip((texts[row] for row in same), given, strict=True)
+        else:
+            (shares,) = classifier.session.run(["contributions"], *pad(texts))  # (B, T, C)
+            for ids, given in zip(texts, shares[:, :, place], strict=True):
+                yield ids, given[: len(ids)].astype(np.float64)
 
 
 def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Sequence[str]) -> dict[int, tuple[str, ...]]:

@@ -69,6 +69,7 @@ class Explanation:
     contrast: Contrast | None = None
     capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; their contributions have the same sum
     codewords: tuple[CodewordShare, ...] = ()  # those that carried most
+    threshold: float | None = None  # with several labels a text: the score from which on the label is given
     occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
 
 
@@ -196,3 +197,4 @@ class Compression:
     codebooks: int
     curve: tuple[CurvePoint, ...]  # smallest first
     seconds: float
+    measure: str = "accuracy"  # what accuracies are: with several labels a text micro-F1

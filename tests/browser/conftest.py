@@ -8,7 +8,7 @@ import json
 import random
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import capsulet
 from capsulet.text.tokens import build_tokenizer, encodings
+from tests.conftest import SETS
 
 LIMIT = 5000  # tokens of a text that are read
 # what goes wrong elsewhere: cases that grow or shrink, marks that combine, joiners, characters of two UTF-16 units
@@ -108,11 +109,11 @@ def every_character() -> list[dict[str, Any]]:
     return slices
 
 
-def answers(model: Path) -> dict[str, Any]:
+def answers(model: Path, more: Sequence[str] = ()) -> dict[str, Any]:
     """Scores of many texts, alone and in batches, and explanations of some."""
     classifier, dice = capsulet.load(model), random.Random(1)
     words = [word for word in classifier.session.tokenizer.get_vocab() if word[0] != "["]
-    texts = [*PLAIN, "", " ", "👍🏽 match", "İstanbul soup", "the " * 5100, "\0", "中文 bread"]
+    texts = [*more, *PLAIN, "", " ", "👍🏽 match", "İstanbul soup", "the " * 5100, "\0", "中文 bread"]
     texts += [" ".join(dice.choices([*words, "unknown", "ß", "👍"], k=dice.randint(1, 80))) for _ in range(80)]
     asked = [(text, label) for text in texts[:40] for label in (None, classifier.labels[len(text) % 3])]
     explanations = []
@@ -142,6 +143,10 @@ def answers(model: Path) -> dict[str, Any]:
         "texts": texts,
         "lengths": classifier.lengths(texts).astype(float).tolist(),
         "scores": [[found[label] for label in classifier.labels] for found in scores],
+        "given": [
+            None if one.labels is None else [{"label": label, "score": score} for label, score in one.labels]
+            for one in predictions
+        ],
         "batches": [*([row] for row in rows), *(dice.choices(rows, k=size) for size in (2, 3, 63, 64, 65, 130))],
         "explanations": explanations,
     }
@@ -208,7 +213,9 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
     return graph
 
 
-def damaged(graph: onnx.ModelProto, compressed: onnx.ModelProto) -> Iterator[tuple[str, bytes, str]]:
+def damaged(
+    graph: onnx.ModelProto, compressed: onnx.ModelProto, sets: onnx.ModelProto
+) -> Iterator[tuple[str, bytes, str]]:
     """Files that are no models of ours, and what is said of each."""
 
     def changed(source: onnx.ModelProto, **values: str | None) -> bytes:
@@ -236,6 +243,12 @@ def damaged(graph: onnx.ModelProto, compressed: onnx.ModelProto) -> Iterator[tup
     yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
     yield "tokenizer.onnx", changed(graph, tokenizer="{}"), "has a tokenizer of another kind"
     yield "dictionary.onnx", other, "its dictionary cannot be read"
+    thresholds = {**json.loads(metadata(sets)["capsulet.config"]), "thresholds": [0.5, 2, 0.5]}
+    yield (
+        "thresholds.onnx",
+        changed(sets, config=json.dumps(thresholds)),
+        "thresholds is [0.5,2,0.5], expected a number",
+    )
     yield "lost.onnx", lost, "it has lost its dictionary"
 
 
@@ -247,18 +260,20 @@ def foreign() -> bytes:
 
 
 @pytest.fixture(scope="session")
-def expected(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def expected(model: Path, sets_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder; read it, do not change it."""
     folder = tmp_path_factory.mktemp("expected")
     file = capsulet.export(model, folder / "model.onnx")
+    sets = capsulet.export(sets_model, folder / "sets.onnx")
     compressed = with_dictionary(file)
     onnx.save(compressed, folder / "compressed.onnx")
     refused = []
-    for name, data, words in damaged(onnx.load(file), compressed):
+    for name, data, words in damaged(onnx.load(file), compressed, onnx.load(sets)):
         (folder / name).write_bytes(data)
         refused.append({"name": name, "words": words})
     contents = {
         "answers": answers(model),
+        "sets": answers(sets_model, [text for _, text in SETS]),
         "tokens": {"limit": LIMIT, "refused": HALVES, "cases": read_tokens(list(nasty_texts(random.Random(0))))},
         "characters": every_character(),
         "damaged": refused,

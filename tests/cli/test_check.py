@@ -49,10 +49,14 @@ def test_doubts_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_pa
     file, out = tmp_path / "rows.csv", tmp_path / "list.csv"
     rows = json.loads("[" + ",".join(rows_file.read_text().splitlines()) + "]")
     rows[0]["label"] = "food"
+    rows[0]["text"] += " the match" * 100
     file.write_text("label,text\n" + "".join(f"{row['label']},{row['text']}\n" for row in rows))
     answer = run("check", file, "--model", model, "--out", out)
     assert answer.status == 0
     assert "the 1 labels doubted most" in answer.out
+    lines = answer.out.splitlines()
+    columns = next(line for line in lines if "rather" in line).strip("┃").split("┃")
+    assert [name.strip() for name in columns] == ["row", "label", "rather", "score", "text"]
     assert answer.line == f"1 rows to look at are in {out}"
     assert out.read_text().splitlines()[0] == "file,line,label,predicted,score,label_score,text"
 
@@ -61,3 +65,13 @@ def test_bad_input_is_one_line(run, tmp_path: Path) -> None:
     answer = run("check", tmp_path / "missing.csv")
     assert (answer.status, answer.out) == (2, "")
     assert "missing.csv: no such file" in answer.line
+
+
+def test_several_labels(run, sets_file: Path, tmp_path: Path) -> None:
+    answer = run("check", sets_file, "--multi-label")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("12 rows, 3 labels of 5 to 5 rows, 1.2 a row, 2 rows without any; texts of ")
+    assert json.loads(run("check", sets_file, "--multi-label", "--json").out)["labels_a_row"]["0"] == 2
+    assert "labels_a_row" not in json.loads(run("check", sets_file, "--label-column", "text", "--json").out)
+    answer = run("check", sets_file, "--label-separator", ";")
+    assert (answer.status, answer.out) == (2, "") and "add --multi-label" in answer.line

@@ -9,6 +9,7 @@ import pytest
 
 from capsulet.cli.explain import print_explanation
 from capsulet.results import Explanation, TokenContribution
+from tests.conftest import SETS
 
 
 def test_json_is_one_object(run, model: Path) -> None:
@@ -110,3 +111,36 @@ def test_wrong_calls(run, model: Path, words: list[str], message: str) -> None:
     answer = run("explain", model, *words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.line
+
+
+TWO, NONE = SETS[0][1], SETS[-1][1]
+
+
+def test_every_label_that_is_given_is_explained(run, sets_model: Path, tmp_path: Path) -> None:
+    found = json.loads(run("explain", sets_model, "--text", TWO, "--json").out)["explanations"]
+    assert {one["label"] for one in found} == {"sport", "money"} and {one["text"] for one in found} == {TWO}
+    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+    for one in found:
+        total = sum(token["contribution"] for token in one["tokens"])
+        assert total == pytest.approx(one["length_before_squash"], abs=1e-5) and one["score"] >= one["threshold"]
+    (best,) = json.loads(run("explain", sets_model, "--text", NONE, "--json").out)["explanations"]
+    assert best["score"] < best["threshold"]
+    alone = json.loads(run("explain", sets_model, "--text", TWO, "--label", "food", "--json").out)
+    assert alone["label"] == "food" and alone["score"] < alone["threshold"]
+
+    lines = run("explain", sets_model, "--text", TWO, "--text", NONE).out.splitlines()
+    said = [line for line in lines if "  score 0." in line]
+    assert [" given from 0." in line for line in said] == [True, True, False]
+    assert " not given, as only from 0." in said[-1]
+    page = tmp_path / "page.html"
+    assert run("explain", sets_model, "--text", TWO, "--html", page).status == 0
+    assert page.read_text().count(", given from 0.") == 2
+
+
+def test_a_contrast_is_not_explained_against_itself(run, sets_model: Path) -> None:
+    found = json.loads(run("explain", sets_model, "--text", TWO, "--contrast", "money", "--json").out)["explanations"]
+    assert [(one["label"], one["contrast"]["label"]) for one in found] == [("sport", "money")]
+
+
+def test_one_label_a_text_has_no_threshold(run, model: Path) -> None:
+    assert "threshold" not in json.loads(run("explain", model, "--text", "the match", "--json").out)

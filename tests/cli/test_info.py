@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import capsulet
+from capsulet.lexicon import class_words
+from tests.conftest import TEXTS
+
 
 def test_a_model_as_json(run, model: Path) -> None:
     answer = run("info", model, "--json")
@@ -90,6 +94,28 @@ def test_what_a_class_has_learned(run, model, rows_file) -> None:
     assert {"soup", "bread", "butter", "cake", "onions", "salt"} & {word["word"] for word in found[:10]}
     assert not {"[PAD]", "[UNK]"} & {near for word in found for near in (word["word"], *word["nearest"])}
     assert "words of like codes" in run("info", model, "--class", "food").out
+
+
+def test_words_in_texts_count_by_what_explain_says_of_them(run, model, rows_file) -> None:
+    """The parts followed back to the words, not those of the encoder's states, which spread over neighbours."""
+    classifier = capsulet.load(model)
+    given: dict[str, list[float]] = {}
+    for _, text in TEXTS:
+        for token in classifier.explain(text, "money").tokens:
+            given.setdefault(token.text.lower(), []).append(token.contribution)
+    found = json.loads(run("info", model, "--class", "money", "--texts", rows_file, "--json").out)["words"]
+    assert len(found) == 20
+    for word in found:
+        own = given[word["word"]]
+        assert word["count"] == len(own)
+        assert word["contribution"] == pytest.approx(sum(own) / len(own), abs=1e-5)
+    assert found[0]["contribution"] == pytest.approx(max(sum(own) / len(own) for own in given.values()), abs=1e-5)
+
+
+def test_a_word_alone_gives_all_there_is(model) -> None:
+    classifier = capsulet.load(model)
+    for word in class_words(classifier, "sport", most=3):
+        assert word.contribution == pytest.approx(classifier.explain(word.word, "sport").length_before_squash, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -179,3 +179,12 @@ def test_torch_is_not_needed(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--labels"], capture_output=True, text=True)
     assert done.stdout == "2\n"
     assert done.stderr == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'\n"
+
+
+def test_a_text_that_no_model_reads_to_its_end_is_long_among_long_ones(tmp_path: Path) -> None:
+    """Twenty times the median of these is more than a model reads: that is then the limit."""
+    dice = random.Random(3)
+    rows = [("animal" if index % 2 else "place", " ".join(sentence(dice) for _ in range(15))) for index in range(40)]
+    rows.append(("place", " ".join(sentence(dice) for _ in range(300))))
+    found = by_kind(capsulet.check(write(tmp_path / "rows.jsonl", rows)))["long"]
+    assert (found.count, found.examples[0].line, found.examples[0].note) == (1, 41, "more than 5,000 tokens")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import math
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -12,8 +13,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from capsulet.report.charts import percent
+from capsulet.report.confusions import MOST_NUMBERS, WORST
+from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
-from capsulet.report.page import MOST_NUMBERS, Report, plain_bytes, render
+from capsulet.report.page import Report, render
+from capsulet.report.trust import SHARES
 from capsulet.results import Explanation, TokenContribution
 
 Make = Callable[..., Report]
@@ -171,3 +176,26 @@ def test_a_thousand_classes_stay_a_page(make_report: Make) -> None:
 )
 def test_bytes(value: int, words: str) -> None:
     assert plain_bytes(value) == words
+
+
+def test_the_table_of_coverage(make_report: Make) -> None:
+    report = make_report(4)
+    scores, right = report.measures.scores, report.measures.right
+    order = np.argsort(-scores, kind="stable")
+    page = render(report)
+    for share in SHARES:
+        surest = order[: math.ceil(share * len(order))]
+        wrong = int((~right[surest]).sum())
+        cells = (percent(share), f"{scores[surest].min():.3f}", f"{100 * right[surest].mean():.2f} %", f"{wrong:,}")
+        assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+
+
+def test_rows_of_a_part_of_the_matrix_hold_all_texts(make_report: Make) -> None:
+    report = make_report(MOST_NUMBERS + 6)
+    (table,) = re.findall(r'<table class="matrix">.*?</table>', render(report), flags=re.S)
+    rows = re.findall(r'<tr><th title="(.*?)">(.*?)</tr>', table)
+    assert len(rows) == WORST
+    for label, cells in rows:
+        place = report.measures.labels.index(label)
+        numbers = [int(number.replace(",", "")) for number in re.findall(r">([\d,]+)</td>", cells)]
+        assert sum(numbers) == report.measures.matrix[place].sum()

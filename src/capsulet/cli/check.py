@@ -5,6 +5,7 @@ examples:
   capsulet check train.csv --json > findings.json
   capsulet check train.csv --labels --out review.csv              which labels may be wrong (trains three small models)
   capsulet check new.csv --model model --out review.jsonl         which labels a model contradicts
+  capsulet check topics.csv --multi-label                         rows such as sport|money
 
 It looks for duplicates and near-duplicates, the same text with different labels, overlap with the test files, empty and
 very long texts, small classes, other scripts and languages, encoding damage. It ends with status 0 whatever it finds;
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from capsulet.hygiene.findings import Check, Doubt, Example
 
 MOST_DOUBTS = 20
+MOST_LETTERS = 80  # of a text in their table: what is longer would leave no room for the rest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="MODEL", help=words)
     words = "train small models, each without a part of the rows, and list the labels of that part they contradict"
     parser.add_argument("--labels", action="store_true", help=words)
+    parser.add_argument("--multi-label", action="store_true", help="rows have several labels, or none")
     parser.add_argument("--folds", type=int, default=3, metavar="N", help="parts for --labels (default: 3)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the trainings (default: 1)")
     words = "write all doubted labels to this .csv or .jsonl file, to be looked at"
@@ -58,11 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
         folds=arguments.folds,
         out=arguments.out,
         seed=arguments.seed,
+        multi_label=arguments.multi_label,
         reading=reading_options(arguments),
         tell=tell,
     )
     if arguments.json:
-        print_json(dataclasses.asdict(result))
+        print_json({key: value for key, value in dataclasses.asdict(result).items() if key != "labels_a_row" or value})
     else:
         print_check(result)
     return 1 if arguments.strict and result.findings else 0
@@ -79,6 +83,11 @@ def print_check(result: Check) -> None:
         result.rows + result.test_rows,
         f"{len(counts):,} classes of {min(counts):,} to {max(counts):,} rows",
     )
+    if result.labels_a_row:
+        pairs = sum(int(size) * count for size, count in result.labels_a_row.items())
+        without = result.labels_a_row.get("0", 0)
+        classes = f"{len(counts):,} labels of {min(counts):,} to {max(counts):,} rows, {pairs / result.rows:.1f} a row"
+        classes += f", {without:,} rows without any" if without else ""
     screen.print(
         f"{result.rows:,} rows{tested}, {classes}; texts of {lengths.median:,} tokens (median), 95 % of them up to "
         f"{lengths.percentile_95:,}; {shares(result.scripts, rows)}",
@@ -118,12 +127,14 @@ def print_doubts(doubts: tuple[Doubt, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from capsulet.text.files import printable
+
     table = Table("row", "label", "rather", title=f"the {min(len(doubts), MOST_DOUBTS)} labels doubted most")
-    table.add_column("score", justify="right")
-    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("text", overflow="fold")
     for doubt in doubts[:MOST_DOUBTS]:
         place = Text(f"{doubt.file}:{doubt.line}", overflow="fold")
-        words = Text(" ".join(doubt.text.split())[:200])
+        words = Text(printable(" ".join(doubt.text.split()), MOST_LETTERS))
         table.add_row(place, Text(doubt.label), Text(doubt.predicted), f"{doubt.score:.2f}", words)
     console().print()
     console().print(table)

@@ -66,6 +66,11 @@ def kept(result: Compression) -> str:
         return (
             f"{100 * result.agreement:.2f} % of the answers on made-up texts as before (no labelled texts were given)"
         )
+    if result.measure != "accuracy":
+        return (
+            f"{result.measure} {100 * result.accuracy:.2f} % instead of {100 * result.accuracy_before:.2f} % on the "
+            f"{result.valid_rows:,} validation texts"
+        )
     return (
         f"{100 * result.accuracy:.2f} % instead of {100 * result.accuracy_before:.2f} % of the {result.valid_rows:,} "
         "validation texts right"
@@ -83,12 +88,12 @@ def print_tables(result: Compression) -> None:
         table.add_row(part, f"{result.parts_before[part]:,}", f"{size:,}")
     table.add_row("all", f"{result.bytes_before:,}", f"{result.bytes:,}", style="bold")
     if result.accuracy is not None and result.accuracy_before is not None:
-        table.add_row("accuracy", f"{100 * result.accuracy_before:.2f} %", f"{100 * result.accuracy:.2f} %")
+        table.add_row(result.measure, f"{100 * result.accuracy_before:.2f} %", f"{100 * result.accuracy:.2f} %")
     screen = console()
     screen.print(table)
     if len(result.curve) < 2:
         return
-    measured = "accuracy" if result.accuracy is not None else "answers kept"
+    measured = result.measure if result.accuracy is not None else "answers kept"
     curve = Table(title=f"{measured} against bytes; * is the file, the others are trials", title_justify="left")
     for title in ("bytes", measured, "words", "codebooks", "bits", ""):
         curve.add_column(title, justify="right")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from capsulet.cli.options import add_reading_flags, reading_options
 from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
+from capsulet.errors import InputError
 from capsulet.results import Evaluation
 
 MOST_CONFUSIONS = 10
@@ -36,12 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
     from capsulet.classifier import evaluate
+    from capsulet.runtime.classifier import load
 
     reading = reading_options(arguments)
     diagram = Path(arguments.reliability) if arguments.reliability else None
     if diagram:
         check_text_file(diagram, ".svg")
-    result = evaluate(arguments.model, arguments.files, reading=reading, tell=tell, report=arguments.report)
+    classifier = load(arguments.model)
+    if diagram and classifier.multi_label:
+        raise InputError(f"--reliability is of one label a text, and {arguments.model} gives several: leave it out")
+    result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if diagram and result.reliability:
         from capsulet.diagram import reliability_svg
 

@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
     parser.add_argument("files", nargs="*", metavar="FILE", help="texts to explain; - is standard input")
     parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text; may be repeated")
-    parser.add_argument("--label", metavar="LABEL", help="explain this label (default: the predicted one)")
+    words = "explain this label (default: the predicted one; with several labels a text each that is given)"
+    parser.add_argument("--label", metavar="LABEL", help=words)
     parser.add_argument("--contrast", metavar="LABEL", help="also say why it is not this label")
     parser.add_argument("--check", action="store_true", help="also leave out each word and measure what changes")
     parser.add_argument("--html", metavar="FILE.html", help="write a page with the coloured texts")
@@ -63,14 +64,22 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.files, labelled=False, options=reading_options(arguments), skipped=skipped, allow_empty=True
         )
     ]
-    pairs = [(text, classifier.explain(text, arguments.label, arguments.contrast, arguments.check)) for text in texts]
+    asked = arguments.contrast, arguments.check
+    each = classifier.multi_label and arguments.label is None  # every label that is given
+    pairs = [
+        (text, found)
+        for text in texts
+        for found in (
+            classifier.explain_labels(text, *asked) if each else [classifier.explain(text, arguments.label, *asked)]
+        )
+    ]
     if page:
         from capsulet.page import explanations_page
 
         write_text_file(page, explanations_page(pairs, arguments.model))
         tell(f"the page is in {page}")
     if arguments.json:
-        single = len(arguments.text) == 1
+        single = len(arguments.text) == 1 and not each
         print_json(as_json(pairs[0][1]) if single else {"explanations": [{"text": t, **as_json(e)} for t, e in pairs]})
     elif not page:
         for text, explanation in pairs:
@@ -92,6 +101,9 @@ def print_explanation(text: str, explanation: Explanation) -> None:
 
     screen = console()
     sure = "" if explanation.probability is None else f"  probability {explanation.probability:.3f}"
+    if explanation.threshold is not None:
+        given = "given" if explanation.score >= explanation.threshold else "not given, as only"
+        sure += f"  {given} from {explanation.threshold:.3f} on"
     screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}", sure))
     screen.print(coloured(text, explanation.tokens))
     table = Table("word", box=None, pad_edge=False)

@@ -79,6 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out or arguments.keep:
         raise InputError("--out and --keep are for --engine ray: without it labels go to standard output")
     classifier = load(arguments.model)
+    if arguments.label_separator is not None and not classifier.multi_label:
+        raise InputError(
+            f"--label-separator is for several labels, and {arguments.model} gives one a text: leave it out"
+        )
     top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
     if arguments.text:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capsulet.bundle import bundled, check_file, write_whole
-from capsulet.classifier import require_training
+from capsulet.classifier import require_training, several_labels
 from capsulet.compression.file import bytes_by_part
 from capsulet.compression.plot import curve_plot
 from capsulet.compression.setting import Setting, parse_size
@@ -60,9 +60,7 @@ def compress(
     from capsulet.training.interruption import Interruption
 
     source = read_source(Path(model))
-    if paths(files) and source.options.model.multi_label:
-        raise InputError(f"{model} gives several labels a text: it is compressed without texts, leave them out")
-    reading = reading or ReadOptions()
+    reading = several_labels(reading or ReadOptions(), source.options.model.multi_label)
     with ExitStack() as scratch, Interruption() as interruption:
         scratch.enter_context(training_threads(threads))
         sample: Sample | None = None
@@ -93,6 +91,7 @@ def compress(
             agreement=chosen.agreement, valid_rows=len(sample.valid) if sample else 0,
             words=chosen.setting.words, words_before=compressor.num_words, bits=chosen.setting.bits,
             codebooks=chosen.setting.codebooks, curve=tuple(points), seconds=time.perf_counter() - started,
+            measure=compressor.merit.measure,
         )  # fmt: skip
         if picture:
             write_whole(picture, curve_plot(compression).encode(), lambda part: None)

@@ -29,7 +29,9 @@ def curve_plot(compression: Compression) -> str:
     def y(percent: float) -> float:
         return HEIGHT - BOTTOM - (max(percent, low) - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    measured = "validation accuracy, %" if compression.accuracy is not None else "answers that stay the same, %"
+    measured = (
+        f"validation {compression.measure}, %" if compression.accuracy is not None else "answers that stay the same, %"
+    )
     title = f"{compression.bytes / 1000:,.0f} KB instead of {compression.bytes_before / 1000:,.0f} KB"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '

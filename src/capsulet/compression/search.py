@@ -16,6 +16,7 @@ from torch import Tensor
 
 from capsulet.compression.codes import Floats, compose, fit_codes
 from capsulet.compression.file import build_file
+from capsulet.compression.merit import merit_of
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
 from capsulet.compression.source import FIRST_WORD, Source
 from capsulet.errors import CapsuletError, InputError
@@ -89,7 +90,8 @@ def file_sample(source: Source, corpora: Corpora) -> Sample:
         numbers[number] = places.get(word, UNKNOWN_ID)
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
-        dataclasses.replace(corpus, targets=classes[corpus.targets]) for corpus in (corpora.train, corpora.valid)
+        dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
+        for corpus in (corpora.train, corpora.valid)
     )
     counts = np.bincount(numbers, word_counts(train, len(vocabulary)), len(source.words)).astype(np.float32)
     return Sample(train, valid if len(valid) else train, numbers, counts)
@@ -116,14 +118,12 @@ class Compressor:
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
         self.wanted = answers(self.teacher, sample.valid, sample.numbers, self.num_classes)
-        if sample.train is None:  # to be right is then to answer like the whole model
-            targets = self.wanted.argmax(1).astype(np.int32)
-            self.sample = sample = dataclasses.replace(sample, valid=dataclasses.replace(sample.valid, targets=targets))
-        self.accuracy = share_right(self.wanted, sample.valid.targets)
+        self.merit = merit_of(source.config, None if sample.train is None else sample.valid, self.wanted)
+        self.accuracy = self.merit.share_right(self.wanted)
         texts = min(TRIAL_TEXTS, TRIAL_TOKENS * len(sample.valid) // len(sample.valid.ids) + 1)
         self.trial_rows = np.unique(np.linspace(0, len(sample.valid) - 1, texts).astype(np.int64))
         self.trial_texts = choose_rows(sample.valid, self.trial_rows)
-        self.trial_accuracy = share_right(self.wanted[self.trial_rows], self.trial_texts.targets)
+        self.trial_accuracy = self.merit.share_right(self.wanted[self.trial_rows], self.trial_rows)
         self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
         self.warm: dict[int, Student] = {}
         self.sizes: dict[Setting, int] = {}  # without words
@@ -265,9 +265,9 @@ class Compressor:
     def judge(self, found: Floats, rows: NDArray[np.int64], setting: Setting, adapted: bool, size: int) -> Trial:
         """Class lengths of these validation texts against those of the whole model and against the labels."""
         wanted = self.wanted[rows]
-        agreement = float((found.argmax(1) == wanted.argmax(1)).mean())
+        agreement = self.merit.agreement(found, wanted)
         error = float(np.square(found - wanted).sum(1).mean())
-        return Trial(setting, share_right(found, self.sample.valid.targets[rows]), agreement, error, size, adapted)
+        return Trial(setting, self.merit.share_right(found, rows), agreement, error, size, adapted)
 
     def run(self, session: Session, network: Network, setting: Setting) -> Floats:
         """Class lengths of every validation text by a file, which must be those of its own weights."""
@@ -351,8 +351,3 @@ def compression_card(setting: Setting) -> str:
         f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
     )
-
-
-def share_right(lengths: Floats, targets: NDArray[np.int32]) -> float:
-    """Share of the texts whose longest class is theirs."""
-    return float((lengths.argmax(1) == targets).mean())

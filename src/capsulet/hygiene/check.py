@@ -26,13 +26,15 @@ def check(
     folds: int = 3,
     out: str | Path | None = None,
     seed: int = 1,
+    multi_label: bool = False,
     reading: ReadOptions | None = None,
     tell: Tell = silent,
 ) -> Check:
     """What is wrong with labelled files: repeated rows, contradictions, overlap with `test`, odd classes and texts.
 
     `model` adds the rows that this model contradicts with confidence; `labels` trains `folds` small models and lists
-    the rows that the one that has not seen them contradicts, into `out` (.csv or .jsonl) too.
+    the rows that the one that has not seen them contradicts, into `out` (.csv or .jsonl) too. `multi_label` reads rows
+    of several labels, as a model that gives several does by itself.
     """
     reading = reading or ReadOptions(on_bad_row="skip")
     train_files, test_files = paths(files), paths(test)
@@ -40,6 +42,7 @@ def check(
         raise InputError("no files were given: name at least one file of labelled texts")
     check_calls(train_files, test_files, model, labels, folds, out)
     classifier = model if model is None or isinstance(model, Classifier) else load(model)
+    reading = reading_of(reading, multi_label, classifier)
     survey, skipped = Survey(), SkippedRows()
     for path in train_files:
         survey.add(labelled_rows([path], reading, skipped))
@@ -49,6 +52,12 @@ def check(
     if not survey.first_test:
         raise InputError(f"{', '.join(train_files)}: no row that can be used")
     finder = Finder(survey)
+    counts = finder.class_counts()
+    if not counts:
+        raise InputError(
+            f"{', '.join(train_files)}: none of {survey.first_test:,} rows has a label; name the right column with "
+            "--label-column"
+        )
     findings = [
         *unreadable(skipped),
         *finder.lengths(),
@@ -78,7 +87,7 @@ def check(
         test_files=tuple(test_files),
         rows=survey.first_test,
         test_rows=len(survey) - survey.first_test,
-        class_counts=finder.class_counts(),
+        class_counts=counts,
         lengths=finder.length_summary(),
         scripts=finder.script_counts(),
         languages=finder.language_counts(),
@@ -86,7 +95,18 @@ def check(
         findings=tuple(findings),
         doubts=tuple(doubts),
         doubts_file=None if out is None else str(out),
+        labels_a_row=finder.labels_a_row() if reading.multi_label else None,
     )
+
+
+def reading_of(reading: ReadOptions, multi_label: bool, classifier: Classifier | None) -> ReadOptions:
+    """How rows are read: with several labels if that was said, or if the model gives several."""
+    if multi_label and classifier is not None and not classifier.multi_label:
+        raise InputError(f"{classifier.path} gives one label a text: leave out --multi-label, or name another model")
+    several = multi_label or (classifier is not None and classifier.multi_label)
+    if reading.label_separator is not None and not several:
+        raise InputError("--label-separator is for rows of several labels: add --multi-label, or leave it out")
+    return dataclasses.replace(reading, multi_label=several)
 
 
 def check_calls(

@@ -38,7 +38,7 @@ class Finder:
         """Where a row stands, and the one that it is like."""
         file, line = self.survey.place(row)
         there = None if other is None else self.example(other)
-        return Example(file, line, self.survey.labels[self.targets[row]], note=note, other=there)
+        return Example(file, line, self.survey.names[self.targets[row]], note=note, other=there)
 
     def of_rows(
         self, kind: str, title: str, rows: Rows, advice: str, note: Callable[[int], str] = lambda row: ""
@@ -93,7 +93,7 @@ class Finder:
                 duplicates[row] = previous
             if targets[row] != targets[earliest]:
                 conflicts[row] = earliest
-        labels = survey.labels
+        labels = survey.names
         different = {row: labels[targets[other]] for row, other in conflicts.items()}
         yield from self.of_pairs(
             "duplicates", "rows that repeat an earlier one (the same tokens)", duplicates,
@@ -128,7 +128,7 @@ class Finder:
                 crossing.setdefault(other, one)
             if targets[one] != targets[other]:
                 conflicts.setdefault(other, one)
-        labels = survey.labels
+        labels = survey.names
         words = f"{THRESHOLD:.0%} of their pairs of neighbouring tokens or more, estimated from {HASHES} hashes"
         yield from self.of_pairs(
             "near_duplicates", f"rows that are nearly an earlier one ({words})", near,
@@ -146,9 +146,22 @@ class Finder:
 
     def class_counts(self) -> dict[str, int]:
         """Rows to train on of each class, most frequent first."""
-        counts = np.bincount(self.targets[self.training], minlength=len(self.survey.labels))
-        pairs = zip(self.survey.labels, counts.tolist(), strict=True)
-        return dict(sorted(((label, count) for label, count in pairs if count), key=lambda pair: -pair[1]))
+        counts: Counter[str] = Counter()
+        for labels, count in zip(self.survey.label_sets, self.set_counts(), strict=True):
+            counts.update(dict.fromkeys(labels, count) if count else {})
+        return dict(counts.most_common())
+
+    def set_counts(self) -> list[int]:
+        """Rows to train on of each set of labels, in the order of the survey."""
+        found: list[int] = np.bincount(self.targets[self.training], minlength=len(self.survey.label_sets)).tolist()
+        return found
+
+    def labels_a_row(self) -> dict[str, int]:
+        """Rows to train on by how many labels they have, fewest first."""
+        sizes: Counter[int] = Counter()
+        for labels, count in zip(self.survey.label_sets, self.set_counts(), strict=True):
+            sizes[len(labels)] += count
+        return {str(size): count for size, count in sorted(sizes.items()) if count}
 
     def classes(self) -> Iterator[Finding]:
         """Classes that are alone, small, far smaller than others, spelled in two ways, or only in the test files."""
@@ -156,7 +169,7 @@ class Finder:
         largest, smallest = next(iter(counts)), next(reversed(counts))
         if len(counts) == 1:
             advice = "add rows of another class, or name another column with --label-column"
-            yield Finding("one_class", "all rows have one label", 1, advice, printable(largest))
+            yield Finding("one_class", "label, and no other, in all rows", 1, advice, printable(largest))
             return
         small = {label: count for label, count in counts.items() if count < SMALL_CLASS}
         if small:
@@ -173,13 +186,14 @@ class Finder:
                 f"{printable(largest)} has {counts[largest]:,} rows, {printable(smallest)} {counts[smallest]:,}",
             )  # fmt: skip
         spellings: dict[str, list[str]] = {}
-        for label in self.survey.labels:
+        known = dict.fromkeys(label for labels in self.survey.label_sets for label in labels)
+        for label in known:
             spellings.setdefault("".join(filter(str.isalnum, label.casefold())) or label, []).append(label)
         alike = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
         if alike:
             advice = "write them in one way: they are different classes as they are"
             yield Finding("similar_labels", "labels that differ in spelling only", len(alike), advice, some(alike))
-        only_test = [label for label in self.survey.labels if label not in counts]
+        only_test = [label for label in known if label not in counts]
         if only_test:
             title, advice = "labels that only the test files have", "correct them, or add rows to train on"
             yield Finding("unknown_labels", title, len(only_test), advice, some(only_test))

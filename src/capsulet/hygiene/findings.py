@@ -44,10 +44,10 @@ class Doubt:
 
     file: str
     line: int
-    label: str
-    predicted: str
-    score: float  # of the predicted class
-    label_score: float  # of the class that the file says
+    label: str  # several are joined by |
+    predicted: str  # of several labels: +label for one that is missing, -label for one too many
+    score: float  # of what the model says
+    label_score: float  # of what the file says
     text: str
 
 
@@ -67,3 +67,4 @@ class Check:
     findings: tuple[Finding, ...]
     doubts: tuple[Doubt, ...] = ()  # the most confident first
     doubts_file: str | None = None
+    labels_a_row: dict[str, int] | None = None  # rows by how many labels they have, where they may have several

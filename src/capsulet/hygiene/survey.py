@@ -34,7 +34,7 @@ class Survey:
     sources: list[tuple[str, int]] = field(default_factory=list)  # file and the number of its first row
     lines: array[int] = field(default_factory=lambda: array("q"))
     targets: array[int] = field(default_factory=lambda: array("i"))
-    label_numbers: dict[str, int] = field(default_factory=dict)
+    set_numbers: dict[tuple[str, ...], int] = field(default_factory=dict)  # of the labels of a row, mostly one
     script_names: list[str] = field(default_factory=list)
     damaged: dict[str, int] = field(default_factory=Counter)
     damage_examples: dict[str, list[Example]] = field(default_factory=dict)
@@ -50,9 +50,14 @@ class Survey:
         return len(self.lines)
 
     @property
-    def labels(self) -> list[str]:
-        """The labels by their numbers."""
-        return list(self.label_numbers)
+    def label_sets(self) -> list[tuple[str, ...]]:
+        """What rows are labelled, by the number of it."""
+        return list(self.set_numbers)
+
+    @property
+    def names(self) -> list[str]:
+        """The same for people."""
+        return [", ".join(labels) or "no label" for labels in self.set_numbers]
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take in the rows of one file."""
@@ -61,9 +66,8 @@ class Survey:
             for row in chunk:
                 if not self.sources or self.sources[-1][0] != row.source:
                     self.sources.append((row.source, len(self)))
-                assert row.label is not None
                 self.lines.append(row.line)
-                self.targets.append(self.label_numbers.setdefault(row.label, len(self.label_numbers)))
+                self.targets.append(self.set_numbers.setdefault(labels_of(row), len(self.set_numbers)))
                 self.look_for_damage(row)
             ids, lengths = self.words.scan(texts, MAX_TOKENS + 1)
             empty = np.add.reduceat(ids, np.cumsum(lengths) - lengths) == NO_WORD
@@ -86,7 +90,7 @@ class Survey:
             examples = self.damage_examples.setdefault(kind, [])
             if len(examples) < MOST_EXAMPLES:
                 text = printable(excerpt(row.text, place), EXCERPT)
-                examples.append(Example(row.source, row.line, row.label or "", text))
+                examples.append(Example(row.source, row.line, ", ".join(labels_of(row)), text))
 
     def script_number(self, text: str) -> int:
         """The place of a text's script among those seen."""
@@ -122,6 +126,11 @@ def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
             found, letters = [], 0
     if found:
         yield found
+
+
+def labels_of(row: Row) -> tuple[str, ...]:
+    """The labels of a row, in an order that does not depend on the file's."""
+    return tuple(sorted(row.labels)) if row.label is None else (row.label,)
 
 
 def labelled_rows(files: Sequence[str], reading: ReadOptions, skipped: SkippedRows) -> Iterator[Row]:

@@ -173,6 +173,21 @@ def histogram(edges: Sequence[float], counts: Sequence[int], title: str, unit: s
     return frame.drawing(f"{unit} by {title}")
 
 
+def paired_bars(
+    names: Sequence[str], kinds: tuple[str, str], counts: Sequence[Sequence[int]], title: str, unit: str
+) -> str:
+    """Two bars beside each other for each name, one of each kind."""
+    up = axis("", [0, max(map(max, counts))], plain, whole=True)
+    places = [number + 0.5 for number in range(len(names))]
+    frame = Frame(Axis(title, 0, len(names), places, lambda place: names[int(place)]), up)
+    for kind, colour, values, shift in zip(kinds, ("one", "two"), counts, (0.1, 0.5), strict=True):
+        for place, value in enumerate(values):
+            if value:
+                words = f"{names[place]} {title} {kind}: {value:,} {unit}"
+                frame.bar(place + shift, place + shift + 0.4, value, colour, words)
+    return legend(zip(kinds, ("one", "two"), strict=True)) + frame.drawing(f"{unit} by {title}")
+
+
 def heat_map(matrix: NDArray[np.int64], labels: Sequence[str]) -> str:
     """The whole confusion matrix as small squares, each with its names and its number when pointed at."""
     number, totals = len(labels), np.maximum(matrix.sum(1), 1)

@@ -16,7 +16,7 @@ from capsulet.calibration import BINS
 from capsulet.metrics import confusion_matrix
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier
-from capsulet.text.corpus import Corpus
+from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.tokens import UNKNOWN_ID, encode
 
 MOST_MISTAKES = 20
@@ -73,20 +73,21 @@ class Recorder:
         self.unknown = self.count = 0
         self.mistakes: list[tuple[float, int, str, str, str, float]] = []  # a heap: the least confident first
 
-    def __call__(self, pairs: Sequence[tuple[str, str]], lengths: NDArray[np.float32]) -> None:
+    def __call__(self, pairs: Sequence[tuple[str, Labels]], lengths: NDArray[np.float32]) -> None:
         """Take in texts with their labels and their class lengths (len(pairs), C)."""
         labels = self.classifier.labels
         scores: Floats = np.asarray(lengths, np.float64)
         if self.calibrated:
             scores = self.classifier.probabilities(lengths)
-        truth = np.array([self.places[label] for _, label in pairs])
+        known = [(text, str(label)) for text, label in pairs]
+        truth = np.array([self.places[label] for _, label in known])
         predicted, every = lengths.argmax(1), np.arange(len(pairs))
         best = scores[every, predicted]
         encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
         self.unknown += sum(int(np.count_nonzero(ids == UNKNOWN_ID)) for ids in encoded)
         tokens = np.array([len(ids) for ids in encoded])
         for row in np.flatnonzero(truth != predicted).tolist():
-            text, label = pairs[row]
+            text, label = known[row]
             self.count += 1  # it breaks ties, so that texts are never compared
             said, truth_score = labels[predicted[row]], float(scores[row, truth[row]])
             entry = (float(best[row]), -self.count, text, label, said, truth_score)
@@ -138,7 +139,7 @@ def interval(right: int, count: int) -> tuple[float, float]:
     return max(middle - width, 0.0), min(middle + width, 1.0)
 
 
-def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, str]]:
+def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Labels]]:
     """Texts of a corpus as the model reads them, with a sign for unknown words; evenly chosen if there are many."""
     tokenizer = classifier.session.tokenizer
     unknown = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if tokenizer.token_to_id(sign) is None)
@@ -147,4 +148,12 @@ def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, str]]
     for row in np.arange(0, len(corpus), step).astype(np.int64):
         ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()
         words.update((number, str(tokenizer.id_to_token(number))) for number in ids if number not in words)
-        yield " ".join(words[number] for number in ids), classifier.labels[int(corpus.targets[row])]
+        yield " ".join(words[number] for number in ids), labels_of(corpus, int(row), classifier.labels)
+
+
+def labels_of(corpus: Corpus, row: int, names: Sequence[str]) -> Labels:
+    """The label of a text of a corpus; where there may be several, all of them."""
+    if corpus.label_starts is None:
+        return names[int(corpus.targets[row])]
+    own = corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]]
+    return tuple(names[int(place)] for place in own)

@@ -14,6 +14,7 @@ from capsulet import storage
 from capsulet.config import ModelOptions, check
 from capsulet.errors import CapsuletError, InputError
 from capsulet.model.shapes import parameter_shapes, parameters_by_part
+from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
@@ -47,7 +48,7 @@ def write_report(
     measured: str,
     model: Path,
     config: Mapping[str, Any],
-    measures: Measures,
+    measures: Measures | SetMeasures,
     commands: Sequence[str],
     notes: Sequence[str] = (),
 ) -> None:

@@ -29,7 +29,7 @@ from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
 from capsulet.text.tokens import UNKNOWN_ID, check_text, encode
 
-Observe = Callable[[Sequence[tuple[str, str]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
+Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
 BATCH = 64
 LARGEST_BATCH = 64 * 512  # tokens, padding included: long texts go in smaller batches
@@ -172,10 +172,22 @@ class Classifier:
         if self.calibration:
             probability = float(self.probabilities(self.lengths([text]))[0, place])
             found = dataclasses.replace(found, probability=probability)
+        if self.multi_label:
+            found = dataclasses.replace(found, threshold=float(self.thresholds[place]))
         if check:
             left_out = occlusion(self.session, text, place, found.length_before_squash)
             found = dataclasses.replace(found, occlusion=left_out)
         return found
+
+    def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
+        """What each token contributed to every label that the text is given, best first.
+
+        The best label alone where a text has one label, or is given none.
+        """
+        check_text(text, 0)
+        given = self.given(self.lengths([text])[0]) if self.multi_label else ()
+        labels: list[str | None] = [label for label, _ in given if label != contrast]
+        return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
     @functools.cached_property
     def layers(self) -> list[Layer]:
@@ -185,11 +197,11 @@ class Classifier:
     def evaluate(self, pairs: Iterable[tuple[str, Labels]], observe: Observe | None = None) -> Evaluation:
         """How the predictions compare with the labels of these (text, label) pairs; several labels: (text, labels).
 
-        `observe` sees the pairs of single labels pass.
+        `observe` sees the pairs pass, with their class lengths.
         """
         places = {label: index for index, label in enumerate(self.labels)}
         if self.multi_label:
-            return self.evaluate_sets(pairs, places)
+            return self.evaluate_sets(pairs, places, observe)
         truth: list[int] = []
         predicted: list[int] = []
         raw: list[float] = []  # scores of the predicted class
@@ -223,7 +235,9 @@ class Classifier:
         error = calibration.calibration_error(sure, right) if self.calibration else None
         return Reliability(calibration.calibration_error(raw, right), error, before, after if self.calibration else ())
 
-    def evaluate_sets(self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int]) -> Evaluation:
+    def evaluate_sets(
+        self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int], observe: Observe | None
+    ) -> Evaluation:
         """The same where a text may have several labels, or none."""
         counts = metrics.LabelSetCounts(self.thresholds)
         source = iter(pairs)
@@ -236,7 +250,10 @@ class Classifier:
                             f"label {label!r} is unknown to the model: expected some of {some(self.labels)}"
                         )
                     truth[row, places[label]] = True
-            counts.add(truth, self.lengths(list(checked((text for text, _ in window), first=counts.texts))))
+            lengths = self.lengths(list(checked((text for text, _ in window), first=counts.texts)))
+            counts.add(truth, lengths)
+            if observe:
+                observe(window, lengths)
         return counts.evaluation(self.labels)
 
 

@@ -49,8 +49,8 @@ def explain(
         if other == chosen:  # the predicted label: what speaks against the next best
             other = int(np.argsort(-lengths, kind="stable")[1])
     if layers:
-        directions = found["directions"][0][:, [chosen, other]]
-        parts = word_contributions(found["embedded"][0], layers, pooling_of(session.config), directions)  # (T, 2)
+        directions = found["directions"][:, :, [chosen, other]]
+        (parts,) = word_contributions(found["embedded"], layers, pooling_of(session.config), directions)  # (T, 2)
     else:  # a graph from before: shares of the states
         parts = contributions[:, [chosen, other]].astype(np.float64)
     if contrast is not None:

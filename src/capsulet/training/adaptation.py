@@ -20,7 +20,7 @@ from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.packing import as_rows, from_rows
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches
-from capsulet.text.corpus import Corpus
+from capsulet.text.corpus import Corpus, places_of
 from capsulet.training.loop import EVALUATION_BATCH, finite
 from capsulet.training.optimiser import learning_rate_factor
 
@@ -152,4 +152,9 @@ def choose_rows(corpus: Corpus, rows: Sequence[int] | NDArray[np.int64]) -> Corp
     """A corpus of these texts only."""
     ids = [corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(part) for part in ids])]).astype(np.int64)
-    return Corpus(np.concatenate(ids) if ids else corpus.ids[:0], starts, corpus.targets[np.asarray(rows, np.int64)])
+    words = np.concatenate(ids) if ids else corpus.ids[:0]
+    if corpus.label_starts is None:
+        return Corpus(words, starts, corpus.targets[np.asarray(rows, np.int64)], num_classes=corpus.num_classes)
+    labels = [corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]] for row in rows]
+    targets = np.concatenate(labels) if labels else corpus.targets[:0]
+    return Corpus(words, starts, targets, places_of(np.array([len(part) for part in labels])), corpus.num_classes)

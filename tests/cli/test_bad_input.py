@@ -1,0 +1,113 @@
+"""What each verb says to input that it can do nothing with: one line, status 2, and nothing is written or lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+FILES = {
+    "one.csv": "label,text\na,x y\na,z w\na,q r\n",
+    "texts.csv": "text\nthe match\nthe bank\n",
+    "lines.txt": "the match\nthe bank\n",
+    "empty.csv": "",
+    "header.csv": "label,text\n",
+    "art.csv": "label,text\nart,the match\n",
+    "food.csv": "label,text\nfood,the soup\n",
+    "bare.jsonl": '{"text": "the match"}\n',
+    "weights.json": '{"art": 2}',
+}
+NO_COLUMN = "texts.csv: no column 'label', found: text. Name the column with --label-column"
+NO_MODEL = "nothing does not exist: expected a model folder or .onnx file"
+UNCALIBRATED = "does not know what it said of its validation texts"
+UNSEEN = "art.csv line 2: label 'art' was not seen in training (which had food, money, sport)"
+UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, sport"
+SEVERAL = "gives several labels a text, or none, by a threshold for each: leave out --abstain"
+
+CASES = [
+    ("train one.csv --out new", "all 3 rows have the label 'a', expected at least two labels"),
+    ("train texts.csv --out new", NO_COLUMN),
+    ("train header.csv --out new", "header.csv: a header but no rows"),
+    ("train empty.csv --out new", "empty.csv: empty file"),
+    ("train ROWS --out new --valid art.csv", UNSEEN),
+    ("train ROWS --out new --class-weight weights.json", "weight of 'art', which is no label of the training texts"),
+    ("train SETS --out new", "no key 'label', but 'labels'. Train with --multi-label if rows have several labels"),
+    ("train ROWS --out one.csv", "is a file, expected a folder to write the model to"),
+    ("evaluate MODEL texts.csv", NO_COLUMN),
+    ("evaluate MODEL lines.txt", "cannot tell the format from the first line"),
+    ("evaluate MODEL bare.jsonl", "bare.jsonl line 1: no label"),
+    ("evaluate MODEL header.csv", "a header but no rows"),
+    ("evaluate MODEL art.csv", UNSEEN),
+    ("evaluate MODEL SETS", "no key 'label', but 'labels'"),
+    ("evaluate MODEL ROWS --reliability new.png", "does not end in .svg"),
+    ("evaluate SETS_MODEL bare.jsonl", "no key 'label', found: text"),
+    ("evaluate SETS_MODEL SETS --reliability new.svg", "--reliability is of one label a text, and"),
+    ("evaluate nothing ROWS", NO_MODEL),
+    ("predict UNCALIBRATED --text a --abstain", UNCALIBRATED),
+    ("predict UNCALIBRATED --text a --coverage 0.9", UNCALIBRATED),
+    ("predict UNCALIBRATED --text a --max-error 0.1", UNCALIBRATED),
+    ("predict UNCALIBRATED --text a --sets 0.9", UNCALIBRATED),
+    ("predict MODEL --text a --coverage 1.5", "--coverage is 1.5: expected a share from 0 to 1"),
+    ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "ask for one threshold each"),
+    ("predict MODEL --text a --max-error 0.001", "cannot be promised by 12 validation texts"),
+    ("predict MODEL --text a --label-separator ;", "--label-separator is for several labels, and"),
+    ("predict SETS_MODEL --text a --abstain", SEVERAL),
+    ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
+    ("explain MODEL --text a --label art", UNKNOWN),
+    ("explain MODEL --text a --contrast art", UNKNOWN),
+    ("explain SETS_MODEL --text a --contrast art", UNKNOWN),
+    ("explain MODEL --text a --label food --contrast food", "contrast it with another one"),
+    ("explain MODEL empty.csv", "empty.csv: empty file, expected a text in each row"),
+    ("info MODEL --class art", UNKNOWN),
+    ("info MODEL --class food --texts header.csv", "a header but no rows"),
+    ("info nothing", NO_MODEL),
+    ("calibrate MODEL", "one of the two"),
+    ("calibrate MODEL --valid art.csv", UNSEEN),
+    ("calibrate MODEL --valid texts.csv", NO_COLUMN),
+    ("calibrate MODEL --valid food.csv", "1 validation text, expected at least 2"),
+    ("calibrate SETS_MODEL SETS", "gives several labels a text: its thresholds are fitted in training"),
+    ("calibrate nothing ROWS", "is not a folder: expected a model that `capsulet train` wrote"),
+    ("check texts.csv", NO_COLUMN),
+    ("check one.csv --labels", "all 3 rows have one label, expected at least two to compare"),
+    ("check ROWS --model nothing", NO_MODEL),
+    ("check ROWS --model MODEL --multi-label", "gives one label a text: leave out --multi-label"),
+    ("check ROWS --out new.csv", "--out is for rows whose labels are doubted"),
+    ("compress MODEL texts.csv --out new.onnx", NO_COLUMN),
+    ("compress MODEL --out new.onnx --max-loss 1", "--max-loss is judged on labelled texts"),
+    ("export nothing new.onnx", "is not a folder"),
+    ("export MODEL new.txt", "does not end in .onnx"),
+]
+
+
+@pytest.fixture
+def places(model: Path, sets_model: Path, rows_file: Path, sets_file: Path, tmp_path: Path) -> dict[str, Path]:
+    """The files, and copies of the models, by the words that stand for them."""
+    found = {"ROWS": rows_file, "SETS": sets_file}
+    for name, content in FILES.items():
+        found[name] = tmp_path / name
+        found[name].write_text(content)
+    for name, source in (("MODEL", model), ("SETS_MODEL", sets_model), ("UNCALIBRATED", model)):
+        found[name] = tmp_path / name.lower()
+        shutil.copytree(source, found[name])
+    config = json.loads((found["UNCALIBRATED"] / "config.json").read_text())
+    del config["calibration"]
+    (found["UNCALIBRATED"] / "config.json").write_text(json.dumps(config))
+    return found
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(("call", "message"), CASES, ids=[call for call, _ in CASES])
+def test_one_line(run, places: dict[str, Path], tmp_path: Path, call: str, message: str) -> None:
+    before = contents(tmp_path)
+    verb, *words = call.split()
+    answer = run(
+        verb, *(places.get(word, tmp_path / word if word.startswith(("new", "nothing")) else word) for word in words)
+    )
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.line
+    assert contents(tmp_path) == before

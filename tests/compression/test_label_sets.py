@@ -1,0 +1,79 @@
+"""Compressing models that give several labels a text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet.compression.merit import Merit, merit_of
+from capsulet.errors import InputError
+from capsulet.text.corpus import Corpus
+from capsulet.training.adaptation import choose_rows
+from tests.conftest import SETS
+
+LENGTHS = np.array([[0.9, 0.6], [0.2, 0.1], [0.4, 0.8]], np.float32)
+
+
+def test_it_is_chosen_and_adapted_on_label_sets(sets_model: Path, sets_file: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "curve.svg"
+    made = capsulet.compress(
+        sets_model, sets_file, tmp_path / "small.onnx", valid=sets_file, max_loss=10, plot=plot, threads=1
+    )
+    assert made.measure == "micro-F1" and "validation micro-F1, %" in plot.read_text()
+    small, whole = capsulet.load(made.path), capsulet.load(sets_model)
+    assert small.multi_label and small.thresholds.tolist() == whole.thresholds.tolist()
+    assert small.config["compression"]["adapted"] is True
+    pairs = [(text, labels) for labels, text in SETS]
+    assert small.evaluate(pairs).micro_f1 == pytest.approx(made.accuracy)
+    assert whole.evaluate(pairs).micro_f1 == pytest.approx(made.accuracy_before, abs=1e-6)
+    given = [
+        [{label for label, _ in one.labels} for one in model.predict([text for text, _ in pairs])]
+        for model in (small, whole)
+    ]
+    same = sum(one == other for one, other in zip(*given, strict=True))
+    assert made.agreement == pytest.approx(same / 12) and made.valid_rows == 12
+
+
+def test_labels_that_it_does_not_know(
+    model: Path, sets_model: Path, sets_file: Path, rows_file, tmp_path: Path
+) -> None:
+    rows = [{"labels": ["weather", "sport"], "text": "the match"}, {"labels": ["sport"], "text": "a match"}]
+    (tmp_path / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 10))
+    with pytest.raises(InputError, match="label 'weather' is unknown to the model"):
+        capsulet.compress(sets_model, tmp_path / "other.jsonl", tmp_path / "small.onnx", max_loss=1)
+    with pytest.raises(InputError, match="--label-separator is for texts of several labels"):
+        reading = capsulet.ReadOptions(label_separator=";")
+        capsulet.compress(model, rows_file, tmp_path / "small.onnx", max_loss=1, reading=reading)
+    assert not (tmp_path / "small.onnx").exists()
+
+
+def test_merit_of_label_sets() -> None:
+    merit = Merit(np.array([[True, True], [True, False], [False, True]]), np.array([0.5, 0.5]))
+    assert merit.share_right(LENGTHS) == pytest.approx(2 * 3 / (4 + 3))  # three right of three said and four true
+    assert merit.share_right(LENGTHS[1:], np.array([1, 2])) == pytest.approx(2 * 1 / (2 + 1))
+    assert merit.agreement(LENGTHS, LENGTHS - np.float32(0.15)) == pytest.approx(2 / 3)
+
+
+def test_merit_of_one_label() -> None:
+    merit = Merit(np.array([0, 1, 1]), None)
+    assert (merit.measure, merit.share_right(LENGTHS)) == ("accuracy", pytest.approx(2 / 3))
+    assert merit.agreement(LENGTHS, LENGTHS[:, ::-1]) == 0
+
+
+def test_without_labels_the_whole_model_is_the_truth() -> None:
+    several = {"options": {"model": {"multi_label": True}}, "thresholds": [0.5, 0.7]}
+    assert merit_of(several, None, LENGTHS).truth.tolist() == [[True, False], [False, False], [False, True]]
+    assert merit_of({"options": {"model": {}}}, None, LENGTHS).truth.tolist() == [0, 0, 1]
+
+
+def test_rows_keep_their_labels() -> None:
+    corpus = Corpus(
+        np.arange(6, dtype=np.int32), np.array([0, 2, 3, 6]), np.array([2, 0, 1]), np.array([0, 2, 2, 3]), 3
+    )
+    chosen = choose_rows(corpus, [2, 0])
+    assert chosen.ids.tolist() == [3, 4, 5, 0, 1] and chosen.num_classes == 3
+    assert (chosen.targets.tolist(), chosen.label_starts.tolist()) == ([1, 2, 0], [0, 1, 3])

@@ -1,0 +1,158 @@
+"""Reports of models that give several labels a text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet.report.classes import MOST_SIZES
+from capsulet.report.label_sets import MOST_MISTAKES, SetMeasures, SetMistake, SetRecorder
+from capsulet.report.measures import spelled
+from capsulet.report.page import Report, render
+from capsulet.results import Epoch, Explanation, TokenContribution
+from capsulet.text.corpus import Corpus
+from tests.conftest import SETS
+from tests.report.test_page import EVIL, Make, Reader
+from tests.report.test_writer import QUICK, words
+
+PAIRS = [(text, labels) for labels, text in SETS]
+TITLES = ["Learning", "Labels", "Label sets", "Most confident mistakes", "Data", "Sizes", "How it was made"]
+
+
+@pytest.fixture
+def measures(sets_model: Path) -> SetMeasures:
+    """Of label sets that are all wrong: what is true is left out, and the others are said to be true."""
+    classifier = capsulet.load(sets_model)
+    wrong = [(text, [name for name in classifier.labels if name not in labels]) for text, labels in PAIRS]
+    recorder = SetRecorder(classifier)
+    return recorder.finish(classifier.evaluate(wrong, recorder))
+
+
+def test_what_is_counted(sets_model: Path) -> None:
+    classifier, texts = capsulet.load(sets_model), [text for text, _ in PAIRS]
+    recorder = SetRecorder(classifier)
+    evaluation = classifier.evaluate(iter(PAIRS), recorder)
+    found = recorder.finish(evaluation)
+    given = [{label for label, _ in one.labels or ()} for one in classifier.predict(texts)]
+    assert found.given_counts.tolist() == [sum(label in one for one in given) for label in classifier.labels]
+    assert found.true_sizes.tolist() == [2, 6, 3, 1]
+    sizes = [len(one) for one in given]
+    assert found.given_sizes.tolist() == [sizes.count(number) for number in range(4)]
+    assert found.tokens.tolist() == [len(classifier.explain(text).tokens) for text in texts]
+    assert found.unknown_share == 0 and found.evaluation == evaluation
+    wrong = sum(bool(one - set(labels)) for one, (_, labels) in zip(given, PAIRS, strict=True))
+    missing = sum(bool(set(labels) - one) for one, (_, labels) in zip(given, PAIRS, strict=True))
+    assert (len(found.given_wrongly), len(found.missed)) == (wrong, missing)
+
+
+def test_the_most_confident_mistakes_come_first(sets_model: Path, measures: SetMeasures) -> None:
+    classifier = capsulet.load(sets_model)
+    for mistakes, given in ((measures.given_wrongly, True), (measures.missed, False)):
+        assert 0 < len(mistakes) <= MOST_MISTAKES
+        margins = []
+        for one in mistakes:
+            label = one.explanation.label
+            assert (label in one.given, label in one.truth) == (given, not given)
+            place = classifier.labels.index(label)
+            assert one.score == pytest.approx(float(classifier.lengths([one.text])[0, place]), abs=1e-6)
+            assert one.threshold == classifier.thresholds[place]
+            way = 1 - one.threshold if given else one.threshold
+            margins.append(abs(one.score - one.threshold) / way)
+        assert margins == sorted(margins, reverse=True)
+
+
+def test_only_the_worst_are_kept(sets_model: Path) -> None:
+    """Scores are made up: text k is given `food` with a score that grows with k, and misses `money` likewise."""
+    classifier = capsulet.load(sets_model)
+    thresholds, count = classifier.thresholds, 3 * MOST_MISTAKES
+    shares = np.random.default_rng(0).permutation(count) / count
+    lengths = np.stack([thresholds[0] + shares * (1 - thresholds[0]), thresholds[1] * (0.99 - shares * 0.99)], 1)
+    lengths = np.concatenate([lengths, np.zeros((count, 1))], 1).astype(np.float32)
+    recorder = SetRecorder(classifier)
+    recorder([(f"match {share:.3f}", ["money"]) for share in shares], lengths)
+    found = recorder.finish(classifier.evaluate([("match", [])]))
+    expected = [f"match {share:.3f}" for share in sorted(shares, reverse=True)[:MOST_MISTAKES]]
+    assert [one.text for one in found.given_wrongly] == [one.text for one in found.missed] == expected
+    assert {one.explanation.label for one in found.missed} == {"money"}
+
+
+def test_a_corpus_of_label_sets_is_spelled(sets_model: Path) -> None:
+    classifier = capsulet.load(sets_model)
+    vocabulary = classifier.session.tokenizer.get_vocab()
+    ids = np.array([vocabulary["the"], 1, vocabulary["bank"]], np.int32)
+    corpus = Corpus(ids, np.array([0, 2, 3]), np.array([2, 0], np.int32), np.array([0, 2, 2]), 3)
+    assert list(spelled(corpus, classifier)) == [("the □", ("sport", "food")), ("bank", ())]
+
+
+def report_of(report: Report, measures: SetMeasures, **changes: object) -> Report:
+    epochs = [
+        Epoch(number, 10, 100, 0.1, 1 / number, 1.2 / number, 0.1, True, 0.5 - 0.1 / number, 0.6 - 0.1 / number)
+        for number in (1, 2, 3)
+    ]
+    return dataclasses.replace(report, measures=measures, epochs=epochs, **changes)
+
+
+def test_every_section_is_there(make_report: Make, measures: SetMeasures) -> None:
+    page = render(report_of(make_report(3), measures))
+    reader = Reader(page)
+    assert reader.open == [] and reader.words["h2"] == TITLES
+    assert reader.elements.count("svg") == 4
+    found = measures.evaluation
+    for value in (found.micro_f1, found.macro_f1, found.accuracy):
+        assert f"{100 * round(value, 4):.4g} %" in reader.words["dd"]
+    cells = reader.words["td"]
+    for place, label in enumerate(measures.labels):
+        row = cells.index(label)
+        assert cells[row + 4 : row + 7] == [
+            f"{measures.thresholds[place]:.3f}", str(found.classes[place].count), str(measures.given_counts[place]),
+        ]  # fmt: skip
+    for cut, value in found.precision_at.items():
+        assert cells[cells.index(cut, cells.index(measures.labels[-1])) + 1] == f"{100 * value:.1f}"
+    assert "micro-F1 56.67 % on all validation texts" in page
+    assert "Given, and not in the files" in page and "In the files, and not given" in page
+
+
+def test_what_comes_from_data_stays_text(make_report: Make, measures: SetMeasures) -> None:
+    tokens = (TokenContribution(EVIL[:8], 0, 8, 1.0), TokenContribution(EVIL[8:20], 8, 20, -1.0))
+    mistake = SetMistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
+    classes = tuple(dataclasses.replace(scores, label=EVIL) for scores in measures.evaluation.classes)
+    evil = dataclasses.replace(
+        measures, labels=(EVIL,) * 3, evaluation=dataclasses.replace(measures.evaluation, classes=classes),
+        given_wrongly=(mistake,), missed=(mistake,),
+    )  # fmt: skip
+    reader = Reader(render(report_of(make_report(3), evil)))
+    assert reader.open == [] and reader.elements.count("script") == 1 and "img" not in reader.elements
+
+
+def test_no_mistakes_and_very_many_labels_a_text(make_report: Make, measures: SetMeasures) -> None:
+    sizes = np.arange(1, MOST_SIZES + 10)
+    right = dataclasses.replace(measures, given_wrongly=(), missed=(), true_sizes=sizes, given_sizes=sizes[::-1])
+    page = render(report_of(make_report(3), right))
+    assert "There are none: every text was given its labels and no other." in page
+    assert f">{MOST_SIZES}+</text>" in page and Reader(page).open == []
+    largest = f"{MOST_SIZES}+ labels in the files: {sum(sizes[MOST_SIZES:])} texts"
+    assert largest in page
+
+
+def test_a_training_and_an_evaluation_write_reports(sets_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    result = capsulet.train(sets_file, out, valid=sets_file, multi_label=True, **QUICK)
+    assert result.report == str(tmp_path / "model.report.html")
+    said = words(Path(result.report))
+    assert "the 12 validation texts" in said and "of 2 was kept: micro-F1" in said and "Labels a text" in said
+    metrics = json.loads((out / "config.json").read_text())["metrics"]
+    assert metrics["valid_f1"].keys() == {"food", "money", "sport"} and metrics["valid_measured"] == 12
+    assert metrics["valid_macro_f1"] == pytest.approx(result.best.valid_macro_f1)
+    card = (out / "README.md").read_text()
+    assert f"| food | 5 | {100 * metrics['valid_f1']['food']:.1f} % |" in card
+    assert f"subset accuracy {100 * result.best.valid_accuracy:.2f} % on the 12 validation texts" in card
+
+    page = tmp_path / "page.html"
+    found = capsulet.evaluate(out, sets_file, report=page)
+    assert found == capsulet.evaluate(out, sets_file)
+    assert f"subset accuracy {100 * round(found.accuracy, 4):.4g} %" in words(page)
