@@ -123,10 +123,9 @@ def train(
             told = description if thresholds is None else {**description, "thresholds": thresholds.tolist()}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
-                if stopped != "running" and not options.model.multi_label:
-                    if found := calibration_of(files, told, corpora, training.threads):
-                        told["calibration"] = found
-                    if stopped != "interrupted":
+                if stopped != "running":
+                    told = {**told, **said_of_validation(files, told, corpora, training.threads)}
+                    if stopped != "interrupted" and not options.model.multi_label:
                         measured.append(measure_training(files, told, corpora, training.threads))
                 save(out, files, told, epochs, best, stopped, measured)
 
@@ -335,9 +334,9 @@ def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer
     }
 
 
-def calibration_of(
+def said_of_validation(
     files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """What a finished model says of the validation texts; nothing where there are too few."""
     session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
     return describe_corpus(Classifier(session, "the new model"), corpora.valid)
