@@ -27,15 +27,16 @@ class Comparison(NamedTuple):
     chance: float  # what it is on average for samples of the same kind and sizes
 
 
-def compare(reference: NDArray[np.int64], new: NDArray[np.int64], seed: int = 0) -> Comparison:
+def compare(reference: NDArray[np.int64], new: NDArray[np.int64]) -> Comparison:
     """Compare the counts of two samples in the same bins: (K,) and (K,)."""
+    # the same counts give the same deals, others give others: deals that are all alike would err alike every time
+    generator = np.random.default_rng([len(new), *reference.tolist(), *new.tolist()])
     both = reference + new
     there = both > 0
     both, new = both[there], new[there]
     size, total = int(new.sum()), int(both.sum())
     expected = both * (size / total)
     found = statistic(new, expected)
-    generator = np.random.default_rng(seed)
     made = beyond = 0
     chance = 0.0
     while made < DEALS:
