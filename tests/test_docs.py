@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.main import build_parser
-from docs import labels, paper, peers, results, small, trust
+from docs import drift, labels, paper, peers, results, small, trust
 from docs.options import PAGE, render
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +45,11 @@ def test_the_sizes_are_those_of_their_file() -> None:
 def test_the_figures_of_trust_are_those_of_their_files() -> None:
     page = trust.PAGE.read_text(encoding="utf-8")
     assert trust.render_page(page) == page, "run `python -m docs.trust`"
+
+
+def test_the_figures_of_drift_are_those_of_their_file() -> None:
+    page = drift.PAGE.read_text(encoding="utf-8")
+    assert drift.render_page(page) == page, "run `python -m docs.drift`"
 
 
 def test_the_figures_of_label_sets_are_those_of_their_file() -> None:

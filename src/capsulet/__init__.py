@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from capsulet.errors import CapsuletError as CapsuletError
     from capsulet.hygiene.check import check as check
     from capsulet.results import Compression as Compression
+    from capsulet.results import Drift as Drift
     from capsulet.results import Evaluation as Evaluation
     from capsulet.results import Explanation as Explanation
     from capsulet.results import Prediction as Prediction
     from capsulet.results import Training as Training
     from capsulet.runtime.classifier import Classifier as Classifier
     from capsulet.runtime.classifier import load as load
+    from capsulet.runtime.drift import drift as drift
     from capsulet.text.data import ReadOptions as ReadOptions
     from capsulet.validation import calibrate as calibrate
 
@@ -32,11 +34,13 @@ _HOMES = {
     "check": "capsulet.hygiene.check",
     "compress": "capsulet.compression.compress",
     "calibrate": "capsulet.validation",
+    "drift": "capsulet.runtime.drift",
     "export": "capsulet.bundle",
     "load": "capsulet.runtime.classifier",
     "Classifier": "capsulet.runtime.classifier",
     "Prediction": "capsulet.results",
     "Evaluation": "capsulet.results",
+    "Drift": "capsulet.results",
     "Explanation": "capsulet.results",
     "Training": "capsulet.results",
     "Compression": "capsulet.results",

@@ -54,6 +54,9 @@ def model_card(config: Mapping[str, Any]) -> str:
             "belong to none. Its scores are probabilities that hold for texts like the "
             f"{config['calibration']['texts']:,} validation\ntexts they are calibrated on."
         )
+    drift = ""
+    if "histograms" in config:
+        drift = "\n`capsulet drift` says whether other texts still look like its validation texts."
     return f"""# A text classifier with {len(labels)} labels
 
 Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_version"]}.
@@ -83,7 +86,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 ## Limits
 
-{limits} Words it has not seen in training count as one unknown word.
+{limits} Words it has not seen in training count as one unknown word.{drift}
 """
 
 

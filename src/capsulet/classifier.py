@@ -125,8 +125,7 @@ def train(
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
                 if stopped != "running":
-                    if found := calibration_of(files, told, corpora, training.threads):
-                        told["calibration"] = found
+                    told = {**told, **said_of_validation(files, told, corpora, training.threads)}
                     if stopped != "interrupted":
                         measured.append(measure_training(files, told, corpora, training.threads))
                 save(out, files, told, epochs, best, stopped, measured)
@@ -341,12 +340,10 @@ def model_files(weights: Mapping[str, NDArray[Any]], options: Options, tokenizer
     }
 
 
-def calibration_of(
+def said_of_validation(
     files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
-) -> dict[str, Any] | None:
-    """What a finished model says of the validation texts; nothing where there are too few, or several labels a text."""
-    if storage.is_multi_label(config):
-        return None
+) -> dict[str, Any]:
+    """What a finished model says of the validation texts; nothing where there are too few."""
     session = session_of(files[storage.GRAPH], files[storage.TOKENIZER], dict(config), threads)
     return describe_corpus(Classifier(session, "the new model"), corpora.valid)
 

@@ -13,7 +13,7 @@ from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batche
 from capsulet.runtime.flow import word_contributions
 from capsulet.storage import pooling_of
 from capsulet.text.batch import pad
-from capsulet.text.tokens import PADDING_ID, UNKNOWN_ID, encode
+from capsulet.text.tokens import encode
 
 MOST_WORDS, NEAREST = 20, 5
 
@@ -39,12 +39,12 @@ def class_words(
     spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
     encoded = encode(classifier.session.tokenizer, list(texts))
     if not encoded:
-        encoded = [np.array([number], np.int32) for number in range(UNKNOWN_ID + 1, len(spellings))]
+        encoded = [np.array([number], np.int32) for number in range(classifier.unknown_id + 1, len(spellings))]
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, given in contributions(classifier, encoded, place):
         np.add.at(sums, ids, given)
         np.add.at(counts, ids, 1)
-    counts[[PADDING_ID, UNKNOWN_ID]] = 0
+    counts[: classifier.unknown_id + 1] = 0  # padding, where it has a number, and the unknown word
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
     best = [int(word) for word in np.argsort(-means, kind="stable")[:most] if counts[word]]
     near = nearest_words(classifier, best, spellings)
@@ -87,7 +87,7 @@ def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Seque
     found = {}
     for word in words:
         likeness = codes @ codes[word]
-        likeness[[PADDING_ID, UNKNOWN_ID, word]] = -np.inf
+        likeness[: classifier.unknown_id + 1] = likeness[word] = -np.inf
         found[word] = tuple(spellings[other] for other in np.argsort(-likeness, kind="stable")[:NEAREST])
     return found
 

@@ -198,3 +198,46 @@ class Compression:
     curve: tuple[CurvePoint, ...]  # smallest first
     seconds: float
     measure: str = "accuracy"  # what accuracies are: with several labels a text micro-F1
+
+
+@dataclass(frozen=True)
+class DriftPart:
+    """How one histogram of new texts differs from that of the validation texts."""
+
+    name: str  # unknown, length, codes, classes, score
+    p_value: float  # of a permutation test: how often texts like the validation texts differ as much
+    adjusted_p_value: float  # for as many parts as were looked at (Holm)
+    moved: float  # share of the texts that lie in other bins
+    moved_by_chance: float  # what it is on average for as many texts like the validation texts
+    drifted: bool
+    change: str  # in words
+    bins: tuple[str, ...]
+    before: tuple[float, ...]  # share of the validation texts in each bin
+    after: tuple[float, ...]  # of the new texts
+
+
+@dataclass(frozen=True)
+class DriftWindow:
+    """The same of some texts in a row."""
+
+    first: int  # text, counted from 1
+    texts: int
+    drifted: bool
+    p_value: float
+    parts: tuple[str, ...]  # that drifted
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether new texts look like those that a model was validated on."""
+
+    drifted: bool
+    p_value: float  # adjusted for the number of parts; below false_alarm it is drift
+    false_alarm: float  # how often texts like the validation texts would be called drifted, at most
+    texts: int
+    validation_texts: int
+    parts: tuple[DriftPart, ...]
+    absent: dict[str, str]  # parts that could not be compared, and why
+    unknown_words: tuple[tuple[str, int], ...]  # the most frequent ones and in how many texts they are
+    windows: tuple[DriftWindow, ...] = ()

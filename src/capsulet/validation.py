@@ -1,7 +1,8 @@
-"""What a model says of texts it was not trained on: the calibration in its configuration, and fitting it anew."""
+"""What a model says of texts it was not trained on: calibration and histograms in its configuration, made or remade."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,13 @@ from capsulet.card import model_card
 from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.runtime import drift
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
+from capsulet.runtime.histograms import FEWEST_TEXTS
 from capsulet.runtime.session import session_of
-from capsulet.text.corpus import Corpus
+from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.data import ReadOptions
-from capsulet.text.split import stratified_split
+from capsulet.text.split import label_set_split, stratified_split
 from capsulet.text.tokens import encode
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
@@ -33,11 +36,27 @@ def chosen_rows(count: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).permutation(count)[:MOST_ROWS])
 
 
-def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any] | None:
-    """The `calibration` of a configuration, from a corpus of validation texts."""
+def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
+    """The `calibration` and `histograms` of a configuration, from a corpus of validation texts, as far as it goes."""
     rows = chosen_rows(len(corpus))
     encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-    return describe(classifier, encoded, np.asarray(corpus.targets[rows], np.int64))
+    truth = None if classifier.multi_label else np.asarray(corpus.targets[rows], np.int64)
+    return describe_all(classifier, encoded, truth)
+
+
+def describe_all(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.int64] | None
+) -> dict[str, Any]:
+    """The same of texts that are ids already; without their classes there are only histograms."""
+    found: dict[str, Any] = {}
+    fitted = None if truth is None else describe(classifier, encoded, truth)
+    if fitted is not None:
+        found["calibration"] = fitted
+        # scores are counted as `predict` will give them
+        config = {**classifier.config, "calibration": fitted}
+        classifier = Classifier(classifier.session._replace(config=config), classifier.path)
+    histograms = drift.describe(classifier, encoded)
+    return found if histograms is None else {**found, "histograms": histograms}
 
 
 def describe(
@@ -50,7 +69,7 @@ def describe(
     fitted, losses = calibration.fit(lengths, truth)
     probabilities = fitted.probabilities(lengths)
     right = lengths.argmax(1) == truth
-    unknown = unknown_shares(encoded)
+    unknown = unknown_shares(encoded, classifier.unknown_id)
     true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
     return {
         **fitted.as_json(),
@@ -69,7 +88,8 @@ def calibrate(
 ) -> dict[str, Any]:
     """Fit the calibration of a model folder anew and write it there: what its configuration then holds.
 
-    The texts are the validation part of the training files, cut off as training did, or all of the files `valid`.
+    The texts are the validation part of the training files, cut off as training did, or all of the files `valid`. The
+    histograms that `drift` compares with are made of the same texts; of a multi-label model nothing else is.
     """
     model, reading = Path(model), reading or ReadOptions()
     if not model.is_dir():
@@ -80,37 +100,44 @@ def calibrate(
             "of the two"
         )
     classifier = load(model)
-    if classifier.multi_label:
-        raise InputError(f"{model} gives several labels a text: its thresholds are fitted in training, nothing else is")
+    several = classifier.multi_label
+    reading = dataclasses.replace(reading, multi_label=several)
+    pairs = list(labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels))
+    chosen = (
+        validation_rows(classifier, [label for _, label in pairs], files) if paths(files) else np.arange(len(pairs))
+    )
+    few, rows = len(chosen), chosen[chosen_rows(len(chosen))]
     places = {label: place for place, label in enumerate(classifier.labels)}
-    rows_read = labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels)
-    pairs = [(text, str(label)) for text, label in rows_read]
-    truth = np.array([places[label] for _, label in pairs], dtype=np.int64)
-    texts = [text for text, _ in pairs]
-    if paths(files):
-        rows = validation_rows(classifier, [label for _, label in pairs], files)
-        truth, texts = truth[rows], [texts[row] for row in rows]
-    rows = chosen_rows(len(texts))
-    found = describe(classifier, encode(classifier.session.tokenizer, [texts[row] for row in rows]), truth[rows])
-    if found is None:
+    truth = None if several else np.array([places[str(pairs[row][1])] for row in rows], np.int64)
+    source, least = ", ".join(paths(valid) or paths(files)), FEWEST_TEXTS if several else FEWEST_ROWS
+    if few < least:
         raise InputError(
-            f"{', '.join(paths(valid) or paths(files))}: {len(texts)} validation text{'s' * (len(texts) != 1)}, "
-            f"expected at least {FEWEST_ROWS}: name more with --valid"
+            f"{source}: {few} validation text{'s' * (few != 1)}, expected at least {least}: name more with --valid"
         )
-    write(model, found)
-    return found
+    stored, config = stored_files(model)
+    session = session_of(stored[storage.GRAPH], stored[storage.TOKENIZER], config)
+    texts = encode(session.tokenizer, [pairs[row][0] for row in rows])
+    found = describe_all(Classifier(session, str(model)), texts, truth)
+    write(model, stored, config, found)
+    calibrated: dict[str, Any] = found.get("calibration", {"texts": len(rows)})
+    return calibrated
 
 
-def validation_rows(classifier: Classifier, labels: Sequence[str], files: Paths) -> NDArray[np.int64]:
+def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
     """Which rows of the training files training has kept for validation."""
     data, options = classifier.config["data"], classifier.config["options"]
-    order = {label: place for place, label in enumerate(sorted_labels(set(labels)))}
-    targets = np.array([order[label] for label in labels], dtype=np.int64)
+    sets = [[found] if isinstance(found, str) else list(found) for found in labels]
+    order = {label: place for place, label in enumerate(sorted_labels({label for found in sets for label in found}))}
+    targets = np.array([order[label] for found in sets for label in found], dtype=np.int64)
     try:
         fraction, expected = float(options["training"]["valid_fraction"]), (data["train_rows"], data["valid_rows"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{classifier.path} is damaged: its configuration lacks {error}") from None
-    train, valid = stratified_split(targets, fraction)
+    if classifier.multi_label:
+        starts = np.cumsum([0, *(len(found) for found in sets)])
+        train, valid = label_set_split(targets, starts, fraction)
+    else:
+        train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):
         raise InputError(
             f"{', '.join(paths(files))}: {len(labels):,} rows, of which training would keep {len(valid):,} to validate "
@@ -120,8 +147,8 @@ def validation_rows(classifier: Classifier, labels: Sequence[str], files: Paths)
     return valid
 
 
-def write(model: Path, found: dict[str, Any]) -> None:
-    """Put a calibration into a model folder, all else as it was; a card that nobody has edited tells of it."""
+def stored_files(model: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a model folder, its graph as it would be written today, and its configuration."""
     config = storage.read_config(model)
     files = {
         name: storage.read_file(model, name, config)
@@ -129,7 +156,13 @@ def write(model: Path, found: dict[str, Any]) -> None:
         if name != storage.CONFIG and (model / name).exists()
     }
     files[storage.GRAPH] = current_graph(files, config)
-    changed = {key: value for key, value in config.items() if key != "files"} | {"calibration": found}
+    return files, config
+
+
+def write(model: Path, files: dict[str, bytes], config: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Put what was found into a model folder, all else as it was; a card that nobody has edited tells of it."""
+    kept = {key: value for key, value in config.items() if key not in ("files", "histograms")}
+    changed = {**kept, **found}
     if files.get(storage.CARD) == model_card(config).encode():
         files[storage.CARD] = model_card(changed).encode()
     storage.write_folder(model, files, changed)

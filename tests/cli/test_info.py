@@ -118,6 +118,15 @@ def test_a_word_alone_gives_all_there_is(model) -> None:
         assert word.contribution == pytest.approx(classifier.explain(word.word, "sport").length_before_squash, abs=1e-5)
 
 
+def test_a_compressed_model_shows_all_its_words(model, tmp_path) -> None:
+    """It numbers its words from one, where a whole model has the unknown word."""
+    capsulet.compress(model, out=tmp_path / "small.onnx", threads=1)
+    small = capsulet.load(tmp_path / "small.onnx")
+    vocabulary = small.session.tokenizer.get_vocab()
+    found = {word.word for word in class_words(small, "sport", most=1000)}
+    assert found == set(vocabulary) - {"[UNK]"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -5,7 +5,8 @@ examples:
   capsulet calibrate model --valid new.csv         on other labelled texts that are like those to come
 
 `capsulet train` does this at its end. It is for models that were trained before there was a calibration, and for texts
-that have changed since. Nothing but the calibration in config.json, and the model card that tells of it, is changed.
+that have changed since. Nothing but the calibration in config.json, the histograms that `capsulet drift` compares with,
+both of the same texts, and the model card that tells of them, is changed. A multi-label model gets histograms only.
 """
 
 from __future__ import annotations
@@ -28,15 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate."""
+    from capsulet.runtime.histograms import FEWEST_TEXTS
     from capsulet.validation import calibrate
 
     found = calibrate(
         arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell
     )
-    tell(
-        f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
-        f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
-    )
+    if "method" not in found:
+        tell(f"{arguments.model}: histograms of {found['texts']:,} validation texts")
+    else:
+        tell(
+            f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
+            f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
+            + (f"; `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
+        )
     if arguments.json:
         print_json(found)
     return 0

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from capsulet.cli import calibrate, check, compress, demo, evaluate, explain, export, info, predict, train
+from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
 from capsulet.errors import CapsuletError
 from capsulet.version import VERSION
 
-VERBS = (check, train, evaluate, predict, explain, calibrate, compress, export, info, demo)
+VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
 
 EXAMPLES = """\
@@ -25,6 +25,7 @@ examples:
   capsulet evaluate model test.csv              accuracy, F1 by class, confusions
   capsulet predict model --text "what a match"  label and score, as JSON
   capsulet explain model --text "what a match"  which words said so
+  capsulet drift model new.csv                  do new texts look like those it was trained on?
   capsulet demo                                 all of it, on the docstrings of your Python
 """
 

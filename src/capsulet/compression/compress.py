@@ -150,5 +150,9 @@ def make(compressor: Compressor, setting: Setting, tell: Tell) -> tuple[bytes, T
     with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
         file = Path(scratch) / "model.onnx"
         file.write_bytes(data)
-        found = compressor.run(open_session(file), network, setting)
+        session = open_session(file)
+        found = compressor.run(session, network, setting)
+    histograms = compressor.histograms(session, setting)
+    if histograms is not None:
+        data, _ = compressor.file(student, setting, {"adapted": adapted}, histograms)
     return data, compressor.judge(found, np.arange(len(found)), setting, adapted, len(data))

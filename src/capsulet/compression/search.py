@@ -24,13 +24,16 @@ from capsulet.model.heads import Classes
 from capsulet.model.network import Network, build_network
 from capsulet.packing import Rounded, as_rows, best_scales, from_rows
 from capsulet.results import CurvePoint
-from capsulet.runtime.classifier import some
+from capsulet.runtime.classifier import Classifier, some
+from capsulet.runtime.drift import describe
+from capsulet.runtime.histograms import FEWEST_TEXTS, largest_json
 from capsulet.runtime.session import Session
 from capsulet.text.corpus import Corpora, Corpus, word_counts
 from capsulet.text.dictionary import pack_words
 from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows
 from capsulet.training.loop import batch_size
+from capsulet.validation import chosen_rows
 
 BITS = (8, 6, 5, 4, 3)
 CODEBOOKS = (8, 6, 4)
@@ -169,23 +172,55 @@ class Compressor:
                 scales = np.zeros(len(rows), np.float16)
                 weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
             weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
-            self.sizes[around] = len(self.build(weights, around, {})) + SPARE
+            room = {"room": "x" * largest_json(self.num_classes, len(self.sample.valid))} if self.counts_texts else None
+            self.sizes[around] = len(self.build(weights, around, {}, room)) + SPARE
         if setting.words not in self.dictionary_sizes:
             words = (self.source.words[number] for number in self.order[: setting.words])
             self.dictionary_sizes[setting.words] = len(pack_words(words))
         codes = -(-setting.codebooks * CODE_BITS // 8) * setting.words
         return self.sizes[around] + codes + self.dictionary_sizes[setting.words]
 
-    def build(self, weights: Mapping[str, Any], setting: Setting, figures: Mapping[str, Any]) -> bytes:
+    @property
+    def counts_texts(self) -> bool:
+        """Whether there are texts that were not trained on, enough to make the histograms of the file of."""
+        sample = self.sample
+        return sample.train is not None and sample.valid is not sample.train and len(sample.valid) >= FEWEST_TEXTS
+
+    def histograms(self, session: Session, setting: Setting) -> dict[str, Any] | None:
+        """What a file, with the words and codes it has, says of the validation texts; without them what stays true."""
+        if self.counts_texts:
+            valid, (_, new) = self.sample.valid, self.kept(setting)
+            numbers = new[self.sample.numbers].astype(np.int32)
+            rows = chosen_rows(len(valid))
+            encoded = [numbers[valid.ids[valid.starts[row] : valid.starts[row + 1]]] for row in rows]
+            return describe(Classifier(session, "the new file"), encoded)
+        kept = {"texts", "length", *(["unknown"] if setting.words == self.num_words else [])}
+        stored = self.source.config.get("histograms") if self.sample.train is None else None
+        return {key: value for key, value in stored.items() if key in kept} if isinstance(stored, dict) else None
+
+    def build(
+        self,
+        weights: Mapping[str, Any],
+        setting: Setting,
+        figures: Mapping[str, Any],
+        histograms: Mapping[str, Any] | None = None,
+    ) -> bytes:
         """The file of these weights."""
         source, (old, _) = self.source, self.kept(setting)
         compression = {**dataclasses.asdict(setting), **figures}
         words = [source.words[number] for number in old[1:]]
-        config = {**source.config, "compression": compression}
+        config = {key: value for key, value in source.config.items() if key != "histograms"}
+        config |= {"compression": compression, **({} if histograms is None else {"histograms": histograms})}
         card = source.card + compression_card(setting)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
-    def file(self, student: Student, setting: Setting, figures: Mapping[str, Any]) -> tuple[bytes, Network]:
+    def file(
+        self,
+        student: Student,
+        setting: Setting,
+        figures: Mapping[str, Any],
+        histograms: Mapping[str, Any] | None = None,
+    ) -> tuple[bytes, Network]:
         """The file of a student, and a network of the very weights that are in it."""
         old, _ = self.kept(setting)
         weights: dict[str, Any] = {**round_weights(student.weights(), setting, student.scales())}
@@ -196,7 +231,7 @@ class Compressor:
             for name, value in self.source.network_weights.items()
         }
         network = self.plain_network(plain, compose(choices, codebooks))
-        return self.build({**weights, "embedding.choices": choices}, setting, figures), network
+        return self.build({**weights, "embedding.choices": choices}, setting, figures, histograms), network
 
     # students
 

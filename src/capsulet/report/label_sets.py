@@ -14,7 +14,7 @@ from capsulet.report.measures import Floats
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier
 from capsulet.text.corpus import Labels
-from capsulet.text.tokens import UNKNOWN_ID, encode
+from capsulet.text.tokens import encode
 
 MOST_MISTAKES = 10  # of each kind
 Counts = NDArray[np.int64]
@@ -80,7 +80,7 @@ class SetRecorder:
             for row in np.flatnonzero(wrong.max(1) >= 0).tolist():
                 self.keep(heap, float(wrong[row].max()), pairs[row][0], truth[row], lengths[row], int(worst[row]))
         encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
-        self.unknown += sum(int(np.count_nonzero(ids == UNKNOWN_ID)) for ids in encoded)
+        self.unknown += sum(int(np.count_nonzero(ids == self.classifier.unknown_id)) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
         self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))

@@ -84,7 +84,7 @@ class Recorder:
         predicted, every = lengths.argmax(1), np.arange(len(pairs))
         best = scores[every, predicted]
         encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
-        self.unknown += sum(int(np.count_nonzero(ids == UNKNOWN_ID)) for ids in encoded)
+        self.unknown += sum(int(np.count_nonzero(ids == self.classifier.unknown_id)) for ids in encoded)
         tokens = np.array([len(ids) for ids in encoded])
         for row in np.flatnonzero(truth != predicted).tolist():
             text, label = known[row]

@@ -27,7 +27,7 @@ from capsulet.runtime.session import Session, open_session
 from capsulet.storage import is_multi_label
 from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
-from capsulet.text.tokens import UNKNOWN_ID, check_text, encode
+from capsulet.text.tokens import UNKNOWN, UNKNOWN_ID, check_text, encode
 
 Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
@@ -48,6 +48,11 @@ class Classifier:
         self.multi_label = is_multi_label(session.config)
         # with several labels a text: the score from which on each label is given (C,)
         self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
+
+    @property
+    def unknown_id(self) -> int:
+        """The id of every unknown word; compressed models number it differently."""
+        return self.session.tokenizer.token_to_id(UNKNOWN) or 0
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -97,7 +102,7 @@ class Classifier:
             encoded = encode(self.session.tokenizer, window)
             lengths = self.lengths_of(encoded)
             scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
-            reasons = doubts.reasons(lengths, unknown_shares(encoded))
+            reasons = doubts.reasons(lengths, unknown_shares(encoded, self.unknown_id))
             for row, (reason, chosen) in enumerate(zip(reasons, doubts.label_sets(lengths, self.labels), strict=True)):
                 order = np.argsort(-lengths[row], kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(scores[row, index])) for index in order)
@@ -262,9 +267,9 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
     return Classifier(open_session(Path(path), threads), str(path))
 
 
-def unknown_shares(encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
-    """Which share of each text's tokens is unknown words: (B,)."""
-    return np.array([float((ids == UNKNOWN_ID).mean()) for ids in encoded])
+def unknown_shares(encoded: Sequence[NDArray[np.int32]], unknown: int = UNKNOWN_ID) -> NDArray[np.float64]:
+    """Which share of each text's tokens is unknown words, which are `unknown`: (B,)."""
+    return np.array([float((ids == unknown).mean()) for ids in encoded])
 
 
 def some(labels: Sequence[str]) -> str:

@@ -1,0 +1,228 @@
+"""How often is drift a false alarm, and how often is a change noticed?
+
+    python -m benchmarks.drift --data ../shared/data --model models/ag_news_61k-seed1 models/banking77-seed1 --write
+
+A model folder is named SET-seedN. Its copy gets histograms of the validation part that training has cut off the set's
+training file; nothing of the test file is in them. What is noted of each test text is worked out once; then samples of
+200 and 1,000 test texts are drawn again and again:
+
+- stored    beside the histograms in the model, as `capsulet drift` does it. All draws share these histograms, and the
+            test file of a public set may truly differ from its training file: both show here.
+- redrawn   beside histograms of as many other test texts, drawn anew each time, so that nothing differs but chance.
+
+Alarms among those are false. The power is the share of alarms where something was changed: texts of another set, 10 %
+of them, classes as frequent as it happens (weights of an exponential distribution), three times as many texts of one
+half of the classes as of the other, a letter changed in 5 % of the words, the second half of every text cut off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import capsulet
+from benchmarks import record
+from benchmarks.peers.rows import read_test, split_file
+from capsulet.runtime.drift import stored_histograms
+from capsulet.runtime.histograms import Histograms, fit
+from capsulet.runtime.permutation import compare, holm
+from capsulet.runtime.traits import Traits, traits_of
+from capsulet.text.tokens import encode
+
+SIZES, RATES = (200, 1000), (0.01, 0.05)
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+MISSPELT, FOREIGN, TIMES = 0.05, 0.1, 3
+OTHERS = {"banking77": "clinc150", "clinc150": "banking77"}  # near, but other; the rest is compared with dbpedia_21k
+
+
+def main() -> int:
+    """Measure, print and, if asked to, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--model", type=Path, nargs="+", required=True, metavar="DIR", help="folders SET-seedN")
+    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="of texts that have not changed")
+    parser.add_argument("--power-draws", type=int, default=30, metavar="N", help="of every change")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/drift.json")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    arguments = parser.parse_args()
+    alarms, power, sizes = [], [], {}
+    for model in arguments.model:
+        name = model.name.partition("-seed")[0]
+        with tempfile.TemporaryDirectory() as scratch:
+            classifier = with_histograms(model, arguments.data / name, Path(scratch))
+            reference = stored_histograms(classifier)
+            stored = classifier.config["histograms"]
+            sizes[model.name] = {"texts": reference.texts, "bytes": len(compact(stored))}
+            sample = Sample(classifier, arguments.data / name)
+        for size in SIZES:
+            alarms.append(
+                {"model": model.name, "texts": size, **false_alarms(sample, reference, size, arguments.draws)}
+            )
+            say(alarms[-1])
+        other = read_test(arguments.data / OTHERS.get(name, "dbpedia_21k"))
+        for change, drawn in sample.changes([text for text, _ in other]).items():
+            for size in SIZES:
+                found = detected(reference, drawn, size, arguments.power_draws)
+                power.append({"model": model.name, "change": change, "texts": size, **found})
+                say(power[-1])
+    found = {
+        "draws": arguments.draws, "power_draws": arguments.power_draws,
+        "histograms": sizes, "alarms": alarms, "power": power,
+    }  # fmt: skip
+    return record.conclude("drift", found, bounds(alarms, arguments.draws), arguments)
+
+
+def compact(stored: Any) -> str:
+    """JSON without spaces, as compressed files have it."""
+    return json.dumps(stored, separators=(",", ":"))
+
+
+def say(found: dict[str, Any]) -> None:
+    """A line on standard error."""
+    clock = time.strftime("%H:%M:%S")
+    print(clock, ", ".join(f"{key} {value}" for key, value in found.items()), file=sys.stderr, flush=True)
+
+
+def bounds(alarms: Sequence[dict[str, Any]], draws: int) -> dict[str, bool]:
+    """No more alarms than stated, but for three standard errors of so many draws."""
+    return {
+        f"{row['model']}_{row['texts']}_{kind}_at_{rate}": bool(
+            row[f"{kind}_at_{rate}"] <= rate + 3 * (rate * (1 - rate) / draws) ** 0.5
+        )
+        for row in alarms
+        for kind in ("stored", "redrawn")
+        for rate in RATES
+    }
+
+
+def with_histograms(model: Path, folder: Path, scratch: Path) -> capsulet.Classifier:
+    """A copy of a model with histograms of its own validation texts."""
+    copy = scratch / model.name
+    shutil.copytree(model, copy)
+    capsulet.calibrate(copy, split_file(folder, "train"))
+    return capsulet.load(copy, threads=1)
+
+
+class Sample:
+    """What is noted of the test texts of a set, and of changed ones."""
+
+    def __init__(self, classifier: capsulet.Classifier, folder: Path) -> None:
+        self.classifier = classifier
+        rows = read_test(folder)
+        self.texts, labels = [text for text, _ in rows], [label for _, label in rows]
+        places = {label: place for place, label in enumerate(sorted(set(labels)))}
+        self.classes = np.array([places[label] for label in labels])
+        self.traits = self.noted(self.texts)
+
+    def noted(self, texts: Sequence[str]) -> Traits:
+        """The traits of texts."""
+        return traits_of(self.classifier, encode(self.classifier.session.tokenizer, texts))
+
+    def changes(self, foreign: Sequence[str]) -> dict[str, tuple[Traits, NDArray[np.float64]]]:
+        """Traits of changed texts by the name of the change, and how likely each is drawn."""
+        dice = random.Random(0)
+        other = self.noted(foreign)
+        even = np.ones(len(self.texts))
+        mixed = joined(self.traits, other)
+        shares = np.concatenate(
+            [np.full(len(even), (1 - FOREIGN) / len(even)), np.full(len(other), FOREIGN / len(other))]
+        )
+        half = self.classes < (self.classes.max() + 1) / 2
+        return {
+            "another set": (other, np.ones(len(other))),
+            "10 % of another set": (mixed, shares),
+            "class mix at random": (
+                self.traits,
+                np.random.default_rng(0).exponential(size=1 + self.classes.max())[self.classes],
+            ),
+            "class mix 3 to 1": (self.traits, np.where(half, TIMES, 1.0)),
+            "5 % of words misspelt": (self.noted([misspelt(text, dice) for text in self.texts]), even),
+            "second half cut off": (self.noted([first_half(text) for text in self.texts]), even),
+        }
+
+
+def joined(one: Traits, other: Traits) -> Traits:
+    """The traits of both."""
+    codes = None if one.codes is None or other.codes is None else np.concatenate([one.codes, other.codes])
+    return Traits(
+        np.concatenate([one.unknown, other.unknown]), np.concatenate([one.length, other.length]), codes,
+        np.concatenate([one.classes, other.classes]), np.concatenate([one.score, other.score]),
+    )  # fmt: skip
+
+
+def misspelt(text: str, dice: random.Random) -> str:
+    """The text with a letter changed in some of its words."""
+    words = text.split()
+    for place, word in enumerate(words):
+        if dice.random() < MISSPELT:
+            letter = dice.randrange(len(word))
+            words[place] = word[:letter] + dice.choice(LETTERS) + word[letter + 1 :]
+    return " ".join(words)
+
+
+def first_half(text: str) -> str:
+    """The first half of the words."""
+    words = text.split()
+    return " ".join(words[: (len(words) + 1) // 2])
+
+
+def p_values(reference: Histograms, new: Traits) -> dict[str, float]:
+    """The adjusted p-value of each part."""
+    counts = reference.count(new)
+    found = holm([compare(reference.counts[part], counts[part]).p_value for part in counts])
+    return dict(zip(counts, found, strict=True))
+
+
+def false_alarms(sample: Sample, reference: Histograms, size: int, draws: int) -> dict[str, Any]:
+    """Shares of alarms among samples of test texts."""
+    generator, several = np.random.default_rng(size), sample.classifier.multi_label
+    number = len(sample.texts)
+    smallest: dict[str, list[float]] = {"stored": [], "redrawn": []}
+    parts: dict[str, int] = dict.fromkeys(reference.counts, 0)
+    for _ in range(draws):
+        found = p_values(reference, sample.traits[generator.permutation(number)[:size]])
+        smallest["stored"].append(min(found.values()))
+        for part, p_value in found.items():
+            parts[part] += p_value <= max(RATES)
+        order = generator.permutation(number)
+        again = fit(sample.traits[order[size : size + reference.texts]], reference.num_classes, several)
+        assert again is not None
+        smallest["redrawn"].append(min(p_values(again, sample.traits[order[:size]]).values()))
+    rates = {
+        f"{kind}_at_{rate}": float((np.array(found) <= rate).mean())
+        for kind, found in smallest.items()
+        for rate in RATES
+    }
+    return {**rates, f"stored_by_part_at_{max(RATES)}": {part: number / draws for part, number in parts.items()}}
+
+
+def detected(reference: Histograms, drawn: tuple[Traits, NDArray[np.float64]], size: int, draws: int) -> dict[str, Any]:
+    """The share of alarms among samples of changed texts, and which part moved."""
+    generator, (traits, weights) = np.random.default_rng(size), drawn
+    alarms, parts = dict.fromkeys(RATES, 0), dict.fromkeys(reference.counts, 0)
+    for _ in range(draws):
+        rows = generator.choice(len(traits), size, replace=False, p=weights / weights.sum())
+        found = p_values(reference, traits[rows])
+        for rate in RATES:
+            alarms[rate] += min(found.values()) <= rate
+        for part, p_value in found.items():
+            parts[part] += p_value <= RATES[0]
+    return {
+        **{f"alarms_at_{rate}": number / draws for rate, number in alarms.items()},
+        f"by_part_at_{RATES[0]}": {part: number / draws for part, number in parts.items()},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

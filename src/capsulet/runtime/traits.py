@@ -1,0 +1,72 @@
+"""What is noted of every text to notice drift: five values, or four where a model has no codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.runtime.classifier import Classifier, batches, unknown_shares
+from capsulet.text.batch import pad
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MOST_CODES = 64  # codewords that are told apart; more are added up, neighbours to neighbours
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The values of B texts."""
+
+    unknown: Floats  # (B,) share of unknown words
+    length: Integers  # (B,) tokens
+    codes: Floats | None  # (B, at most MOST_CODES) mean weight of each codeword over the known words; none known: nan
+    classes: Integers  # (B,) the predicted class, or C where a multi-label model gives none
+    score: Floats  # (B,) of the predicted class, as `predict` gives it
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def __getitem__(self, rows: NDArray[np.int64] | slice) -> Traits:
+        codes = None if self.codes is None else self.codes[rows]
+        return Traits(self.unknown[rows], self.length[rows], codes, self.classes[rows], self.score[rows])
+
+
+def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> Traits:
+    """The traits of texts that are ids already, each batch through the graph once."""
+    counts = np.array([len(ids) for ids in encoded], dtype=np.int64)
+    order = np.argsort(counts, kind="stable")
+    lengths = np.empty((len(encoded), len(classifier.labels)), np.float32)
+    wanted, usage = ["lengths"], None
+    for node in classifier.session.graph.get_outputs():
+        if node.name == "codes":
+            wanted.append("codes")
+            size = int(node.shape[-2] * node.shape[-1])
+            usage = np.full((len(encoded), min(size, MOST_CODES)), np.nan)
+    for rows in batches(counts[order].tolist(), order, len(classifier.labels)):
+        ids, sizes = pad([encoded[row] for row in rows])
+        found = classifier.session.run(wanted, ids, sizes)
+        lengths[rows] = found[0]
+        if usage is not None:
+            usage[rows] = mean_codes(found[1], ids, sizes, classifier.unknown_id)
+    classes = lengths.argmax(1).astype(np.int64)
+    scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
+    score = scores[np.arange(len(scores)), classes].astype(np.float64)
+    if classifier.multi_label:
+        given = np.where(lengths >= classifier.thresholds, lengths, -1)
+        classes = np.where(given.max(1) >= 0, given.argmax(1), len(classifier.labels))
+    return Traits(unknown_shares(encoded, classifier.unknown_id), counts, usage, classes, score)
+
+
+def mean_codes(codes: NDArray[np.float32], ids: Integers, sizes: Integers, unknown: int) -> Floats:
+    """Codes (B, T, M, K) to their means over the known words of each text: (B, at most MOST_CODES)."""
+    known = (np.arange(ids.shape[1]) < sizes[:, None]) & (ids != unknown)  # (B, T)
+    flat = codes.reshape(*ids.shape, -1)
+    sums = np.einsum("btk,bt->bk", flat, known.astype(np.float32)).astype(np.float64)
+    if sums.shape[1] > MOST_CODES:
+        starts = np.arange(MOST_CODES) * sums.shape[1] // MOST_CODES
+        sums = np.add.reduceat(sums, starts, axis=1)
+    number = known.sum(1)[:, None]
+    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
