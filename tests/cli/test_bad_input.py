@@ -67,7 +67,6 @@ CASES = [
     ("calibrate MODEL --valid art.csv", UNSEEN),
     ("calibrate MODEL --valid texts.csv", NO_COLUMN),
     ("calibrate MODEL --valid food.csv", "1 validation text, expected at least 2"),
-    ("calibrate SETS_MODEL SETS", "gives several labels a text: its thresholds are fitted in training"),
     ("calibrate nothing ROWS", "is not a folder: expected a model that `capsulet train` wrote"),
     ("check texts.csv", NO_COLUMN),
     ("check one.csv --labels", "all 3 rows have one label, expected at least two to compare"),
