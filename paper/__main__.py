@@ -26,7 +26,7 @@ from rich.console import Console
 
 from benchmarks import record
 from benchmarks.accuracy import parse_option
-from capsulet.errors import CapsuletError
+from capsulet.errors import CapsuletError, InputError
 from paper import codes, history, hub, parameters, plot, stability
 from paper.datasets import DATA_SETS, Source, find_source
 from paper.prepared import Files, prepare
@@ -175,13 +175,22 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(command)
     runs: list[Result] = (read(table.name, arguments.results) or {}).get("runs", [])
+    failed: list[str] = []
     for run in wanted:
         if find_done(run, [one for one in runs if one["row"] == run.row.name]):
             continue
         done = find_done(run, stored_runs(arguments.results))
-        found = {**(done or {**measure(run, arguments.threads), **own(here)}), "row": run.row.name}
-        said = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol}): {100 * found['accuracy']:.2f} %"
-        print(said + (", already run" if done else ""), file=sys.stderr, flush=True)
+        said = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
+        try:
+            found = {**(done or {**measure(run, arguments.threads), **own(here)}), "row": run.row.name}
+        except InputError:
+            raise
+        except CapsuletError as error:  # a training that diverged; the other rows are none the worse for it
+            failed.append(f"{run.row.name} {run.seed}")
+            print(f"{said}: {error}", file=sys.stderr, flush=True)
+            continue
+        said += f": {100 * found['accuracy']:.2f} %" + (", already run" if done else "")
+        print(said, file=sys.stderr, flush=True)
         runs = merge(runs, found)
         record.write(table.name, {**here, "runs": runs}, arguments.results)
     result = {**here, "runs": runs}
@@ -190,6 +199,8 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
             if group.protocol == "published":
                 print(f"protocol published: {PROTOCOLS['published']}")
             Console(width=130).print(shown(table, group))
+    if failed:
+        raise CapsuletError(f"{len(failed)} of {len(wanted)} runs failed ({', '.join(failed)}); the others are written")
     return result
 
 

@@ -56,6 +56,23 @@ def test_a_row_of_two_tables_is_run_once(call: list[str], tmp_path: Path, monkey
         assert read(tmp_path, name)["runs"] == [{**first, "row": row}]
 
 
+def test_a_training_that_diverges_does_not_end_the_table(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        *call,
+        "code_learning_rate=3e38",
+        "--rows",
+        "cwc-linear",
+        "cc-linear-frozen",
+    ]
+    assert command.main(["components", *words]) == 1
+    said = capsys.readouterr().err
+    assert "components tiny cwc-linear 1 (ours): training diverged" in said
+    assert said.splitlines()[-1] == "paper: 1 of 2 runs failed (cwc-linear 1); the others are written"
+    assert [run["row"] for run in read(tmp_path, "components")["runs"]] == ["cc-linear-frozen"]
+
+
 def test_the_rows_are_those_of_the_paper() -> None:
     assert {row.name for row in TABLES["losses"].rows} == set(published.LOSSES) and len(published.LOSSES) == 7
     options = [dict(row.options) for row in TABLES["components"].rows]
