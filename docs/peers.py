@@ -10,7 +10,6 @@ from benchmarks.peers.summary import cells, header, reasons, reference_title, su
 from docs.results import NAMES, ROOT, circumstances, read
 
 PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "docs" / "peers.svg"
-SETS = {**NAMES, "dbpedia_21k": "DBPedia, 14 classes, 21.5k-row training subset"}
 
 
 def render_page(text: str) -> str:
@@ -25,8 +24,8 @@ def section() -> str:
     """Picture, tables, circumstances."""
     runs: list[dict[str, Any]] = read("peers")["runs"]
     lines = [f"![Test accuracy against megabytes on disk]({PICTURE.name})", ""] if PICTURE.exists() else []
-    for name in sorted({run["set"] for run in runs}, key=list(SETS).index):
-        lines += [f"## {SETS[name]}", "", *table(name, runs), ""]
+    for name in sorted({run["set"] for run in runs}, key=list(NAMES).index):
+        lines += [f"## {NAMES[name]}", "", *table(name, runs), ""]
     lines += [
         "Written by `python -m docs.peers` from benchmarks/results/peers.json.",
         circumstances("peers"),

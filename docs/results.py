@@ -18,6 +18,10 @@ NAMES = {
     "trec6": "TREC, 6 classes",
     "r8": "Reuters R8",
     "banking77": "Banking77",
+    "clinc150": "CLINC150",
+    "dbpedia_21k": "DBPedia, 14 classes, 21.5k-row training subset",
+    "sst2": "SST-2",
+    "imdb": "IMDB",
 }
 
 
