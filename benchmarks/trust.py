@@ -141,7 +141,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         "calibration_error_before": reliability.error_before,
         "calibration_error_after": reliability.error_after,
     }
-    unknown = unknown_shares(encoded)
+    unknown = unknown_shares(encoded, classifier.unknown_id)
     confidence, certainty = doubt.confidence(lengths, unknown), doubt.certainty(lengths, unknown)
     found["abstain_answered_at_0.95"] = float(
         (confidence >= classifier.doubts(True, None, None, None).least_confidence).mean()
@@ -161,17 +161,15 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     if not outside:
         return found, None
     strange = encode(classifier.session.tokenizer, outside)
-    other = classifier.lengths_of(strange)
+    other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.unknown_id)
+    other_confidence, other_certainty = doubt.confidence(other, unknown), doubt.certainty(other, unknown)
     scope = {
-        "auroc": auroc(confidence, doubt.confidence(other, unknown_shares(strange))),
+        "auroc": auroc(confidence, other_confidence),
         "auroc_of_the_probability": auroc(probabilities.max(1), classifier.probabilities(other).max(1)),
         "accuracy": float(right.mean()),
-        "auroc_of_the_certainty": auroc(certainty, doubt.certainty(other, unknown_shares(strange))),
+        "auroc_of_the_certainty": auroc(certainty, other_certainty),
         "abstained_outside": float(
-            (
-                doubt.confidence(other, unknown_shares(strange))
-                < classifier.doubts(True, None, None, None).least_confidence
-            ).mean()
+            (other_confidence < classifier.doubts(True, None, None, None).least_confidence).mean()
         ),
         "accuracy_at_90": accuracy_at(0.9, certainty, right),
         "accuracy_at_90_by_the_probability": accuracy_at(0.9, probabilities.max(1), right),

@@ -1,6 +1,6 @@
 /** The classifier: texts in, labels, scores and reasons out. */
 import { parseCalibration } from './calibration.js';
-import { isMultiLabel } from './config.js';
+import { isMultiLabel, poolingOf } from './config.js';
 import { InputError } from './errors.js';
 import { encoderLayers, wordContributions } from './flow.js';
 import { openSession } from './session.js';
@@ -126,13 +126,12 @@ export class Classifier {
     const { ids, starts, ends } = this.session.tokenizer.encode(text);
     this.layers ??= await encoderLayers(this.session);
     const more = this.layers.length ? ['embedded', 'directions'] : ['contributions'];
-    const pooling = this.session.config.options?.model?.pooling ?? 'mean'; // there was no choice at first
     const found = await this.session.run(['lengths', 'norms', ...more], [ids]);
     const { lengths, norms } = found, classes = this.labels.length;
     const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
     const column = (values) => values.filter((_, place) => place % classes === chosen); // (…, C) -> (…,)
     const contributions = this.layers.length
-      ? wordContributions(found.embedded, ids.length, this.layers, pooling, column(found.directions))
+      ? wordContributions(found.embedded, ids.length, this.layers, poolingOf(this.session.config), column(found.directions))
       : column(found.contributions); // a graph from before: shares of the states
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),

@@ -2,6 +2,8 @@
 import { ModelError } from './errors.js';
 
 const FORMAT_VERSION = 1;
+/** How much of the pooled state is the mean over the tokens; the rest is the largest value of each number. */
+export const MEAN_SHARE = { mean: 1, 'mean+max': 0.5, max: 0 };
 
 /**
  * The configuration, if it is one and not from the future.
@@ -29,6 +31,11 @@ export function parseConfig(json, name) {
     const found = `${JSON.stringify(labels)}`.slice(0, 40);
     throw new ModelError(`${name} is damaged: labels is ${found}, expected two or more strings, all different`);
   }
+  const pooling = poolingOf(config);
+  if (!(pooling in MEAN_SHARE)) {
+    const kinds = Object.keys(MEAN_SHARE).join(', ');
+    throw new ModelError(`${name} is damaged: pooling is ${`${JSON.stringify(pooling)}`.slice(0, 40)}, expected one of ${kinds}`);
+  }
   if (!Number.isInteger(words)) throw new ModelError(`${name} is damaged: vocab_size is ${words}, expected an integer`);
   if (isMultiLabel(config) && !areThresholds(config.thresholds, labels.length)) {
     const found = `${JSON.stringify(config.thresholds)}`.slice(0, 40);
@@ -46,3 +53,6 @@ function areThresholds(values, count) {
   return Array.isArray(values) && values.length === count
     && values.every((value) => Number.isFinite(value) && value >= 0 && value <= 1);
 }
+
+/** How a model makes one state of all; those from before there was a choice took the mean. */
+export const poolingOf = (config) => config.options?.model?.pooling ?? 'mean';

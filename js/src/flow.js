@@ -2,10 +2,10 @@
  * What each word gave to a class, followed back through the encoder: Python's runtime/flow.py, which says why it is exact.
  * With gates and slopes held fixed the way from the words' vectors to a class capsule is linear.
  */
+import { MEAN_SHARE } from './config.js';
 
 /** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
 const KINDS = ['input', 'recurrent', 'bias'];
-const MEAN_SHARE = { mean: 1, 'mean+max': 0.5, max: 0 }; // of the pooled state; the rest is the largest value
 
 /**
  * The weights of the encoder, which the graph gives as outputs; a graph from before gives none.

@@ -241,6 +241,12 @@ def damaged(
     yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "of different models"
     yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "of different models"
     yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
+    pooled = {**config, "options": {"model": {**config["options"]["model"], "pooling": "min"}}}
+    yield (
+        "pooling.onnx",
+        changed(graph, config=json.dumps(pooled)),
+        'pooling is "min", expected one of mean, mean+max, max',
+    )
     yield "tokenizer.onnx", changed(graph, tokenizer="{}"), "has a tokenizer of another kind"
     yield "dictionary.onnx", other, "its dictionary cannot be read"
     thresholds = {**json.loads(metadata(sets)["capsulet.config"]), "thresholds": [0.5, 2, 0.5]}

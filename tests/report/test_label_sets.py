@@ -50,6 +50,15 @@ def test_what_is_counted(sets_model: Path) -> None:
     assert (len(found.given_wrongly), len(found.missed)) == (wrong, missing)
 
 
+def test_unknown_words_are_counted_in_a_compressed_file_too(sets_model: Path, tmp_path: Path) -> None:
+    capsulet.compress(sets_model, out=tmp_path / "small.onnx", threads=1)
+    classifier = capsulet.load(tmp_path / "small.onnx")
+    recorder = SetRecorder(classifier)
+    evaluation = classifier.evaluate(iter([(f"{PAIRS[0][0]} qzxv", classifier.labels[:1])]), recorder)
+    measures = recorder.finish(evaluation)
+    assert measures.unknown_share == pytest.approx(1 / measures.tokens[0])
+
+
 def test_the_most_confident_mistakes_come_first(sets_model: Path, measures: SetMeasures) -> None:
     classifier = capsulet.load(sets_model)
     for mistakes, given in ((measures.given_wrongly, True), (measures.missed, False)):

@@ -62,6 +62,16 @@ def test_a_recorder_sees_what_an_evaluation_sees(model: Path) -> None:
     assert measures.unknown_share == 0
 
 
+def test_unknown_words_are_counted_in_a_compressed_file_too(model: Path, tmp_path: Path) -> None:
+    """It numbers the unknown word otherwise."""
+    capsulet.compress(model, out=tmp_path / "small.onnx", threads=1)
+    for path in (model, tmp_path / "small.onnx"):
+        classifier = capsulet.load(path)
+        recorder = Recorder(classifier)
+        evaluation = classifier.evaluate(iter([("the match qzxv", "sport")]), recorder)
+        assert recorder.finish(evaluation).unknown_share == pytest.approx(1 / 3)
+
+
 def test_only_the_most_confident_mistakes_are_kept(model: Path) -> None:
     classifier = capsulet.load(model)
     wrong = [(text, "food" if label == "sport" else "sport") for text, label in PAIRS] * 5

@@ -27,7 +27,7 @@ from capsulet.runtime.session import Session, open_session
 from capsulet.storage import is_multi_label
 from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
-from capsulet.text.tokens import UNKNOWN, UNKNOWN_ID, check_text, encode
+from capsulet.text.tokens import UNKNOWN, check_text, encode
 
 Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
@@ -267,7 +267,7 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
     return Classifier(open_session(Path(path), threads), str(path))
 
 
-def unknown_shares(encoded: Sequence[NDArray[np.int32]], unknown: int = UNKNOWN_ID) -> NDArray[np.float64]:
+def unknown_shares(encoded: Sequence[NDArray[np.int32]], unknown: int) -> NDArray[np.float64]:
     """Which share of each text's tokens is unknown words, which are `unknown`: (B,)."""
     return np.array([float((ids == unknown).mean()) for ids in encoded])
 

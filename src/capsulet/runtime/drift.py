@@ -19,7 +19,7 @@ from capsulet.runtime.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, Histo
 from capsulet.runtime.permutation import compare, holm
 from capsulet.runtime.traits import MOST_CODES, traits_of
 from capsulet.text.data import ReadOptions, SkippedRows, read_rows
-from capsulet.text.tokens import UNKNOWN, encodings
+from capsulet.text.tokens import encodings
 
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
@@ -193,12 +193,11 @@ def compare_texts(
     reference = stored_histograms(classifier)
     whole, words, windows = Gathering(reference), UnknownWords(), []
     unknown = classifier.unknown_id
-    empty: int = classifier.session.tokenizer.token_to_id(UNKNOWN) or 0
     for part in pieces(checked(texts), window):
         here = Gathering(reference)
         for some in part:
             found = encodings(classifier.session.tokenizer, some)
-            here.add(classifier, [np.array(encoding.ids or [empty], np.int32) for encoding in found])
+            here.add(classifier, [np.array(encoding.ids or [unknown], np.int32) for encoding in found])
             words.add(some, found, unknown)
         whole.merge(here)
         if window and here.texts >= FEWEST_TEXTS:
@@ -228,8 +227,13 @@ def pieces(texts: Iterable[str], window: int | None) -> Iterator[Iterator[list[s
     """Windows of texts, each in lists of at most AT_ONCE; without a window there is one for every list."""
     source = iter(texts)
     for text in source:
-        there = itertools.islice(itertools.chain([text], source), window or AT_ONCE)
-        yield iter(lambda there=there: list(itertools.islice(there, AT_ONCE)), [])  # type: ignore[misc]
+        yield lists(itertools.islice(itertools.chain([text], source), window or AT_ONCE))
+
+
+def lists(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Texts in lists of at most AT_ONCE."""
+    while some := list(itertools.islice(texts, AT_ONCE)):
+        yield some
 
 
 def smallest(parts: Sequence[DriftPart]) -> float:
