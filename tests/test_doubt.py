@@ -71,6 +71,21 @@ def test_a_ranking_counts_ties_and_stays_small() -> None:
     assert doubt.ranking_from_json(json.loads(json.dumps(large.as_json())), "here") == large
 
 
+def test_fewer_values_promise_no_less() -> None:
+    values, wrong = drawn(5_000, 1)
+    whole = doubt.rank(values, wrong)
+    few = whole.thinned(200)
+    assert len(few.values) == 200 and (few.count, few.wrong[-1]) == (whole.count, whole.wrong[-1])
+    at = {value: counts for value, *counts in zip(whole.values, whole.reached, whole.wrong, strict=True)}
+    assert all(at[value] == counts for value, *counts in zip(few.values, few.reached, few.wrong, strict=True))
+    for share in (0.5, 0.9, 0.99):
+        one, other = (float((values >= doubt.threshold_for_share(found, share)).mean()) for found in (whole, few))
+        assert share <= one <= other <= share + 0.006
+    assert whole.thinned(10**6) is whole
+    stored = {"method": "temperature", "confidence": whole.as_json()}
+    assert doubt.thinned(stored, 200, "here") == {"method": "temperature", "confidence": few.as_json()}
+
+
 def test_confidence_falls_with_length_and_with_unknown_words() -> None:
     lengths = np.array([[0.9, 0.1], [0.5, 0.1], [0.9, 0.1], [0.9, 0.1]])
     found = doubt.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.5]))  # half of a text is enough

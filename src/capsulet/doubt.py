@@ -14,7 +14,7 @@ elsewhere, it promises nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ USUAL_COVERAGE = 0.95  # of --abstain alone
 UNKNOWN_COST = 2.0
 MOSTLY = 0.5  # from this share of unknown words on, a text is strange whatever the others say
 STRANGE = -100.0  # below the confidence of any other text
+RANKINGS = "confidence", "certainty", "set_score"  # of a calibration
 UNKNOWN_WORDS, LOW_CONFIDENCE = "unknown words", "low confidence"  # reasons
 
 
@@ -48,6 +49,13 @@ class Ranking:
         """Validation texts in all."""
         return self.reached[-1]
 
+    def thinned(self, most: int) -> Ranking:
+        """With at most so many of the values; the counts at them stay exact, so no promise is broken."""
+        if len(self.values) <= most:
+            return self
+        kept = np.unique(np.linspace(0, len(self.values) - 1, most).round().astype(np.int64))
+        return Ranking(*(tuple(column[place] for place in kept) for column in (self.values, self.reached, self.wrong)))
+
     def as_json(self) -> dict[str, Any]:
         """What config.json holds."""
         return {"values": self.values, "reached": self.reached, "wrong": self.wrong}
@@ -60,9 +68,8 @@ def rank(values: NDArray[Any], wrong: NDArray[np.bool_]) -> Ranking:
     ranked, errors = values[order], np.cumsum(wrong[order])
     # the last of equal values: all that reach it are counted
     last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
-    if len(last) > MOST_VALUES:
-        last = last[np.unique(np.linspace(0, len(last) - 1, MOST_VALUES).round().astype(np.int64))]
-    return Ranking(tuple(np.round(ranked[last], 6).tolist()), tuple((last + 1).tolist()), tuple(errors[last].tolist()))
+    found = tuple(np.round(ranked[last], 6).tolist()), tuple((last + 1).tolist()), tuple(errors[last].tolist())
+    return Ranking(*found).thinned(MOST_VALUES)
 
 
 def ranking_from_json(stored: Any, source: str) -> Ranking:
@@ -79,6 +86,12 @@ def ranking_from_json(stored: Any, source: str) -> Ranking:
             "fit it again with `capsulet calibrate`"
         ) from None
     return found
+
+
+def thinned(stored: Mapping[str, Any], most: int, source: str) -> dict[str, Any]:
+    """The calibration in a configuration with at most so many values in each of its rankings."""
+    kept = {key: ranking_from_json(stored[key], source).thinned(most).as_json() for key in RANKINGS if key in stored}
+    return {**stored, **kept}
 
 
 def threshold_for_share(ranking: Ranking, share: float) -> float:
@@ -204,12 +217,12 @@ def doubts(
     wishes = {name: check_share(name, value) for name, value in given.items() if value is not None}
     if not wishes and not abstain:
         return Doubts()
-    if not isinstance(stored, dict) or not {"confidence", "certainty", "set_score"} <= stored.keys():
+    if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():
         raise InputError(
             f"{source} does not know what it said of its validation texts, which --abstain, --coverage, --max-error "
             f"and --sets need: `capsulet calibrate MODEL TRAINING_FILE` adds it"
         )
-    scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in ("confidence", "certainty", "set_score"))
+    scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in RANKINGS)
     least: dict[str, float] = {}
     if "coverage" in wishes:
         least["least_certainty"] = threshold_for_share(sure, wishes["coverage"])

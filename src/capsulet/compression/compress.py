@@ -146,13 +146,12 @@ def make(compressor: Compressor, setting: Setting, tell: Tell) -> tuple[bytes, T
         learned = compressor.adapted(setting, compressor.steps)
         if compressor.measure(learned, setting).error <= compressor.measure(student, setting).error:
             student, adapted = learned, True
-    data, network = compressor.file(student, setting, {"adapted": adapted})
+    figures = {"adapted": adapted}
+    data, network = compressor.file(student, setting, figures, {})
     with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
         file = Path(scratch) / "model.onnx"
         file.write_bytes(data)
         session = open_session(file)
         found = compressor.run(session, network, setting)
-    histograms = compressor.histograms(session, setting)
-    if histograms is not None:
-        data, _ = compressor.file(student, setting, {"adapted": adapted}, histograms)
+    data, _ = compressor.file(student, setting, figures, compressor.describe(session, setting))
     return data, compressor.judge(found, np.arange(len(found)), setting, adapted, len(data))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capsulet.compression.codes import Floats, compose, fit_codes
+from capsulet.compression.description import few_values, json_bytes, kept_histograms
 from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
@@ -25,7 +26,6 @@ from capsulet.model.network import Network, build_network
 from capsulet.packing import Rounded, as_rows, best_scales, from_rows
 from capsulet.results import CurvePoint
 from capsulet.runtime.classifier import Classifier, some
-from capsulet.runtime.drift import describe
 from capsulet.runtime.histograms import FEWEST_TEXTS, largest_json
 from capsulet.runtime.session import Session
 from capsulet.text.corpus import Corpora, Corpus, word_counts
@@ -33,7 +33,7 @@ from capsulet.text.dictionary import pack_words
 from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows
 from capsulet.training.loop import batch_size
-from capsulet.validation import chosen_rows
+from capsulet.validation import chosen_rows, describe_corpus
 
 BITS = (8, 6, 5, 4, 3)
 CODEBOOKS = (8, 6, 4)
@@ -57,6 +57,11 @@ class Sample:
     valid: Corpus
     numbers: NDArray[np.int64]  # for each word of the corpora its id to the model
     counts: Floats  # (V,) how often each word of the model occurs
+
+    @property
+    def has_unseen(self) -> bool:
+        """Whether there are texts that were not trained on, enough to describe a file by."""
+        return self.train is not None and self.valid is not self.train and len(self.valid) >= FEWEST_TEXTS
 
 
 @dataclass(frozen=True)
@@ -172,54 +177,51 @@ class Compressor:
                 scales = np.zeros(len(rows), np.float16)
                 weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
             weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
-            room = {"room": "x" * largest_json(self.num_classes, len(self.sample.valid))} if self.counts_texts else None
-            self.sizes[around] = len(self.build(weights, around, {}, room)) + SPARE
+            self.sizes[around] = len(self.build(weights, around, {}, self.room(setting))) + SPARE
         if setting.words not in self.dictionary_sizes:
             words = (self.source.words[number] for number in self.order[: setting.words])
             self.dictionary_sizes[setting.words] = len(pack_words(words))
         codes = -(-setting.codebooks * CODE_BITS // 8) * setting.words
         return self.sizes[around] + codes + self.dictionary_sizes[setting.words]
 
-    @property
-    def counts_texts(self) -> bool:
-        """Whether there are texts that were not trained on, enough to make the histograms of the file of."""
-        sample = self.sample
-        return sample.train is not None and sample.valid is not sample.train and len(sample.valid) >= FEWEST_TEXTS
+    def describe(self, session: Session, setting: Setting) -> dict[str, Any]:
+        """What a file, with the words and codes it has, says of the validation texts: calibration and histograms."""
+        if not self.sample.has_unseen:
+            return self.kept_description(setting)
+        _, new = self.kept(setting)
+        few = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
+        numbered = dataclasses.replace(few, ids=new[self.sample.numbers].astype(np.int32)[few.ids])
+        found = describe_corpus(Classifier(session, "the new file"), numbered)
+        fitted = few_values(found, json_bytes(few_values(self.source.config)))
+        return {key: value for key, value in found.items() if key != "calibration"} | fitted
 
-    def histograms(self, session: Session, setting: Setting) -> dict[str, Any] | None:
-        """What a file, with the words and codes it has, says of the validation texts; without them what stays true."""
-        if self.counts_texts:
-            valid, (_, new) = self.sample.valid, self.kept(setting)
-            numbers = new[self.sample.numbers].astype(np.int32)
-            rows = chosen_rows(len(valid))
-            encoded = [numbers[valid.ids[valid.starts[row] : valid.starts[row + 1]]] for row in rows]
-            return describe(Classifier(session, "the new file"), encoded)
-        kept = {"texts", "length", *(["unknown"] if setting.words == self.num_words else [])}
-        stored = self.source.config.get("histograms") if self.sample.train is None else None
-        return {key: value for key, value in stored.items() if key in kept} if isinstance(stored, dict) else None
+    def kept_description(self, setting: Setting) -> dict[str, Any]:
+        """Without such texts: the calibration of the whole model, and of its histograms what stays true."""
+        every_word, given = setting.words == self.num_words, self.sample.train is not None
+        histograms = {} if given else kept_histograms(self.source.config, every_word)
+        return few_values(self.source.config) | histograms
+
+    def room(self, setting: Setting) -> dict[str, Any]:
+        """Something as long as a description of the file may become; its calibration as long as the whole model's."""
+        if not self.sample.has_unseen:
+            return self.kept_description(setting)
+        histograms = {"room": "x" * largest_json(self.num_classes, len(self.sample.valid))}
+        return few_values(self.source.config) | histograms
 
     def build(
-        self,
-        weights: Mapping[str, Any],
-        setting: Setting,
-        figures: Mapping[str, Any],
-        histograms: Mapping[str, Any] | None = None,
+        self, weights: Mapping[str, Any], setting: Setting, figures: Mapping[str, Any], described: Mapping[str, Any]
     ) -> bytes:
-        """The file of these weights."""
+        """The file of these weights; `described` is calibration and histograms."""
         source, (old, _) = self.source, self.kept(setting)
         compression = {**dataclasses.asdict(setting), **figures}
         words = [source.words[number] for number in old[1:]]
-        config = {key: value for key, value in source.config.items() if key != "histograms"}
-        config |= {"compression": compression, **({} if histograms is None else {"histograms": histograms})}
+        config = {key: value for key, value in source.config.items() if key not in ("calibration", "histograms")}
+        config |= {"compression": compression, **described}
         card = source.card + compression_card(setting)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
     def file(
-        self,
-        student: Student,
-        setting: Setting,
-        figures: Mapping[str, Any],
-        histograms: Mapping[str, Any] | None = None,
+        self, student: Student, setting: Setting, figures: Mapping[str, Any], described: Mapping[str, Any]
     ) -> tuple[bytes, Network]:
         """The file of a student, and a network of the very weights that are in it."""
         old, _ = self.kept(setting)
@@ -231,7 +233,7 @@ class Compressor:
             for name, value in self.source.network_weights.items()
         }
         network = self.plain_network(plain, compose(choices, codebooks))
-        return self.build({**weights, "embedding.choices": choices}, setting, figures, histograms), network
+        return self.build({**weights, "embedding.choices": choices}, setting, figures, described), network
 
     # students
 

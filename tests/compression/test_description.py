@@ -1,0 +1,91 @@
+"""What a compressed file says of itself is true of the file, not of the model that it was made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet import doubt, validation
+from capsulet.compression import description, search
+from capsulet.compression.description import few_values, json_bytes
+from capsulet.runtime.classifier import unknown_shares
+from capsulet.text.tokens import encode
+from tests.conftest import TINY
+from tests.runtime.test_drift import made_up, write_rows
+
+PARTS = ("calibration", "histograms")
+
+
+@pytest.fixture(scope="module")
+def unseen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("unseen") / "rows.jsonl", made_up(300, 1))
+
+
+@pytest.fixture(scope="module")
+def whole(unseen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that has seen too little to be always right; read it, do not change it."""
+    rows = write_rows(tmp_path_factory.mktemp("seen") / "rows.jsonl", made_up(40, 0))
+    path = tmp_path_factory.mktemp("models") / "whole"
+    capsulet.train(rows, path, valid=unseen, **{**TINY, "epochs": 4})
+    return path
+
+
+def small_file(whole: Path, unseen: Path | None, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """With texts: compressed to few of the words; the texts are both to adapt to and to describe by."""
+    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    monkeypatch.setattr(search, "BITS", (4,))
+    if unseen is None:
+        return capsulet.load(capsulet.compress(whole, out=out, threads=1).path)
+    found = capsulet.compress(whole, unseen, out, valid=unseen, max_loss=100, threads=1)
+    assert found.words < found.words_before
+    return capsulet.load(found.path)
+
+
+def test_it_is_fitted_to_what_the_file_says(
+    whole: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = small_file(whole, unseen, tmp_path / "small.onnx", monkeypatch)
+    rows = [json.loads(line) for line in unseen.read_text().splitlines()]
+    encoded = encode(small.session.tokenizer, [row["text"] for row in rows])
+    truth = np.array([small.labels.index(row["label"]) for row in rows])
+    expected = validation.describe_all(small, encoded, truth)
+    found = {part: small.config[part] for part in PARTS}
+    assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
+    assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
+    certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.unknown_id))
+    ranking = doubt.ranking_from_json(found["calibration"]["certainty"], "small")
+    for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
+        assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1
+    before = json.loads((whole / "config.json").read_text())
+    assert found["calibration"]["factor"] != before["calibration"]["factor"]
+
+
+def test_without_texts_it_is_that_of_the_whole_model(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(description, "FEW_VALUES", 20)
+    small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
+    before = json.loads((whole / "config.json").read_text())
+    rankings = {key: small.config["calibration"].pop(key) for key in doubt.RANKINGS}
+    assert small.config["calibration"] == {
+        key: value for key, value in before["calibration"].items() if key not in doubt.RANKINGS
+    }
+    for key, ranking in rankings.items():
+        assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
+        assert set(ranking["values"]) <= set(before["calibration"][key]["values"])
+
+
+def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
+    config = json.loads((whole / "config.json").read_text())
+    most = json_bytes(few_values(config))
+    for share in (1, 0.8, 0.3):
+        found = few_values(config, share * most)
+        assert 0.8 * share * most < json_bytes(found) <= share * most
+        doubt.doubts(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
+    assert few_values({}) == few_values({"calibration": None}, 10) == {}
