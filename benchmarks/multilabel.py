@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
+from benchmarks.debian import packages, source_of, tenth
 from benchmarks.peers.tfidf import build_vectoriser
 from capsulet.cli.output import LineMonitor
 from capsulet.metrics import LabelSetCounts, fit_thresholds
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/multilabel.json")
     arguments = parser.parse_args()
-    parts, labels = cut(packages())
+    parts, labels = cut(tagged_packages())
     options = dict(parse_option(pair) for pair in arguments.options)
     if arguments.valid_only:
         parts["test"] = parts["valid"]
@@ -77,34 +77,21 @@ def main() -> int:
         "tf-idf": rival,
     }
     if not arguments.json:
-        for name in ("ours", "tf-idf"):
-            figures = "  ".join(f"{figure} {100 * found[name]['test'][figure]:.2f}" for figure in FIGURES)  # type: ignore[index]
-            print(f"{name:<7} {figures}")
+        for name, one in (("ours", ours), ("tf-idf", rival)):
+            print(f"{name:<7}", *(f"{figure} {100 * one['test'][figure]:.2f} " for figure in FIGURES))
     return record.conclude(
         "multilabel", found, {"micro_f1_above_tf_idf": ours["test"]["micro_f1"] > rival["test"]["micro_f1"]}, arguments
     )
 
 
-def packages() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def tagged_packages() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Source, description and tags of every tagged package that this machine knows of."""
-    try:
-        done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"benchmarks.multilabel needs the package lists of Debian ({error}): apt-get update")
     found = False
-    for block in done.stdout.split("\n\n"):
-        fields: dict[str, str] = {}
-        key = ""
-        for line in block.splitlines():
-            if line[:1].isspace():
-                fields[key] += " " + line.strip()
-            else:
-                key, _, fields[key] = line.partition(":")
-        if "Tag" in fields and "Description" in fields:
+    for package in packages():
+        if "Tag" in package:
             found = True
-            source = fields.get("Source", fields["Package"]).split()[0]
-            tags = tuple(sorted(tag.strip() for tag in fields["Tag"].split(",")))
-            yield source, fields["Description"].strip(), tags
+            tags = tuple(sorted(tag.strip() for tag in package["Tag"].split(",")))
+            yield source_of(package), package["Description"], tags
     if not found:
         sys.exit("benchmarks.multilabel needs package lists with tags, as Debian's are: apt-get update")
 
@@ -125,11 +112,6 @@ def cut(found: Iterator[tuple[str, str, tuple[str, ...]]]) -> tuple[dict[str, Ro
     return {
         name: [(text, tuple(tag for tag in tags if tag in kept)) for text, tags in part] for name, part in rows.items()
     }, labels
-
-
-def tenth(source: str) -> int:
-    """Which tenth of all sources one is in."""
-    return int(hashlib.sha256(source.encode()).hexdigest(), 16) % 10
 
 
 def digest(parts: dict[str, Rows]) -> str:
