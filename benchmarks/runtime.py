@@ -8,6 +8,7 @@
 - one text of 50 tokens through the runtime, plain and compressed, against the same weights through PyTorch: `nn.GRU`
   eager, and our own kernel; likewise 256 texts, as texts a second
 - the plain graph with one thread, and with threads that do not spin, against ONNX Runtime's defaults
+- batches at the same time, each in one thread, as `predict` does it, against ONNX Runtime's own threads within each
 
 Measurements are interleaved and repeated; a figure is a median. A missed bound is said and ends in exit status 1.
 """
@@ -144,7 +145,8 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
     answers = [call() for call in calls.values()]
     assert all(answer == answers[0] for answer in answers)
     calls["compressed"] = lambda: compressed.predict(texts)  # its answers may differ: the model is hardly trained
-    seconds = interleave(calls, repeats)
+    turn = 5 if len(texts) == 1 else 1
+    seconds = interleave(calls, repeats // turn, turn)
     batch = "" if len(texts) == 1 else "batch_"
     return {
         **{f"{name}_{unit}": 1000 * value for name, value in seconds.items()},
@@ -182,7 +184,20 @@ def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, flo
         seconds = interleave(runs, calls)
         for name in ("one_thread", "no_spinning"):
             figures[f"{name}_over_default_{title}"] = seconds[name] / seconds["default"]
-    return figures
+    session, feeds = capsulet.load(model).session, [many] * 8
+
+    def run(feed: dict[str, Any]) -> None:
+        session.run(["lengths"], feed["ids"], feed["token_counts"])
+
+    seconds = interleave(
+        {
+            "within": lambda: [sessions["default"].run(["lengths"], feed) for feed in feeds],
+            "at_once": lambda: session.for_each(feeds, run),
+        },
+        max(3, repeats // 20),
+        turn=3,  # ONNX Runtime's threads spin on for a while, too
+    )
+    return {**figures, "threads_within_over_batches_at_once": seconds["within"] / seconds["at_once"]}
 
 
 if __name__ == "__main__":

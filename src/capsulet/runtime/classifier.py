@@ -70,8 +70,9 @@ class Classifier:
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        stream = self.stream(texts, top_k, **more)
-        return list(stream) if isinstance(texts, (list, tuple)) else stream
+        if isinstance(texts, (list, tuple)):  # nobody waits for the first answer: all that fit go together
+            return list(self.stream(texts, top_k, LARGEST_WINDOW, **more))
+        return self.stream(texts, top_k, **more)
 
     def stream(
         self,
@@ -154,8 +155,11 @@ class Classifier:
         """The same of texts that are ids already."""
         order = np.argsort([len(ids) for ids in encoded], kind="stable")
         found = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
-        for rows in batches([len(encoded[row]) for row in order], order, len(self.labels)):
+
+        def fill(rows: NDArray[np.int64]) -> None:
             found[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
+
+        self.session.for_each(list(batches([len(encoded[row]) for row in order], order, len(self.labels))), fill)
         return found
 
     def explain(

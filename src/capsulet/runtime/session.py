@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -19,6 +21,8 @@ from capsulet.text.dictionary import give_words, unpack_words
 INPUTS = {"ids", "token_counts"}
 OUTPUTS = {"lengths", "norms", "contributions"}
 
+Part = TypeVar("Part")
+
 
 class Session(NamedTuple):
     """All that prediction needs."""
@@ -26,6 +30,7 @@ class Session(NamedTuple):
     graph: onnxruntime.InferenceSession
     tokenizer: Tokenizer
     config: dict[str, Any]
+    workers: int = 1
 
     def run(
         self, outputs: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]
@@ -36,14 +41,34 @@ class Session(NamedTuple):
         found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
         return found
 
+    def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
+        """Do the work of every part, as many at once as there are workers; it is to spend its time in `run`.
+
+        Two threads with a batch each are about one and a half times as fast as two that share every small product of a
+        recurrent layer (benchmarks/runtime.py), so the graph itself has one.
+        """
+        if min(self.workers, len(parts)) < 2:
+            for part in parts:
+                work(part)
+            return
+        pool = ThreadPoolExecutor(min(self.workers, len(parts)))
+        try:
+            for _ in pool.map(work, parts):
+                pass
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, too, only what has begun is done
+
 
 def open_session(path: Path, threads: int = 0) -> Session:
-    """Load a model folder, or a file that carries tokenizer and configuration in its metadata."""
+    """Load a model folder, or a file that carries tokenizer and configuration in its metadata.
+
+    So many threads do batches at the same time; 0: one a core.
+    """
     if path.is_dir():
         config = storage.read_config(path)
         tokenizer = parse_tokenizer(storage.read_file(path, storage.TOKENIZER, config), path / storage.TOKENIZER)
-        graph = start(storage.read_file(path, storage.GRAPH, config), path / storage.GRAPH, threads)
-        return agreeing(Session(graph, tokenizer, config), path)
+        graph = start(storage.read_file(path, storage.GRAPH, config), path / storage.GRAPH)
+        return agreeing(Session(graph, tokenizer, config, count_workers(threads)), path)
     if not path.exists():
         raise ModelError(
             f"{path} does not exist: expected a model folder or .onnx file; `capsulet train … --out {path}` makes one"
@@ -52,7 +77,7 @@ def open_session(path: Path, threads: int = 0) -> Session:
         data = path.read_bytes()
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror or error})") from None
-    graph = start(data, path, threads)
+    graph = start(data, path)
     metadata = graph.get_modelmeta().custom_metadata_map
     if "capsulet.config" not in metadata or "capsulet.tokenizer" not in metadata:
         raise ModelError(
@@ -62,7 +87,8 @@ def open_session(path: Path, threads: int = 0) -> Session:
         config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    session = Session(graph, parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path), config)
+    tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
+    session = Session(graph, tokenizer, config, count_workers(threads))
     if "dictionary" in config:
         read_dictionary(session, path)
     return agreeing(session, path)
@@ -79,16 +105,24 @@ def read_dictionary(session: Session, source: Path) -> None:
         raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
 
 
+def count_workers(threads: int) -> int:
+    """So many, or as many as this process may use cores."""
+    if threads:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: int = 0) -> Session:
     """A model that is on no disk yet."""
     source = Path("the new model")
-    return agreeing(Session(start(graph, source, threads), parse_tokenizer(tokenizer, source), config), source)
+    parsed = parse_tokenizer(tokenizer, source)
+    return agreeing(Session(start(graph, source), parsed, config, count_workers(threads)), source)
 
 
-def start(data: bytes, source: Path, threads: int) -> onnxruntime.InferenceSession:
+def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
     """A graph that is ready to run, if it is one of ours."""
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads
+    settings.intra_op_num_threads = 1
     settings.log_severity_level = 3
     try:
         graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])

@@ -45,12 +45,15 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
             wanted.append("codes")
             size = int(node.shape[-2] * node.shape[-1])
             usage = np.full((len(encoded), min(size, MOST_CODES)), np.nan)
-    for rows in batches(counts[order].tolist(), order, len(classifier.labels)):
+
+    def fill(rows: Integers) -> None:
         ids, sizes = pad([encoded[row] for row in rows])
         found = classifier.session.run(wanted, ids, sizes)
         lengths[rows] = found[0]
         if usage is not None:
             usage[rows] = mean_codes(found[1], ids, sizes, classifier.unknown_id)
+
+    classifier.session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels))), fill)
     classes = lengths.argmax(1).astype(np.int64)
     scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
     score = scores[np.arange(len(scores)), classes].astype(np.float64)

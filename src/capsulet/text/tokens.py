@@ -37,13 +37,15 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[NDArray[np.int32]]:
     """Ids of each text; a text without any token is read as one unknown word."""
     unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # compressed models number it differently
-    return [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in encodings(tokenizer, texts)]
+    found = encodings(tokenizer, texts, offsets=False)
+    return [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in found]
 
 
-def encodings(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
-    """Tokens of each text with ids and offsets, on all cores."""
+def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:
+    """Tokens of each text with ids and, unless they are not wanted, offsets, on all cores."""
+    encode_all = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
     try:
-        found: list[Encoding] = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        found: list[Encoding] = encode_all(list(texts), add_special_tokens=False)
     except (TypeError, UnicodeEncodeError):
         for index, text in enumerate(texts):
             check_text(text, index)
