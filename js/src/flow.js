@@ -5,6 +5,7 @@
 import { MEAN_SHARE } from './config.js';
 
 /** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
+const EQUAL = 1e-9; // states that differ by less: those of a word said over and over differ by rounding alone
 const KINDS = ['input', 'recurrent', 'bias'];
 
 /**
@@ -49,11 +50,11 @@ export function wordContributions(embedded, count, layers, pooling, direction) {
   let credit = new Float64Array(count * 2 * hidden);
   for (let number = 0; number < hidden; number++) {
     const first = number, second = hidden + number; // its places in both directions
-    let largest = 0; // the token whose sum of both is the largest
-    for (let at = 1; at < count; at++) {
-      const sum = (token) => last[token * 2 * hidden + first] + last[token * 2 * hidden + second];
-      if (sum(at) > sum(largest)) largest = at;
-    }
+    const sum = (token) => last[token * 2 * hidden + first] + last[token * 2 * hidden + second];
+    let most = -Infinity;
+    for (let at = 0; at < count; at++) most = Math.max(most, sum(at));
+    let largest = 0; // the first token whose sum of both is as good as the largest
+    while (sum(largest) < most - EQUAL) largest++;
     for (let at = 0; at < count; at++) {
       const counted = share / count + (at === largest ? 1 - share : 0);
       for (const place of [first, second]) credit[at * 2 * hidden + place] = direction[number] * counted;

@@ -24,6 +24,8 @@ from capsulet.config import POOLINGS
 
 Numbers = NDArray[np.float64]
 
+EQUAL = 1e-9  # states that differ by less
+
 
 class Layer(NamedTuple):
     """Weights of one bidirectional layer in ONNX's order of gates: update, reset, new."""
@@ -54,7 +56,8 @@ def word_contributions(
     states, share = runs[-1][0].states + runs[-1][1].states, POOLINGS[pooling]  # (B, T, H)
     texts, count, _ = states.shape
     counted = np.full(states.shape, share / count)  # how much of a state is in the pooled one
-    largest = states.argmax(1)[:, None]  # (B, 1, H)
+    # of states that are as good as equal the first: those of a word said over and over differ by rounding alone
+    largest = (states >= states.max(1, keepdims=True) - EQUAL).argmax(1)[:, None]  # (B, 1, H)
     np.put_along_axis(counted, largest, share / count + 1 - share, axis=1)
     both = np.concatenate([directions, directions], axis=1)  # (B, 2H, Q)
     credit = np.tile(counted, 2)[:, :, :, None] * both[:, None]  # (B, T, 2H, Q)
