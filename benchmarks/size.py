@@ -4,7 +4,8 @@
     python -m benchmarks.size --data ../shared/data --sets banking77 --seeds 1 --models runs --sizes 300KB 1MB
 
 For each set and seed: the accuracy and bytes of the exported model, and of `capsulet compress` at each size, everything
-counted. `--models DIR` takes trained models from DIR/SET-seedN and trains those that are missing there. What is
+counted; also how well calibrated each is, and which share of the test texts gets an answer with `--coverage 0.9`.
+`--models DIR` takes trained models from DIR/SET-seedN and trains those that are missing there. What is
 compressed how is chosen on the validation part of train; the test file is read once a run, when all files are made.
 fastText's .ftz comes from benchmarks/results/peers.json, or, with --ftz, is trained here.
 Runs that the results file already holds, made by the same source, are not made again.
@@ -28,11 +29,13 @@ from rich.table import Table
 import capsulet
 from benchmarks import record
 from benchmarks.accuracy import source_digest
+from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.compression.setting import parse_size
 
 SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
+COVERAGE = 0.9
 UNCOMPRESSED, FTZ = "uncompressed", "fasttext-ftz"
 # largest loss in points, mean of the seeds, that each size is meant to keep to on AG News
 BOUNDS = {("ag_news_61k", "600KB"): 0.3, ("ag_news_61k", "1MB"): 0.1}
@@ -109,7 +112,17 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
             about |= {"bytes": file.stat().st_size, "seconds": round(time.process_time() - started, 1)}
             files.append((file, about))
         test = read_test(folder)
-        return [{**about, "accuracy": capsulet.load(file).evaluate(test).accuracy} for file, about in files]
+        return [{**about, **figures(file, test)} for file, about in files]
+
+
+def figures(file: Path, test: Rows) -> dict[str, float]:
+    """How often a file is right, whether its probabilities are, and how many texts it answers of 9 in 10 asked for."""
+    classifier = capsulet.load(file)
+    found = classifier.evaluate(test)
+    error = found.reliability.error_after if found.reliability else None
+    answers = classifier.predict([text for text, _ in test], coverage=COVERAGE)
+    answered = statistics.mean(answer.label is not None for answer in answers)
+    return {"accuracy": found.accuracy, "calibration_error": error, "answered": answered}
 
 
 def fasttext(arguments: argparse.Namespace, name: str, seed: int) -> list[dict[str, Any]]:
@@ -144,7 +157,7 @@ def loss(runs: list[dict[str, Any]], name: str, kind: str) -> float | None:
 
 
 def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Set, kind, bytes, accuracy, loss and seeds of each kind of file, means over the seeds."""
+    """Set, kind, bytes, accuracy, loss, calibration error, share answered and seeds of each kind of file; means."""
     found = []
     for name, kind in dict.fromkeys((run["set"], run["kind"]) for run in runs):
         own = [run for run in runs if (run["set"], run["kind"]) == (name, kind)]
@@ -153,14 +166,21 @@ def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         lost = loss(runs, name, kind)
         size = f"{statistics.mean(run['bytes'] for run in own) / 1000:,.0f} KB"
         lost_shown = "" if lost is None or kind == UNCOMPRESSED else f"{lost:+.2f}".replace("+-", "-")
-        found.append((name, kind, size, f"{statistics.mean(shares):.2f}{deviation}", lost_shown, str(len(own))))
+        trust = [mean_of(own, key) for key in ("calibration_error", "answered")]
+        found.append((name, kind, size, f"{statistics.mean(shares):.2f}{deviation}", lost_shown, *trust, str(len(own))))
     return found
+
+
+def mean_of(runs: list[dict[str, Any]], key: str) -> str:
+    """The mean of a figure that not every run has."""
+    values = [run[key] for run in runs if run.get(key) is not None]
+    return f"{statistics.mean(values):.3f}" if values else ""
 
 
 def table(runs: list[dict[str, Any]]) -> Table:
     """The same for people."""
     found = Table("set", "file")
-    for title in ("size", "accuracy", "points lost", "seeds"):
+    for title in ("size", "accuracy", "points lost", "calibration error", "answered of 0.9", "seeds"):
         found.add_column(title, justify="right")
     for row in rows(runs):
         found.add_row(*row)

@@ -17,7 +17,10 @@ def section() -> str:
     """The table and how it was made."""
     if not (RESULTS / "size.json").exists():
         return "Not measured yet: `python -m benchmarks.size --data ../shared/data --write`."
-    titles = ("set", "file", "size, everything counted", "test accuracy, %", "points lost", "seeds")
+    titles = (
+        "set", "file", "size, everything counted", "test accuracy, %", "points lost", "calibration error",
+        "answered, `--coverage 0.9`", "seeds",
+    )  # fmt: skip
     lines = [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
     lines += [f"| {' | '.join(row)} |" for row in rows(read("size")["runs"])]
     lines += ["", "Written by `python -m docs.small` from benchmarks/results/size.json.", circumstances("size")]

@@ -13,6 +13,7 @@ RUNS = [
         (1, "600KB", 599_000, 0.918), (2, "600KB", 597_000, 0.901), (1, size.FTZ, 1_600_000, 0.91),
     ]
 ]  # fmt: skip
+RUNS[3] |= {"calibration_error": 0.0123, "answered": 0.905}
 
 
 def test_losses_are_of_the_seeds_that_have_both() -> None:
@@ -23,6 +24,6 @@ def test_losses_are_of_the_seeds_that_have_both() -> None:
 
 def test_rows() -> None:
     assert size.rows(RUNS)[1:] == [
-        ("some", "600KB", "598 KB", "90.95 ± 1.20", "+0.05", "2"),
-        ("some", size.FTZ, "1,600 KB", "91.00", "+1.00", "1"),
+        ("some", "600KB", "598 KB", "90.95 ± 1.20", "+0.05", "0.012", "0.905", "2"),
+        ("some", size.FTZ, "1,600 KB", "91.00", "+1.00", "", "", "1"),
     ]
