@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import capsulet
+from capsulet.errors import InputError
 from capsulet.runtime import classifier as module
 from capsulet.runtime.session import count_workers, open_session
 from tests.conftest import TEXTS
@@ -57,3 +58,6 @@ def test_what_goes_wrong_in_a_batch_is_raised_and_the_rest_left(model: Path, thr
 def test_as_many_workers_as_cores_unless_said() -> None:
     assert count_workers(5) == 5
     assert 1 <= count_workers(0) <= (os.cpu_count() or 1)
+    for wrong in (-1, 1.5, "2", True):
+        with pytest.raises(InputError, match="threads is"):
+            count_workers(wrong)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import StepMonitor, clock, console, print_json, tell
 from capsulet.results import Compression
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "validation texts (default: a part of the training texts, the one that training has validated on)"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
     parser.add_argument("--plot", metavar="FILE.svg", help="also draw accuracy against bytes")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
+    add_threads_flag(parser)
     words = "folder for tokenised texts (default: ~/.cache/capsulet)"
     parser.add_argument("--cache", default="", metavar="DIR", help=words)
     parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")

@@ -13,7 +13,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
 from capsulet.errors import InputError
 from capsulet.results import Evaluation
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
     )
+    add_threads_flag(parser)
     add_reading_flags(parser)
 
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     diagram = Path(arguments.reliability) if arguments.reliability else None
     if diagram:
         check_text_file(diagram, ".svg")
-    classifier = load(arguments.model)
+    classifier = load(arguments.model, arguments.threads)
     if diagram and classifier.multi_label:
         raise InputError(f"--reliability is of one label a text, and {arguments.model} gives several: leave it out")
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)

@@ -48,6 +48,11 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
+def add_threads_flag(parser: argparse.ArgumentParser) -> None:
+    """How much of the machine to use."""
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
+
+
 def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail") -> None:
     """How files become rows."""
     group = parser.add_argument_group("the files")

@@ -28,7 +28,7 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import json_line, tell
 from capsulet.errors import InputError
 from capsulet.results import Prediction
@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
     parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
     parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    add_threads_flag(parser)
     group = parser.add_argument_group("doubt")
     words = "give no label to texts that look like none of the classes (coverage 0.95 unless said otherwise)"
     group.add_argument("--abstain", action="store_true", help=words)
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_on_ray(arguments)
     if arguments.out or arguments.keep:
         raise InputError("--out and --keep are for --engine ray: without it labels go to standard output")
-    classifier = load(arguments.model)
+    classifier = load(arguments.model, arguments.threads)
     if arguments.label_separator is not None and not classifier.multi_label:
         raise InputError(
             f"--label-separator is for several labels, and {arguments.model} gives one a text: leave it out"

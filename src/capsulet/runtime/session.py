@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from capsulet import storage
-from capsulet.errors import ModelError
+from capsulet.errors import InputError, ModelError
 from capsulet.text.dictionary import give_words, unpack_words
 
 INPUTS = {"ids", "token_counts"}
@@ -107,6 +107,8 @@ def read_dictionary(session: Session, source: Path) -> None:
 
 def count_workers(threads: int) -> int:
     """So many, or as many as this process may use cores."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
+        raise InputError(f"--threads is {threads!r}: expected how many to use, or 0 for one a core")
     if threads:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
