@@ -30,6 +30,7 @@ from benchmarks import record
 from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet import doubt
+from capsulet.calibration import counted
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.data import ReadOptions, read_rows
@@ -131,7 +132,8 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     lengths = classifier.lengths_of(encoded)
     right = lengths.argmax(1) == truth
     probabilities = classifier.probabilities(lengths)
-    reliability = classifier.reliability(lengths.max(1), probabilities.max(1), right)
+    before, after = (counted(scores.max(1), right) for scores in (lengths, probabilities))
+    reliability = classifier.reliability(before, after)
     stored = classifier.config["calibration"]
     found: dict[str, Any] = {
         "test_rows": len(rows),

@@ -9,8 +9,11 @@ import pytest
 
 from capsulet.calibration import (
     Calibration,
+    ReliabilityCounts,
     calibration_error,
+    counted,
     fit,
+    fit_each,
     fit_logistic,
     fit_one,
     fit_steps,
@@ -18,7 +21,6 @@ from capsulet.calibration import (
     from_json,
     left_out_loss,
     log_loss,
-    reliability,
     sigmoid,
     softmax,
 )
@@ -107,6 +109,35 @@ def test_candidates_are_judged_on_texts_that_they_were_not_fitted_on() -> None:
     assert np.mean(gaps) > 0.005
 
 
+def test_labels_by_themselves() -> None:
+    """Lengths that are too sure by a known curve; and lengths that need none."""
+    dice = np.random.default_rng(0)
+    lengths = dice.random((4000, 6))
+    logits = np.log(lengths / (1 - lengths))
+    truth = dice.random(lengths.shape) < 1 / (1 + np.exp(-(0.5 * logits - 1)))
+    found, losses = fit_each(lengths, truth)
+    assert losses["platt"] < losses["length"]
+    assert (found.slope, found.offset) == pytest.approx((0.5, -1), abs=0.05)
+    assert calibration_error(lengths.ravel(), truth.ravel()) > 0.15
+    assert calibration_error(found.probabilities(lengths).ravel(), truth.ravel()) < 0.01
+    assert from_json(json.loads(json.dumps(found.as_json())), "here") == found
+
+    few = dice.random((20, 2))
+    plain, losses = fit_each(few, dice.random(few.shape) < few)
+    assert (plain.slope, plain.offset) == (1, 0) or losses["platt"] < losses["length"]
+    np.testing.assert_allclose(fit_each(few, few > 2)[0].probabilities(few).max(), 0, atol=0.2)  # no label at all
+
+
+def test_counts_come_in_parts() -> None:
+    dice = np.random.default_rng(1)
+    scores, right = dice.random(500), dice.random(500) < 0.5
+    parts = ReliabilityCounts()
+    for start in range(0, 500, 90):
+        parts.add(scores[start : start + 90], right[start : start + 90])
+    assert parts.error == pytest.approx(counted(scores, right).error)
+    assert ReliabilityCounts().error == 0
+
+
 def test_steps_only_rise() -> None:
     dice = np.random.default_rng(0)
     values = dice.random(2000)
@@ -120,8 +151,8 @@ def test_calibration_error_by_hand() -> None:
     right = np.array([True, False, True, True])
     # two texts 0.45 too sure, two 0.45 not sure enough
     assert calibration_error(confidence, right) == pytest.approx(0.45)
-    assert sum(count for count, _, _ in reliability(confidence, right)) == 4
-    assert reliability(np.array([0.0, 1.0]), right[:2])[-1][0] == 1
+    assert sum(count for count, _, _ in counted(confidence, right).rows) == 4
+    assert counted(np.array([0.0, 1.0]), right[:2]).rows[-1][0] == 1
 
 
 @pytest.mark.parametrize(

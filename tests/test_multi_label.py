@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import capsulet
+from capsulet.calibration import calibration_error
 from capsulet.errors import InputError, ModelError
 from tests.conftest import SETS, TINY
 from tests.test_contract import NASTY, Trained, load_network
@@ -42,7 +43,39 @@ def test_labels_are_those_that_reach_their_thresholds(trained: Trained) -> None:
         assert prediction.labels is not None and {label for label, _ in prediction.labels} == expected
         scores = [score for _, score in prediction.labels]
         assert scores == sorted(scores, reverse=True)
-        assert prediction.score == pytest.approx(lengths.max())
+        assert prediction.score == pytest.approx(classifier.probabilities(lengths[None]).max())
+    raw = classifier.predict(NASTY, raw_scores=True)
+    assert [one.score for one in raw] == pytest.approx(classifier.lengths(NASTY).max(1).tolist())
+
+
+def test_scores_are_calibrated_label_by_label(trained: Trained) -> None:
+    """One curve for all labels, through which the order and the given labels stay what they were."""
+    classifier = trained.classifier
+    found, lengths = classifier.predict_proba(NASTY), classifier.lengths(NASTY)
+    stored = classifier.config["calibration"]
+    assert stored["each"] is True and stored["texts"] == 12
+    inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
+    wanted = 1 / (1 + np.exp(-(stored["slope"] * np.log(inside / (1 - inside)) + stored["offset"])))
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    for row, prediction in zip(found, classifier.predict(NASTY), strict=True):
+        assert dict(prediction.labels or ()).items() <= dict(zip(classifier.labels, row, strict=True)).items()
+    assert classifier.explain("match", classifier.labels[0]).probability == pytest.approx(
+        classifier.predict_proba(["match"])[0, 0]
+    )
+
+
+def test_an_evaluation_says_how_reliable_scores_are(trained: Trained) -> None:
+    result = trained.classifier.evaluate((text, labels) for labels, text in SETS)
+    truth = np.array([[label in labels for label in trained.classifier.labels] for labels, _ in SETS])
+    texts = [text for _, text in SETS]
+    reliability = result.reliability
+    assert reliability is not None
+    assert sum(entry.count for entry in reliability.bins_after) == truth.size
+    for error, scores in (
+        (reliability.error_before, trained.classifier.lengths(texts)),
+        (reliability.error_after, trained.classifier.predict_proba(texts)),
+    ):
+        assert error == pytest.approx(calibration_error(scores.ravel(), truth.ravel()), abs=1e-6)
 
 
 def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None:

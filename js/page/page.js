@@ -98,7 +98,7 @@ function showLabels(top, given, explained) {
     if (given) {
       button.classList.toggle('given', names.has(label));
       bar.append(make('i'));
-      bar.style.setProperty('--threshold', String(model.thresholds[model.labels.indexOf(label)]));
+      bar.style.setProperty('--threshold', String(model.scoreThresholds[model.labels.indexOf(label)]));
     }
     button.append(make('span', label, { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
     return make('li', button);

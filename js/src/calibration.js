@@ -3,7 +3,8 @@
  *
  * Lengths (C,) become scores by a scale, scores times a factor go through a softmax, and the probability of the best
  * class may be corrected once more: by a logistic curve (platt) or by straight lines between knots (isotonic). The others
- * share what is left as before. Which class is best does not change.
+ * share what is left as before. Which class is best does not change. Where a text may have several labels, each length
+ * goes through one logistic curve by itself.
  */
 import { ModelError } from './errors.js';
 
@@ -21,16 +22,17 @@ const inside = (value) => clip(value, SMALLEST, 1 - SMALLEST);
 
 /** How lengths become probabilities. */
 export class Calibration {
-  constructor({ method, scale, factor, slope = 1, offset = 0, knots = [] }) {
-    Object.assign(this, { method, scale, factor, slope, offset, knots });
+  constructor({ method, scale, factor, slope = 1, offset = 0, knots = [], each = false }) {
+    Object.assign(this, { method, scale, factor, slope, offset, knots, each });
   }
 
   /**
-   * Numbers that sum to one, in the order of the lengths.
+   * Numbers that sum to one, unless each label stands by itself, in the order of the lengths.
    * @param {ArrayLike<number>} lengths
    * @returns {number[]}
    */
   probabilities(lengths) {
+    if (this.each) return Array.from(lengths, (length) => this.curve(length));
     const scores = Array.from(lengths, (length) => this.factor * SCALES[this.scale](inside(length)));
     const largest = Math.max(...scores);
     const powers = scores.map((score) => Math.exp(score - largest));
@@ -52,11 +54,14 @@ export class Calibration {
     return shares.map((share, index) => (index === best ? top : share * (1 - top)));
   }
 
+  /** A sigmoid of the logit. */
+  curve(value) {
+    return 0.5 * (1 + Math.tanh(0.5 * (this.slope * SCALES.logit(inside(value)) + this.offset)));
+  }
+
   /** What the probability of the best class becomes. */
   corrected(top) {
-    if (this.method === 'platt') {
-      return 0.5 * (1 + Math.tanh(0.5 * (this.slope * SCALES.logit(inside(top)) + this.offset))); // a sigmoid
-    }
+    if (this.method === 'platt') return this.curve(top);
     const next = this.knots.findIndex(([place]) => place > top);
     if (next === 0) return this.knots[0][1];
     if (next < 0) return this.knots.at(-1)[1];

@@ -69,8 +69,10 @@ export class Classifier {
     this.calibration = parseCalibration(session.config.calibration, name);
     /** Whether a text may have several labels, or none. */
     this.multiLabel = isMultiLabel(session.config);
-    /** @type {number[]} with several labels a text: the score from which on each label is given */
+    /** @type {number[]} with several labels a text: the length from which on each label is given */
     this.thresholds = this.multiLabel ? session.config.thresholds : [];
+    /** @type {number[]} the same as the scores that `predict` gives */
+    this.scoreThresholds = this.calibration ? this.calibration.probabilities(this.thresholds) : this.thresholds;
   }
 
   /**

@@ -9,6 +9,9 @@ factor go through a softmax, and the probability of the best class may be correc
 
 The others then share what is left as before. None of them changes which class is best. Which scale and which method is
 decided by the mean negative log likelihood on parts of the validation texts that were left out of the fit.
+
+Where a text may have several labels, each length becomes a probability of its own, sigmoid(slope · logit(length) +
+offset), the same curve for every label: rare ones have too few texts for one of theirs.
 """
 
 from __future__ import annotations
@@ -53,9 +56,12 @@ class Calibration:
     slope: float = 1.0  # platt
     offset: float = 0.0
     knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, and what it becomes
+    each: bool = False  # every label by itself, by slope and offset
 
     def probabilities(self, lengths: NDArray[Any]) -> Numbers:
-        """Rows that sum to one: lengths (B, C) -> (B, C)."""
+        """Rows that sum to one, unless each label stands by itself: lengths (B, C) -> (B, C)."""
+        if self.each:
+            return sigmoid(self.slope * logit(lengths.astype(np.float64)) + self.offset)
         found = softmax(self.factor * scaled(lengths, self.scale))
         return found if self.method == "temperature" else with_top(found, self.corrected(found.max(1)))
 
@@ -70,7 +76,8 @@ class Calibration:
         """What config.json holds."""
         found = asdict(self)
         unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
-        return {key: value for key, value in found.items() if key not in unused[self.method]}
+        left_out = (*unused[self.method], *(() if self.each else ("each",)))
+        return {key: value for key, value in found.items() if key not in left_out}
 
 
 def from_json(stored: Any, source: str) -> Calibration:
@@ -83,7 +90,7 @@ def from_json(stored: Any, source: str) -> Calibration:
         knots = tuple((float(place), float(value)) for place, value in stored.get("knots", ()))
         if not np.isfinite([factor, slope, offset]).all() or (stored["method"] == "isotonic" and not knots):
             raise ValueError("a number is missing")
-        return Calibration(stored["method"], stored["scale"], factor, slope, offset, knots)
+        return Calibration(stored["method"], stored["scale"], factor, slope, offset, knots, stored.get("each") is True)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(
             f"{source} is damaged: its calibration cannot be read ({error}); fit it again with `capsulet calibrate`"
@@ -149,7 +156,34 @@ def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, f
     return found, {" ".join(pair): loss for pair, loss in losses.items()}
 
 
-def sample(lengths: NDArray[Any], truth: Classes) -> tuple[NDArray[Any], Classes]:
+def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
+    """The same where a text has any of the labels: lengths and truth (B, C), the loss a mean over both."""
+    lengths, truth = sample(lengths, truth)
+    parts = np.random.default_rng(0).permutation(len(truth)) % FOLDS
+    scores = logit(lengths.astype(np.float64))
+
+    def fitted(rows: NDArray[np.bool_]) -> Calibration:
+        slope, offset = fit_logistic(scores[rows].ravel(), truth[rows].ravel())
+        return Calibration("platt", "logit", 1.0, slope, offset, each=True)
+
+    plain = Calibration("platt", "logit", 1.0, each=True)
+    losses = {"length": 0.0, "platt": 0.0}
+    for part in range(FOLDS):
+        inside, outside = parts != part, parts == part
+        if inside.any() and outside.any():
+            for name, candidate in (("length", plain), ("platt", fitted(inside))):
+                found = candidate.probabilities(lengths[outside])
+                losses[name] += outside.sum() / len(truth) * each_log_loss(found, truth[outside])
+    return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
+
+
+def each_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
+    """Mean negative log likelihood of each label being there or not."""
+    inside = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
+    return float(-np.log(np.where(truth, inside, 1 - inside)).mean())
+
+
+def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """As many of the texts as have MOST_LENGTHS lengths, but FEWEST_TEXTS of them, the same ones every time."""
     most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
     if len(truth) <= most:
@@ -256,16 +290,39 @@ def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, f
 
 def calibration_error(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> float:
     """Expected calibration error: the mean gap between confidence and share of right answers, over equal bins."""
-    return float(sum(abs(row[1] - row[2]) * row[0] for row in reliability(confidence, right, bins)) / len(right))
+    return counted(confidence, right, bins).error
 
 
-def reliability(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> list[tuple[int, float, float]]:
-    """Texts, mean confidence and share of right answers of each bin of confidence; an empty bin has zeros."""
-    places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    counts = np.bincount(places, minlength=bins)
-    sums = np.bincount(places, weights=confidence.astype(np.float64), minlength=bins)
-    rights = np.bincount(places, weights=right.astype(np.float64), minlength=bins)
-    return [
-        (int(count), float(total / max(count, 1)), float(good / max(count, 1)))
-        for count, total, good in zip(counts, sums, rights, strict=True)
-    ]
+def counted(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> ReliabilityCounts:
+    """The counts of all there is."""
+    found = ReliabilityCounts(bins)
+    found.add(confidence, right)
+    return found
+
+
+class ReliabilityCounts:
+    """Confidence against right answers in equal bins; answers may come in parts."""
+
+    def __init__(self, bins: int = BINS) -> None:
+        self.counts, self.sums, self.rights = np.zeros((3, bins))
+
+    def add(self, confidence: NDArray[Any], right: NDArray[np.bool_]) -> None:
+        """Count these answers: (n,)."""
+        bins = len(self.counts)
+        places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+        self.counts += np.bincount(places, minlength=bins)
+        self.sums += np.bincount(places, weights=confidence.astype(np.float64), minlength=bins)
+        self.rights += np.bincount(places, weights=right.astype(np.float64), minlength=bins)
+
+    @property
+    def rows(self) -> list[tuple[int, float, float]]:
+        """Texts, mean confidence and share of right answers of each bin of confidence; an empty bin has zeros."""
+        return [
+            (int(count), float(total / max(count, 1)), float(good / max(count, 1)))
+            for count, total, good in zip(self.counts, self.sums, self.rights, strict=True)
+        ]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error."""
+        return float(sum(abs(row[1] - row[2]) * row[0] for row in self.rows) / max(self.counts.sum(), 1))

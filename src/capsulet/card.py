@@ -12,7 +12,7 @@ ONE = (
 )
 SEVERAL = (
     "It is a multi-label classifier: it knows the labels above and gives a text each of them whose score reaches the\n"
-    "label's threshold (`thresholds` in config.json), several or none. Its scores are not calibrated probabilities."
+    "label's threshold (`thresholds` in config.json, for class lengths), several or none."
 )
 
 
@@ -48,7 +48,14 @@ def model_card(config: Mapping[str, Any]) -> str:
     else:
         accuracy += " of its own training texts, as there were too few for a validation part"
     limits = SEVERAL if several else ONE
-    if "calibration" in config:
+    if several:
+        limits += (
+            f" A score is the probability that the\nlabel is there, for texts like the "
+            f"{config['calibration']['texts']:,} validation texts it is calibrated on."
+            if "calibration" in config
+            else " Its scores are not calibrated probabilities."
+        )
+    elif "calibration" in config:
         limits = (
             "It knows the labels above. Without `--abstain` it gives one of them to every text, also to texts that\n"
             "belong to none. Its scores are probabilities that hold for texts like the "

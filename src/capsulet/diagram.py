@@ -17,7 +17,7 @@ text { font: 12px system-ui, sans-serif; fill: #222 } .small { font-size: 11px; 
 </style>"""
 
 
-def reliability_svg(found: Reliability, count: int) -> str:
+def reliability_svg(found: Reliability, of: str) -> str:
     """Share of right answers by score, before and after calibration; the dashed line is where both agree."""
     plots = [("class lengths", found.error_before, found.bins_before)]
     if found.error_after is not None:
@@ -29,7 +29,7 @@ def reliability_svg(found: Reliability, count: int) -> str:
     ]
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        f"<title>Reliability of the scores of {count:,} texts</title>",
+        f"<title>Reliability of the scores of {of}</title>",
         STYLE,
         *drawn,
         "</svg>",

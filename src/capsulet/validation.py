@@ -18,8 +18,8 @@ from capsulet.errors import InputError, ModelError
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.runtime import drift
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
-from capsulet.runtime.histograms import FEWEST_TEXTS
 from capsulet.runtime.session import session_of
+from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.data import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
@@ -40,16 +40,14 @@ def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     """The `calibration` and `histograms` of a configuration, from a corpus of validation texts, as far as it goes."""
     rows = chosen_rows(len(corpus))
     encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-    truth = None if classifier.multi_label else np.asarray(corpus.targets[rows], np.int64)
-    return describe_all(classifier, encoded, truth)
+    truth = targets_of(corpus, rows)
+    return describe_all(classifier, encoded, truth > 0 if classifier.multi_label else truth)
 
 
-def describe_all(
-    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.int64] | None
-) -> dict[str, Any]:
-    """The same of texts that are ids already; without their classes there are only histograms."""
+def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]) -> dict[str, Any]:
+    """The same of texts that are ids already; truth is their classes (B,), or which labels each has (B, C)."""
     found: dict[str, Any] = {}
-    fitted = None if truth is None else describe(classifier, encoded, truth)
+    fitted = (describe_sets if classifier.multi_label else describe)(classifier, encoded, truth)
     if fitted is not None:
         found["calibration"] = fitted
         # scores are counted as `predict` will give them
@@ -83,13 +81,34 @@ def describe(
     }
 
 
+def describe_sets(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.bool_]
+) -> dict[str, Any] | None:
+    """The same where a text has any of the labels (B, C); errors are over all pairs of a text and a label."""
+    if len(truth) < FEWEST_ROWS:
+        return None
+    lengths = classifier.lengths_of(encoded)
+    fitted, losses = calibration.fit_each(lengths, truth)
+    errors = [
+        round(calibration.calibration_error(scores.ravel(), truth.ravel()), 6)
+        for scores in (lengths, fitted.probabilities(lengths))
+    ]
+    return {
+        **fitted.as_json(),
+        "texts": len(truth),
+        "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
+        "error_before": errors[0],
+        "error_after": errors[1],
+    }
+
+
 def calibrate(
     model: str | Path, files: Paths = (), *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell = silent
 ) -> dict[str, Any]:
     """Fit the calibration of a model folder anew and write it there: what its configuration then holds.
 
     The texts are the validation part of the training files, cut off as training did, or all of the files `valid`. The
-    histograms that `drift` compares with are made of the same texts; of a multi-label model nothing else is.
+    histograms that `drift` compares with are made of the same texts.
     """
     model, reading = Path(model), reading or ReadOptions()
     if not model.is_dir():
@@ -108,18 +127,22 @@ def calibrate(
     )
     few, rows = len(chosen), chosen[chosen_rows(len(chosen))]
     places = {label: place for place, label in enumerate(classifier.labels)}
-    truth = None if several else np.array([places[str(pairs[row][1])] for row in rows], np.int64)
-    source, least = ", ".join(paths(valid) or paths(files)), FEWEST_TEXTS if several else FEWEST_ROWS
-    if few < least:
+    source = ", ".join(paths(valid) or paths(files))
+    if few < FEWEST_ROWS:
         raise InputError(
-            f"{source}: {few} validation text{'s' * (few != 1)}, expected at least {least}: name more with --valid"
+            f"{source}: {few} validation text{'s' * (few != 1)}, expected at least {FEWEST_ROWS}: name more with "
+            "--valid"
         )
+    truth = np.zeros((len(rows), len(places)), bool)
+    for number, row in enumerate(rows):
+        labels = pairs[row][1]
+        truth[number, [places[label] for label in ([labels] if isinstance(labels, str) else labels)]] = True
     stored, config = stored_files(model)
     session = session_of(stored[storage.GRAPH], stored[storage.TOKENIZER], config)
     texts = encode(session.tokenizer, [pairs[row][0] for row in rows])
-    found = describe_all(Classifier(session, str(model)), texts, truth)
+    found = describe_all(Classifier(session, str(model)), texts, truth if several else truth.argmax(1))
     write(model, stored, config, found)
-    calibrated: dict[str, Any] = found.get("calibration", {"texts": len(rows)})
+    calibrated: dict[str, Any] = found["calibration"]
     return calibrated
 
 

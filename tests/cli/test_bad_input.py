@@ -43,7 +43,6 @@ CASES = [
     ("evaluate MODEL SETS", "no key 'label', but 'labels'"),
     ("evaluate MODEL ROWS --reliability new.png", "does not end in .svg"),
     ("evaluate SETS_MODEL bare.jsonl", "no key 'label', found: text"),
-    ("evaluate SETS_MODEL SETS --reliability new.svg", "--reliability is of one label a text, and"),
     ("evaluate nothing ROWS", NO_MODEL),
     ("predict UNCALIBRATED --text a --abstain", UNCALIBRATED),
     ("predict UNCALIBRATED --text a --coverage 0.9", UNCALIBRATED),

@@ -213,17 +213,18 @@ def test_several_labels(tmp_path: Path) -> None:
     model = tmp_path / "model"
     capsulet.train(file, model, multi_label=True, **SMALL)
     there = stored(model)
-    assert there["texts"] == 60 and "calibration" not in json.loads((model / "config.json").read_text())
+    config = json.loads((model / "config.json").read_text())
+    assert there["texts"] == config["calibration"]["texts"] == 60
     report = capsulet.drift(model, file)
     assert len(report.parts) == 5 and report.texts == 240
     assert report.parts[3].bins == ("food", "money", "sport", "(no label)")
     assert capsulet.drift(model, texts=["It rained all day long"] * 60).drifted
     # as training made them, from the training file alone
     old = without_histograms(model, tmp_path / "old")
-    assert capsulet.calibrate(old, file) == {"texts": 60}
+    assert capsulet.calibrate(old, file) == config["calibration"]
     assert stored(old) == there
-    (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sets[:5]))
-    with pytest.raises(InputError, match="5 validation texts, expected at least 20"):
+    (tmp_path / "few.jsonl").write_text(json.dumps(sets[0]) + "\n")
+    with pytest.raises(InputError, match="1 validation text, expected at least 2"):
         capsulet.calibrate(old, valid=tmp_path / "few.jsonl")
     assert stored(old) == there
 

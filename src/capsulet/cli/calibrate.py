@@ -35,14 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     found = calibrate(
         arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell
     )
-    if "method" not in found:
-        tell(f"{arguments.model}: histograms of {found['texts']:,} validation texts")
-    else:
-        tell(
-            f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
-            f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
-            + (f"; `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
-        )
+    tell(
+        f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
+        f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
+        + (f"; `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
+    )
     if arguments.json:
         print_json(found)
     return 0

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
-from capsulet.errors import InputError
 from capsulet.results import Evaluation
 
 MOST_CONFUSIONS = 10
@@ -45,19 +44,24 @@ def run(arguments: argparse.Namespace) -> int:
     if diagram:
         check_text_file(diagram, ".svg")
     classifier = load(arguments.model, arguments.threads)
-    if diagram and classifier.multi_label:
-        raise InputError(f"--reliability is of one label a text, and {arguments.model} gives several: leave it out")
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if diagram and result.reliability:
         from capsulet.diagram import reliability_svg
 
-        write_text_file(diagram, reliability_svg(result.reliability, result.count))
+        write_text_file(diagram, reliability_svg(result.reliability, measured(result)))
         tell(f"the reliability diagram is in {diagram}")
     if arguments.json:
         print_json({key: value for key, value in dataclasses.asdict(result).items() if value is not None})
     else:
         print_tables(result)
     return 0
+
+
+def measured(result: Evaluation) -> str:
+    """What the reliability is of."""
+    if result.micro_f1 is None:
+        return f"{result.count:,} texts"
+    return f"{result.count * len(result.classes):,} pairs of a text and a label"
 
 
 def print_tables(result: Evaluation) -> None:
@@ -80,7 +84,8 @@ def print_tables(result: Evaluation) -> None:
         after = result.reliability.error_after
         screen.print(
             f"expected calibration error {result.reliability.error_before:.4f} of class lengths, "
-            + ("no calibrated scores" if after is None else f"{after:.4f} of calibrated scores"),
+            + ("no calibrated scores" if after is None else f"{after:.4f} of calibrated scores")
+            + ("" if result.micro_f1 is None else f", over {measured(result)}"),
             highlight=False,
         )
     table = Table("label")

@@ -101,7 +101,7 @@ class SetRecorder:
         labels = self.classifier.labels
         entry = (
             margin, -self.count, text, tuple(labels[index] for index in np.flatnonzero(truth)),
-            tuple(label for label, _ in self.classifier.given(lengths)), labels[place], float(lengths[place]),
+            tuple(label for label, _ in self.classifier.given(lengths, lengths)), labels[place], float(lengths[place]),
             float(self.classifier.thresholds[place]),
         )  # fmt: skip
         (heapq.heappush if len(heap) < MOST_MISTAKES else heapq.heappushpop)(heap, entry)

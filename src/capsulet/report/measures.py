@@ -120,7 +120,7 @@ class Recorder:
 
 def reliability(scores: Floats, right: NDArray[np.bool_]) -> list[Bin]:
     """Bins of equal width that hold any answers."""
-    rows = enumerate(calibration.reliability(scores, right, BINS))
+    rows = enumerate(calibration.counted(scores, right, BINS).rows)
     return [Bin(place / BINS, (place + 1) / BINS, *row) for place, row in rows if row[0]]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import calibration, doubt, metrics
+from capsulet.calibration import ReliabilityCounts
 from capsulet.errors import InputError
 from capsulet.results import (
     Evaluation,
@@ -46,7 +47,7 @@ class Classifier:
         stored = session.config.get("calibration")
         self.calibration = None if stored is None else calibration.from_json(stored, path)
         self.multi_label = is_multi_label(session.config)
-        # with several labels a text: the score from which on each label is given (C,)
+        # with several labels a text: the length from which on each label is given (C,)
         self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
 
     @property
@@ -108,14 +109,14 @@ class Classifier:
                 order = np.argsort(-lengths[row], kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(scores[row, index])) for index in order)
                 label, score = top[0]
-                given = self.given(lengths[row]) if self.multi_label else None
+                given = self.given(lengths[row], scores[row]) if self.multi_label else None
                 yield Prediction(None if reason else label, score, top, given, chosen, reason)
 
-    def given(self, lengths: NDArray[np.float32]) -> tuple[tuple[str, float], ...]:
-        """With several labels a text: those whose lengths (C,) reach their thresholds, longest first."""
+    def given(self, lengths: NDArray[np.float32], scores: NDArray[Any]) -> tuple[tuple[str, float], ...]:
+        """With several labels a text: those whose lengths (C,) reach their thresholds, longest first, with scores."""
         found = np.flatnonzero(lengths >= self.thresholds)
         order = found[np.argsort(-lengths[found], kind="stable")]
-        return tuple((self.labels[index], float(lengths[index])) for index in order)
+        return tuple((self.labels[index], float(scores[index])) for index in order)
 
     def doubts(
         self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
@@ -131,7 +132,7 @@ class Classifier:
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one.
 
-        With several labels a text these are class lengths, each the probability of one label, which sum to anything.
+        With several labels a text each is the probability that this label is there, and they sum to anything.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected several texts: write [text]")
@@ -194,7 +195,8 @@ class Classifier:
         The best label alone where a text has one label, or is given none.
         """
         check_text(text, 0)
-        given = self.given(self.lengths([text])[0]) if self.multi_label else ()
+        lengths = self.lengths([text])[0]
+        given = self.given(lengths, lengths) if self.multi_label else ()
         labels: list[str | None] = [label for label, _ in given if label != contrast]
         return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
@@ -234,21 +236,21 @@ class Classifier:
         if not truth:
             return found
         right = np.array(truth) == np.array(predicted)
-        return dataclasses.replace(found, reliability=self.reliability(np.array(raw), np.array(sure), right))
+        before, after = (calibration.counted(np.array(scores), right) for scores in (raw, sure))
+        return dataclasses.replace(found, reliability=self.reliability(before, after))
 
-    def reliability(self, raw: NDArray[np.float64], sure: NDArray[np.float64], right: NDArray[np.bool_]) -> Reliability:
-        """How scores of the predicted classes, raw and calibrated, compare with the share of right answers: (B,)."""
-        before, after = (
-            tuple(ReliabilityBin(*row) for row in calibration.reliability(scores, right)) for scores in (raw, sure)
-        )
-        error = calibration.calibration_error(sure, right) if self.calibration else None
-        return Reliability(calibration.calibration_error(raw, right), error, before, after if self.calibration else ())
+    def reliability(self, before: ReliabilityCounts, after: ReliabilityCounts) -> Reliability:
+        """How scores, raw and calibrated, compare with the share of right answers."""
+        bins, sure = (tuple(ReliabilityBin(*row) for row in counts.rows) for counts in (before, after))
+        known = self.calibration is not None
+        return Reliability(before.error, after.error if known else None, bins, sure if known else ())
 
     def evaluate_sets(
         self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int], observe: Observe | None
     ) -> Evaluation:
         """The same where a text may have several labels, or none."""
         counts = metrics.LabelSetCounts(self.thresholds)
+        before, after = ReliabilityCounts(), ReliabilityCounts()  # over all pairs of a text and a label
         source = iter(pairs)
         while window := list(itertools.islice(source, LARGEST_WINDOW)):
             truth = np.zeros((len(window), len(places)), dtype=bool)
@@ -261,9 +263,12 @@ class Classifier:
                     truth[row, places[label]] = True
             lengths = self.lengths(list(checked((text for text, _ in window), first=counts.texts)))
             counts.add(truth, lengths)
+            before.add(lengths.ravel(), truth.ravel())
+            after.add(self.probabilities(lengths).ravel(), truth.ravel())
             if observe:
                 observe(window, lengths)
-        return counts.evaluation(self.labels)
+        found = counts.evaluation(self.labels)
+        return dataclasses.replace(found, reliability=self.reliability(before, after)) if counts.texts else found
 
 
 def load(path: str | Path, threads: int = 0) -> Classifier:
