@@ -1,7 +1,7 @@
 """Data sets that a machine already has: texts that nobody has tuned on, in the layout that the other benchmarks read.
 
     python -m benchmarks.local_sets --out DIR
-    python -m benchmarks.local_sets --out DIR --split ../shared/data/chnsenticorp/all.jsonl
+    python -m benchmarks.local_sets --out DIR --sets --split ../shared/data/chnsenticorp/all.jsonl
     python -m benchmarks.accuracy --data DIR --sets packages docstrings --name local
 
 - packages    one-line descriptions of Debian's packages, and the section they are in (`apt-cache dumpavail`). Packages
@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -49,16 +50,25 @@ def main(words: list[str] | None = None) -> None:
         "--split", nargs="*", default=[], type=Path, metavar="FILE", help="labelled files to cut in two"
     )
     arguments = parser.parse_args(words)
-    for name in arguments.sets:
-        write(arguments.out / name, SETS[name]())
+    folders = [arguments.out / name for name in arguments.sets]
+    for file in arguments.split:
+        folders.append(arguments.out / file.resolve().parent.name)
+        if not file.is_file():
+            parser.error(f"{file} is no file")
+        if folders[-1].resolve() == file.resolve().parent or folders.count(folders[-1]) > 1:
+            parser.error(f"the parts of {file} would go to {folders[-1]}, where others are: choose another --out")
     for file in arguments.split:
         rows = read_rows([file], labelled=True, options=ReadOptions(on_bad_row="skip"))
         write(arguments.out / file.resolve().parent.name, cut((row.text, str(row.label)) for row in rows))
+    for name in arguments.sets:
+        write(arguments.out / name, SETS[name]())
 
 
 def package_sections() -> Parts:
     """Descriptions and sections of packages."""
     found = sorted({(source_of(one), one["Description"], one.get("Section", "").split("/")[-1]) for one in packages()})
+    if not found:
+        sys.exit("apt-cache knows of no packages: apt-get update")
     counts = Counter(section for _, _, section in found)
     kept = [one for one in found if one[2] and counts[one[2]] >= FEWEST_TEXTS]
     return {

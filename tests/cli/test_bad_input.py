@@ -55,6 +55,7 @@ CASES = [
     ("predict MODEL --text a --label-separator ;", "--label-separator is for several labels, and"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
+    ("compress MODEL --valid ROWS --out new.onnx", "--valid is beside training files"),
     ("explain MODEL --text a --label art", UNKNOWN),
     ("explain MODEL --text a --contrast art", UNKNOWN),
     ("explain SETS_MODEL --text a --contrast art", UNKNOWN),

@@ -129,7 +129,10 @@ def test_a_full_disk_under_standard_output(model: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    assert done.stderr == "capsulet: unexpected failure (No space left on device); --debug shows where\n"
+    assert (
+        done.stderr
+        == "capsulet: the output cannot be written: No space left on device; make room, or write elsewhere\n"
+    )
 
 
 def test_closed_streams(model: Path) -> None:

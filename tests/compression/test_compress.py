@@ -113,6 +113,13 @@ def test_every_variant_compresses_without_texts(variant: dict[str, object], rows
     assert Path(again.path).read_bytes() == (tmp_path / "small.onnx").read_bytes()
 
 
+def smallest_size(model: Path) -> int:
+    """What the message says."""
+    with pytest.raises(InputError) as caught:
+        capsulet.compress(model, out=model.with_name("none.onnx"), target_size=100, threads=1)
+    return int(str(caught.value).split("model has ")[1].split()[0].replace(",", ""))
+
+
 def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "FEWEST_STEPS", 5)
     monkeypatch.setattr(search, "FEWEST_WORDS", 4)
@@ -121,6 +128,10 @@ def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, mon
         InputError, match=r"cannot be reached: the smallest file of this model has [\d,]+ \(3-bit weights"
     ):
         capsulet.compress(model, out=out, target_size=100, threads=1)
+    reached = capsulet.compress(model, out=out, target_size=smallest_size(model), threads=1).bytes
+    with pytest.raises(InputError, match=f"the smallest file of this model has {reached:,}"):
+        capsulet.compress(model, out=out, target_size=reached - 1, threads=1)
+    assert capsulet.compress(model, out=out, target_size=reached, threads=1).bytes == reached
     largest = capsulet.compress(model, out=out, threads=1).bytes
     before, target = out.read_bytes(), largest - 900
     fewer = capsulet.compress(model, rows_file, out, valid=rows_file, target_size=target, threads=1)
@@ -156,7 +167,7 @@ def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path
             rows_file, rows_file, ReadOptions(), source.options, None, scratch, print, lambda rows: None, lambda: False
         )
         compressor = search.Compressor(
-            source, search.file_sample(source, corpora), lambda done, steps: None, lambda: False
+            source, search.file_sample(source, corpora, unseen=True), lambda done, steps: None, lambda: False
         )
         setting = Setting(compressor.num_words, 4, 3)
         before = compressor.measure(compressor.student(setting), setting).error

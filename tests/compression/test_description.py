@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,58 @@ def test_without_texts_it_is_that_of_the_whole_model(
     for key, ranking in rankings.items():
         assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
         assert set(ranking["values"]) <= set(before["calibration"][key]["values"])
+
+
+def test_a_model_without_a_calibration_of_its_own_or_with_a_small_one(
+    whole: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = small_file(whole, unseen, tmp_path / "whole.onnx", monkeypatch).config["calibration"]
+    wanted = len(found["certainty"]["values"])
+    few = few_values(json.loads((whole / "config.json").read_text()), 900)["calibration"]
+    assert len(few["certainty"]["values"]) < wanted - 5
+    for stored in (None, few):
+        copy = tmp_path / f"copy-{stored is None}"
+        shutil.copytree(whole, copy)
+        config = json.loads((copy / "config.json").read_text())
+        config.pop("calibration")
+        (copy / "config.json").write_text(json.dumps(config if stored is None else {**config, "calibration": stored}))
+        found = small_file(copy, unseen, tmp_path / f"{stored is None}.onnx", monkeypatch).config["calibration"]
+        assert len(found["certainty"]["values"]) == wanted
+
+
+def test_texts_that_it_was_trained_on_describe_nothing(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files other than those of the training nobody knows which part the model has seen."""
+    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(search, "BITS", (8,))
+    said: list[str] = []
+    rows = write_rows(tmp_path / "rows.jsonl", made_up(500, 0))
+    made = capsulet.compress(whole, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
+    before = json.loads((whole / "config.json").read_text())
+    found = capsulet.load(made.path).config
+    assert found["calibration"]["factor"] == before["calibration"]["factor"]
+    assert set(found["histograms"]) <= {"texts", "length", "unknown"}
+    assert any("the files have 500 rows, of which training would keep" in line for line in said)
+
+
+def test_a_calibration_by_other_texts_is_replaced_with_a_note(
+    unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(search, "BITS", (8,))
+    rows = write_rows(tmp_path / "rows.jsonl", made_up(200, 3))
+    model = tmp_path / "model"
+    capsulet.train(rows, model, **{**TINY, "epochs": 2, "valid_fraction": 0.2})
+    for others in (False, True):
+        if others:
+            capsulet.calibrate(model, valid=unseen)
+        said: list[str] = []
+        made = capsulet.compress(model, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
+        assert capsulet.load(made.path).config["calibration"]["texts"] == 40
+        assert any("the model was calibrated on 300 other texts" in line for line in said) == others
+    made = capsulet.compress(model, rows, tmp_path / "small.onnx", valid=unseen, max_loss=100, threads=1)
+    assert capsulet.load(made.path).config["calibration"]["texts"] == 300
 
 
 def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,17 @@ def test_windows_grow_to_their_limit() -> None:
     assert max(sizes) == LARGEST_WINDOW
     assert sum(sizes) == 20_000
     assert [len(window) for window in windows("abc", 1)] == [1, 1, 1]
+
+
+def test_who_waits_for_a_text_gets_its_answer_at_once() -> None:
+    def slow() -> Iterator[str]:
+        for number in range(4):
+            time.sleep(0.08 if number != 2 else 0)  # the third comes together with the second
+            yield str(number)
+
+    found = list(windows(slow(), 16))
+    assert found[:2] == [["0"], ["1"]]
+    assert [text for window in found for text in window] == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("text", ["the match", b"the match"])

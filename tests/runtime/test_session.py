@@ -13,6 +13,7 @@ import pytest
 import capsulet
 from capsulet.errors import InputError
 from capsulet.runtime import classifier as module
+from capsulet.runtime import session as session_module
 from capsulet.runtime.session import count_workers, open_session
 from tests.conftest import TEXTS
 
@@ -53,6 +54,44 @@ def test_what_goes_wrong_in_a_batch_is_raised_and_the_rest_left(model: Path, thr
     with pytest.raises(ValueError, match="part 0"):
         open_session(model, threads).for_each(range(500), work)
     assert len(begun) < 500
+
+
+def test_a_second_interruption_does_not_leave_threads_behind(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To end while a graph runs in a thread aborts the process."""
+    begun = threading.Event()
+    done: list[int] = []
+
+    class Impatient(session_module.ThreadPoolExecutor):
+        interruptions = 2
+
+        def shutdown(self, *arguments: object, **more: object) -> None:
+            if self.interruptions:
+                self.interruptions -= 1
+                raise KeyboardInterrupt
+            super().shutdown(*arguments, **more)
+
+    def work(part: int) -> None:
+        if part == 0:
+            begun.wait(10)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.3)
+        done.append(part)
+
+    monkeypatch.setattr(session_module, "ThreadPoolExecutor", Impatient)
+    with pytest.raises(KeyboardInterrupt):
+        open_session(model, threads=2).for_each([0, 1], work)
+    assert done == [1]
+
+
+def test_memory_does_not_grow_with_the_threads() -> None:
+    lengths, rows = [500] * 256, np.arange(256)
+    for at_once in (1, 2, 16):
+        found = list(module.batches(lengths, rows, 4, at_once))
+        assert sum(len(part) for part in found) == 256
+        assert at_once * max(len(part) for part in found) * 500 <= module.LARGEST_BATCH
+        many = list(module.batches([5] * 256, rows, 1000, at_once))
+        assert at_once * max(len(part) for part in many) * 1000 <= module.LARGEST_VOTES
 
 
 def test_as_many_workers_as_cores_unless_said() -> None:

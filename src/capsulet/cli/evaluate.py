@@ -17,7 +17,7 @@ from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_op
 from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
 from capsulet.results import Evaluation
 
-MOST_CONFUSIONS = 10
+MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,10 +91,14 @@ def print_tables(result: Evaluation) -> None:
     table = Table("label")
     for title in ("precision", "recall", "F1", "texts"):
         table.add_column(title, justify="right")
-    for scores in result.classes:
+    worst = sorted(result.classes, key=lambda scores: scores.f1)[:MOST_CLASSES]
+    for scores in result.classes if len(result.classes) <= MOST_CLASSES else worst:
         figures = (f"{100 * value:.1f}" for value in (scores.precision, scores.recall, scores.f1))
         table.add_row(Text(scores.label), *figures, f"{scores.count:,}")
     screen.print(table)
+    if len(result.classes) > MOST_CLASSES:
+        left = f"the {MOST_CLASSES} labels with the lowest F1 of {len(result.classes):,}; --json and --report have more"
+        screen.print(left, highlight=False)
     if result.confusions:
         kinds = len(result.confusions)
         screen.print(f"most frequent confusions ({kinds:,} kind{'' if kinds == 1 else 's'})", highlight=False)

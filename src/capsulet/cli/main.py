@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import io
 import os
 import sys
@@ -17,6 +18,7 @@ from capsulet.version import VERSION
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 EXAMPLES = """\
 examples:
@@ -111,6 +113,10 @@ def run(parsed: argparse.Namespace) -> int:
         return complain("out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1, parsed.debug)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            where = error.filename or "the output"
+            line = f"{where} cannot be written: {error.strerror}; make room, or write elsewhere"
+            return complain(line, 1, parsed.debug)
         if isinstance(error, OSError) and error.strerror:
             what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         return complain(f"unexpected failure ({' '.join(what.split())}); --debug shows where", 1, parsed.debug)

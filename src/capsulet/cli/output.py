@@ -123,16 +123,17 @@ class StepMonitor:
     """Progress of work in steps, now and then on a line."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.started, self.told, self.done = what, time.perf_counter(), time.perf_counter(), 0
+        self.what, self.told, self.done = what, time.perf_counter(), 0
+        self.started, self.first = self.told, 0  # when the work began that is under way, with which step
 
     def __call__(self, done: int, steps: int) -> None:
         now = time.perf_counter()
-        if done <= self.done:  # something new begins
-            self.started = now
+        if not self.done or done <= self.done:  # something new begins
+            self.started, self.first = now, done
         self.done = done
-        if done > 1 and now - self.told > SECONDS_BETWEEN_LINES:
+        if done > self.first and now - self.told > SECONDS_BETWEEN_LINES:
             self.told = now
-            left = (now - self.started) / (done - 1) * (steps - done)
+            left = (now - self.started) / (done - self.first) * (steps - done)
             tell(f"{self.what}: step {done:,} of {steps:,}, about {clock(left)} left")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.preparation import Paths, Tell, paths, prepare, silent
 from capsulet.results import Compression
 from capsulet.runtime.session import open_session
+from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
+from capsulet.validation import chosen_rows
 
 if TYPE_CHECKING:
     from capsulet.compression.search import Compressor, Sample, Trial
@@ -54,6 +56,8 @@ def compress(
     started = time.perf_counter()
     out, picture = check_file(out, Path(model)), check_plot(plot)
     target = check_goal(target_size, max_loss, files)
+    if paths(valid) and not paths(files):
+        raise InputError("--valid is beside training files: name the files that the model was trained on, too")
     require_training("Compressing")
     from capsulet.compression.search import Compressor, file_sample, made_up_sample
     from capsulet.model.compiled import training_threads
@@ -71,17 +75,21 @@ def compress(
             corpora = prepare(
                 files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
             )
-            sample = file_sample(source, corpora)
+            sample = file_sample(source, corpora, is_unseen(source.config, corpora, valid, tell))
         compressor = Compressor(source, sample or made_up_sample(source), progress, interruption.asked)
         if target is not None:
             tell("trying ways to fit the size")
+            setting = compressor.fit_size(target)
             curve = compressor.curve
-            data, chosen = make(compressor, compressor.fit_size(target), tell)
+            data, chosen = make(compressor, setting, tell, threads)
+            if len(data) > target:
+                raise compressor.too_small(target, len(data))
         elif sample is not None:
-            data, chosen, curve = hold_loss(compressor, DEFAULT_LOSS if max_loss is None else max_loss, tell)
+            most = DEFAULT_LOSS if max_loss is None else max_loss
+            data, chosen, curve = hold_loss(compressor, most, tell, threads)
         else:
             curve = []
-            data, chosen = make(compressor, compressor.largest(), tell)
+            data, chosen = make(compressor, compressor.largest(), tell, threads)
         before, parts = bytes_by_part(bundled(Path(model))), bytes_by_part(data)
         points = sorted([*(trial.point() for trial in curve), chosen.point(chosen=True)], key=lambda one: one.bytes)
         write_whole(out, data, lambda part: None)
@@ -96,6 +104,26 @@ def compress(
         if picture:
             write_whole(picture, curve_plot(compression).encode(), lambda part: None)
     return compression
+
+
+def is_unseen(config: Mapping[str, Any], corpora: Corpora, valid: Paths, tell: Tell) -> bool:
+    """Whether the texts to choose on are none that the model was trained on, as far as numbers tell; if not, say so."""
+    data, stored = config["data"], config.get("calibration")
+    rows = len(corpora.train), len(corpora.valid)
+    wanted = data.get("train_rows"), data.get("valid_rows")
+    if not paths(valid) and rows != wanted:
+        tell(
+            f"the files have {sum(rows):,} rows, of which training would keep {rows[1]:,} to validate on; it was "
+            f"trained on {wanted[0]:,} and validated on {wanted[1]:,}: what the file says of its scores stays that of "
+            "the whole model; name the same files, or texts it was not trained on with --valid"
+        )
+        return False
+    if not paths(valid) and isinstance(stored, dict) and stored.get("texts") != len(chosen_rows(rows[1])):
+        tell(
+            f"the model was calibrated on {stored.get('texts'):,} other texts, the file is on the {rows[1]:,} "
+            "validation texts of these: give the other ones with --valid to keep to them"
+        )
+    return True
 
 
 def check_goal(target_size: str | int | None, max_loss: float | None, files: Paths) -> int | None:
@@ -119,7 +147,7 @@ def check_plot(plot: str | Path | None) -> Path | None:
     return Path(plot)
 
 
-def hold_loss(compressor: Compressor, most: float, tell: Tell) -> tuple[bytes, Trial, list[Trial]]:
+def hold_loss(compressor: Compressor, most: float, tell: Tell, threads: int) -> tuple[bytes, Trial, list[Trial]]:
     """The smallest file that seems to lose no more than so many points, adapted; a larger one if it did lose more."""
     tell("trying ways to compress")
     curve = compressor.curve
@@ -127,7 +155,7 @@ def hold_loss(compressor: Compressor, most: float, tell: Tell) -> tuple[bytes, T
     settings = [trial.setting for trial in rungs[:: max(1, len(rungs) // MOST_ATTEMPTS)]][: MOST_ATTEMPTS - 1]
     losses = []
     for setting in [*settings, compressor.largest()]:
-        data, chosen = make(compressor, setting, tell)
+        data, chosen = make(compressor, setting, tell, threads)
         losses.append(100 * (compressor.accuracy - chosen.accuracy))
         if losses[-1] <= most:
             return data, chosen, curve
@@ -138,7 +166,7 @@ def hold_loss(compressor: Compressor, most: float, tell: Tell) -> tuple[bytes, T
     )
 
 
-def make(compressor: Compressor, setting: Setting, tell: Tell) -> tuple[bytes, Trial]:
+def make(compressor: Compressor, setting: Setting, tell: Tell, threads: int) -> tuple[bytes, Trial]:
     """The file of a setting, adapted where there are texts to adapt to, and how it fares: measured on the file."""
     tell(f"{setting.words:,} words, {setting.codebooks} codebooks, {setting.bits}-bit weights")
     student, adapted = compressor.student(setting), False
@@ -151,7 +179,7 @@ def make(compressor: Compressor, setting: Setting, tell: Tell) -> tuple[bytes, T
     with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
         file = Path(scratch) / "model.onnx"
         file.write_bytes(data)
-        session = open_session(file)
+        session = open_session(file, threads)
         found = compressor.run(session, network, setting)
     data, _ = compressor.file(student, setting, figures, compressor.describe(session, setting))
     return data, compressor.judge(found, np.arange(len(found)), setting, adapted, len(data))

@@ -11,6 +11,12 @@ from capsulet import doubt
 FEW_VALUES = 200  # in each ranking of the validation texts: thresholds answer up to half a per cent more than asked for
 
 
+def calibration_room(texts: int, multi_label: bool) -> int:
+    """How many bytes of JSON a calibration by so many texts may take; rankings of many digits get fewer values."""
+    values = 0 if multi_label else len(doubt.RANKINGS) * min(FEW_VALUES, texts)
+    return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
+
+
 def few_values(config: Mapping[str, Any], most_bytes: float = float("inf")) -> dict[str, Any]:
     """The calibration in a configuration, if there is one, with few values in its rankings: all would take 50 KB.
 

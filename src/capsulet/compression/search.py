@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capsulet.compression.codes import Floats, compose, fit_codes
-from capsulet.compression.description import few_values, json_bytes, kept_histograms
+from capsulet.compression.description import calibration_room, few_values, kept_histograms
 from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
@@ -46,6 +46,7 @@ PASSES, FEWEST_STEPS, MOST_STEPS = 1.25, 300, 3000
 TRIAL_TEXTS, TRIAL_TOKENS, CHECKED_TEXTS = 1500, 120_000, 64
 TOLERANCE = 1e-4  # between a file and the weights in it
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
+NEARLY = 0.9  # sizes are estimated with room to spare: so near to the smallest only making it can tell
 SPARE = 400  # bytes for what is said of the compression, and for numbers that become longer
 
 
@@ -57,11 +58,12 @@ class Sample:
     valid: Corpus
     numbers: NDArray[np.int64]  # for each word of the corpora its id to the model
     counts: Floats  # (V,) how often each word of the model occurs
+    unseen: bool = False  # whether the model was not trained on the texts to choose on
 
     @property
-    def has_unseen(self) -> bool:
-        """Whether there are texts that were not trained on, enough to describe a file by."""
-        return self.train is not None and self.valid is not self.train and len(self.valid) >= FEWEST_TEXTS
+    def describes(self) -> bool:
+        """Whether there are enough texts that were not trained on to describe a file by."""
+        return self.unseen and self.valid is not self.train and len(self.valid) >= FEWEST_TEXTS
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Trial:
         )
 
 
-def file_sample(source: Source, corpora: Corpora) -> Sample:
+def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     """The texts of files, their words and labels numbered as the model does."""
     labels = source.config["labels"]
     strange = [label for label in corpora.labels if label not in labels]
@@ -102,7 +104,7 @@ def file_sample(source: Source, corpora: Corpora) -> Sample:
         for corpus in (corpora.train, corpora.valid)
     )
     counts = np.bincount(numbers, word_counts(train, len(vocabulary)), len(source.words)).astype(np.float32)
-    return Sample(train, valid if len(valid) else train, numbers, counts)
+    return Sample(train, valid if len(valid) else train, numbers, counts, unseen)
 
 
 def made_up_sample(source: Source) -> Sample:
@@ -186,27 +188,29 @@ class Compressor:
 
     def describe(self, session: Session, setting: Setting) -> dict[str, Any]:
         """What a file, with the words and codes it has, says of the validation texts: calibration and histograms."""
-        if not self.sample.has_unseen:
+        if not self.sample.describes:
             return self.kept_description(setting)
         _, new = self.kept(setting)
         few = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
         numbered = dataclasses.replace(few, ids=new[self.sample.numbers].astype(np.int32)[few.ids])
         found = describe_corpus(Classifier(session, "the new file"), numbered)
-        fitted = few_values(found, json_bytes(few_values(self.source.config)))
+        fitted = few_values(found, self.calibration_room)
         return {key: value for key, value in found.items() if key != "calibration"} | fitted
 
     def kept_description(self, setting: Setting) -> dict[str, Any]:
         """Without such texts: the calibration of the whole model, and of its histograms what stays true."""
-        every_word, given = setting.words == self.num_words, self.sample.train is not None
-        histograms = {} if given else kept_histograms(self.source.config, every_word)
-        return few_values(self.source.config) | histograms
+        return few_values(self.source.config) | kept_histograms(self.source.config, setting.words == self.num_words)
 
     def room(self, setting: Setting) -> dict[str, Any]:
-        """Something as long as a description of the file may become; its calibration as long as the whole model's."""
-        if not self.sample.has_unseen:
+        """Something as long as a description of the file may become."""
+        if not self.sample.describes:
             return self.kept_description(setting)
-        histograms = {"room": "x" * largest_json(self.num_classes, len(self.sample.valid))}
-        return few_values(self.source.config) | histograms
+        return {"room": "x" * (largest_json(self.num_classes, len(self.sample.valid)) + self.calibration_room)}
+
+    @property
+    def calibration_room(self) -> int:
+        """Bytes for a calibration by the validation texts."""
+        return calibration_room(len(self.sample.valid), self.source.options.model.multi_label)
 
     def build(
         self, weights: Mapping[str, Any], setting: Setting, figures: Mapping[str, Any], described: Mapping[str, Any]
@@ -349,13 +353,11 @@ class Compressor:
 
     def fit_size(self, target: int) -> Setting:
         """Of the ways that fit into so many bytes the one whose answers are nearest to the whole model's."""
-        smallest = self.size(self.smallest())
+        smallest = self.size(self.smallest())  # a little more than it will have
         if smallest > target:
-            setting = self.smallest()
-            raise InputError(
-                f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest:,} "
-                f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
-            )
+            if target < NEARLY * smallest:
+                raise self.too_small(target, smallest)
+            return self.smallest()
         trials: list[Trial] = []
         for bits in BITS:
             for codebooks in CODEBOOKS:
@@ -369,6 +371,14 @@ class Compressor:
             if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits):
                 break  # everything fits: fewer bits would only lose
         return min(trials, key=lambda trial: trial.error).setting
+
+    def too_small(self, target: int, smallest: int) -> InputError:
+        """What to say of a size that no file has."""
+        setting = self.smallest()
+        return InputError(
+            f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest:,} "
+            f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
+        )
 
     def most_words(self, setting: Setting, target: int) -> int:
         """How many words fit into so many bytes besides all else; 0 if none do."""

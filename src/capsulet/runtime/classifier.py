@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -32,6 +33,7 @@ from capsulet.text.tokens import UNKNOWN, check_text, encode
 
 Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
+LONG_WAIT = 0.05  # seconds for one text: it comes from somebody who types, or from a slow pipe
 BATCH = 64
 LARGEST_BATCH = 64 * 512  # tokens, padding included: long texts go in smaller batches
 LARGEST_VOTES = 64 * 256  # texts times classes, likewise
@@ -59,7 +61,7 @@ class Classifier:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
     @overload
-    def predict(self, texts: Sequence[str], top_k: int = 1, **more: Any) -> list[Prediction]: ...
+    def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **more: Any) -> list[Prediction]: ...
     @overload
     def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]: ...
     def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]:
@@ -160,7 +162,8 @@ class Classifier:
         def fill(rows: NDArray[np.int64]) -> None:
             found[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
 
-        self.session.for_each(list(batches([len(encoded[row]) for row in order], order, len(self.labels))), fill)
+        sizes = [len(encoded[row]) for row in order]
+        self.session.for_each(list(batches(sizes, order, len(self.labels), self.session.workers)), fill)
         return found
 
     def explain(
@@ -296,20 +299,28 @@ def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
 
 
 def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
-    """The texts in lists that grow from `first` to the largest window."""
-    source, size = iter(texts), first
-    while window := list(itertools.islice(source, size)):
+    """The texts in lists that grow from `first` to the largest window; who waits for a text gets its answer at once."""
+    size, window, asked = first, list[str](), time.monotonic()
+    for text in texts:
+        window.append(text)
+        if len(window) >= size or time.monotonic() - asked > LONG_WAIT:
+            yield window
+            window, size = [], min(max(2 * size, 1), LARGEST_WINDOW) if first > 1 else 1
+        asked = time.monotonic()
+    if window:
         yield window
-        size = min(max(2 * size, 1), LARGEST_WINDOW) if first > 1 else 1
 
 
-def batches(lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int) -> Iterator[NDArray[np.int64]]:
-    """Rows, shortest text first, cut so that neither padded tokens nor votes of a batch grow large."""
+def batches(
+    lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
+) -> Iterator[NDArray[np.int64]]:
+    """Rows, shortest text first, cut so that neither padded tokens nor votes of those done at once grow large."""
+    most_tokens, most_votes = LARGEST_BATCH // at_once, LARGEST_VOTES // at_once
     start = 0
     while start < len(rows):
-        size = min(BATCH, len(rows) - start, max(1, LARGEST_VOTES // num_classes))
+        size = min(BATCH, len(rows) - start, max(1, most_votes // num_classes))
         # the last row of a batch is its longest
-        while size > 1 and size * lengths[start + size - 1] > LARGEST_BATCH:
+        while size > 1 and size * lengths[start + size - 1] > most_tokens:
             size = (size + 1) // 2
         yield rows[start : start + size]
         start += size

@@ -92,7 +92,8 @@ def stored_histograms(classifier: Classifier) -> Histograms:
             f"`capsulet calibrate {classifier.path} TRAINING_FILE` (or --valid FILE with at least {FEWEST_TEXTS} "
             "labelled texts) adds them without training"
             if folder
-            else "run `capsulet calibrate` on the folder that it was made from, and export or compress that again"
+            else "run `capsulet calibrate` on the folder that it was made from, and export or compress that again, "
+            f"with at least {FEWEST_TEXTS} texts to validate on"
         )
         raise InputError(
             f"{classifier.path} has no histograms of its validation texts, which drift compares with: {remedy}"
@@ -245,8 +246,8 @@ def absent_parts(gathered: Gathering, classifier: Classifier) -> dict[str, str]:
     """Why parts are not there."""
     outputs = {node.name for node in classifier.session.graph.get_outputs()}
     few = f"{NOT_STORED}too few validation texts"
-    small = f"{NOT_STORED}it was compressed without texts, which may have changed it"
-    reason = small if "compression" in classifier.config else few
+    small = f"{NOT_STORED}it was compressed without texts that it had not seen, which may have changed it"
+    reason = small if "compression" in classifier.config and "classes" not in gathered.counts else few
     absent = [part for part in ("unknown", "length", "codes", "classes", "score") if part not in gathered.counts]
     return {part: NO_CODES if part == "codes" and "codes" not in outputs else reason for part in absent}
 

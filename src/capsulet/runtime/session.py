@@ -56,7 +56,12 @@ class Session(NamedTuple):
             for _ in pool.map(work, parts):
                 pass
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C, too, only what has begun is done
+            while True:  # after Ctrl-C, too, what has begun is done: to end under a running graph would be a crash
+                try:
+                    pool.shutdown(cancel_futures=True)
+                    break
+                except KeyboardInterrupt:
+                    pass
 
 
 def open_session(path: Path, threads: int = 0) -> Session:

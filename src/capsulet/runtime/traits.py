@@ -53,7 +53,8 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
         if usage is not None:
             usage[rows] = mean_codes(found[1], ids, sizes, classifier.unknown_id)
 
-    classifier.session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels))), fill)
+    session = classifier.session
+    session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels), session.workers)), fill)
     classes = lengths.argmax(1).astype(np.int64)
     scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
     score = scores[np.arange(len(scores)), classes].astype(np.float64)
