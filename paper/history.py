@@ -33,25 +33,28 @@ def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[di
 
 
 def draw_curves(found: Sequence[dict[str, Any]], file: Path) -> None:
-    """Loss on the training rows, and accuracy on the validation rows, epoch by epoch."""
-    with panels(file, 2) as (left, right):
-        for panel, figure, up, factor in (
-            (left, "loss", "training loss", 1),
-            (right, "valid_accuracy", "validation accuracy, %", 100),
-        ):
-            series = {
-                f"{case['set']}, {case['row']}": (
-                    list(range(1, len(case["epochs"]) + 1)),
-                    [factor * epoch[figure] for epoch in case["epochs"]],
-                )
-                for case in found
-            }
-            lines(panel, series, "epoch", up)
+    """Loss on the training rows, and accuracy on the validation rows, epoch by epoch; two panels a set."""
+    sets = list(dict.fromkeys(case["set"] for case in found))
+    with panels(file, 2 * len(sets), height=4.4) as axes:
+        for place, name in enumerate(sets):
+            for panel, figure, up, factor in (
+                (axes[2 * place], "loss", f"{name}: training loss", 1),
+                (axes[2 * place + 1], "valid_accuracy", f"{name}: validation accuracy, %", 100),
+            ):
+                series = {
+                    case["row"]: (
+                        list(range(1, len(case["epochs"]) + 1)),
+                        [factor * epoch[figure] for epoch in case["epochs"]],
+                    )
+                    for case in found
+                    if case["set"] == name
+                }
+                lines(panel, series, "epoch", up)
 
 
 def draw_confusion(found: Sequence[dict[str, Any]], file: Path) -> None:
     """True classes down, predicted ones across."""
-    with panels(file, len(found), width=5.0, height=4.6) as axes:
+    with panels(file, len(found), width=3.6, height=3.4, most=3) as axes:
         for panel, case in zip(axes, found, strict=True):
             heat(panel, case["confusion"], case["labels"], case["labels"])
             panel.set_title(f"{case['set']}, {case['row']}", loc="left", fontsize=9)

@@ -24,8 +24,8 @@ def require() -> None:
 
 
 @contextmanager
-def panels(file: Path, number: int, width: float = 5.4, height: float = 3.8) -> Iterator[list[Axes]]:
-    """Panels side by side to draw on; the picture is written at the end."""
+def panels(file: Path, number: int, width: float = 5.4, height: float = 3.8, most: int = 2) -> Iterator[list[Axes]]:
+    """Panels to draw on, at most so many side by side; the picture is written at the end."""
     require()
     import matplotlib
 
@@ -34,9 +34,14 @@ def panels(file: Path, number: int, width: float = 5.4, height: float = 3.8) -> 
 
     # no date and fixed names: equal results give equal files
     with pyplot.rc_context({"svg.hashsalt": "capsulet", "font.size": 10, "axes.edgecolor": "#555555"}):
-        figure, axes = pyplot.subplots(1, number, figsize=(width * number, height), squeeze=False, layout="constrained")
+        columns = min(number, most)
+        rows = -(-number // columns)
+        size = width * columns, height * rows
+        figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+        for panel in axes.flat[number:]:
+            panel.remove()
         try:
-            yield list(axes.flat)
+            yield list(axes.flat[:number])
             file.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(file, facecolor="white", metadata={"Date": None} if file.suffix == ".svg" else {})
         finally:
@@ -52,7 +57,10 @@ def lines(panel: Axes, series: dict[str, tuple[list[float], list[float]]], acros
     panel.set_ylabel(up)
     panel.xaxis.get_major_locator().set_params(integer=True)  # iterations and epochs are whole
     panel.grid(color="#d9d9d9", linewidth=0.6)
-    panel.legend(frameon=False, fontsize=8)
+    if len(series) <= 4:
+        panel.legend(frameon=False, fontsize=8)
+    else:  # so many would lie over the lines
+        panel.legend(frameon=False, fontsize=8, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def heat(panel: Axes, values: list[list[float]], across: list[str], down: list[str], **options: Any) -> None:
