@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from capsulet.errors import InputError
+from capsulet.text import tokens
 from capsulet.text.tokens import PADDING, UNKNOWN, UNKNOWN_ID, build_tokenizer, encode, encodings
 
 
@@ -69,6 +70,21 @@ def test_no_text_names_the_special_tokens() -> None:
 def test_only_the_first_tokens_are_read() -> None:
     (ids,) = encode(build_tokenizer(["a"], 3), ["a " * 100])
     assert len(ids) == 3
+
+
+def test_of_a_huge_text_only_the_beginning_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = build_tokenizer(["ab", "cd", "x"], 8)
+    texts = [
+        "ab cd " * 50,
+        "ab" * 150,
+        "ab cd " + "x" * 100 + " ab",
+        "ab\u3000" * 60,
+        "ab cd\n" * 2 + " " * 100 + "x x",
+    ]
+    wanted = [(found.ids, found.offsets) for found in encodings(tokenizer, texts)]
+    monkeypatch.setattr(tokens, "LONG", 40)
+    assert [(found.ids, found.offsets) for found in encodings(tokenizer, texts)] == wanted
+    assert [len(tokens.beginning(tokenizer, text)) for text in texts] == [38, 300, 109, 180, 115]
 
 
 def test_the_file_is_the_whole_truth() -> None:

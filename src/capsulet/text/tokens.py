@@ -22,6 +22,7 @@ TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 # The pattern can never make a token of these, so no text can name them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
+LONG = 1 << 20  # characters
 
 
 def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
@@ -45,12 +46,21 @@ def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) 
     """Tokens of each text with ids and, unless they are not wanted, offsets, on all cores."""
     encode_all = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
     try:
-        found: list[Encoding] = encode_all(list(texts), add_special_tokens=False)
+        found: list[Encoding] = encode_all([beginning(tokenizer, text) for text in texts], add_special_tokens=False)
     except (TypeError, UnicodeEncodeError):
         for index, text in enumerate(texts):
             check_text(text, index)
         raise
     return found
+
+
+def beginning(tokenizer: Tokenizer, text: str) -> str:
+    """So much of a text as holds all tokens that are read: those of a line of 60 MB would take gigabytes."""
+    if not isinstance(text, str) or len(text) <= LONG or not tokenizer.truncation:
+        return text
+    end = max(text.rfind(blank, 0, LONG) for blank in " \n\t")  # no token goes on behind a blank
+    found = tokenizer.encode(text[: max(end, 0)], add_special_tokens=False)
+    return text[:end] if len(found.ids) >= tokenizer.truncation["max_length"] else text
 
 
 def check_text(text: object, index: int) -> None:
