@@ -21,7 +21,7 @@ from tests.report.test_page import EVIL, Make, Reader
 from tests.report.test_writer import QUICK, words
 
 PAIRS = [(text, labels) for labels, text in SETS]
-TITLES = ["Learning", "Labels", "Label sets", "Most confident mistakes", "Data", "Sizes", "How it was made"]
+TITLES = ["Learning", "Labels", "Label sets", "Trust", "Most confident mistakes", "Data", "Sizes", "How it was made"]
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_the_most_confident_mistakes_come_first(sets_model: Path, measures: SetM
             label = one.explanation.label
             assert (label in one.given, label in one.truth) == (given, not given)
             place = classifier.labels.index(label)
-            assert one.score == pytest.approx(float(classifier.lengths([one.text])[0, place]), abs=1e-6)
-            assert one.threshold == classifier.thresholds[place]
+            assert one.score == pytest.approx(float(classifier.predict_proba([one.text])[0, place]), abs=1e-6)
+            assert one.threshold == classifier.score_thresholds[place]
             way = 1 - one.threshold if given else one.threshold
             margins.append(abs(one.score - one.threshold) / way)
         assert margins == sorted(margins, reverse=True)
@@ -108,10 +108,12 @@ def report_of(report: Report, measures: SetMeasures, **changes: object) -> Repor
 
 def test_every_section_is_there(make_report: Make, measures: SetMeasures) -> None:
     page = render(report_of(make_report(3), measures))
-    reader = Reader(page)
+    reader, found = Reader(page), measures.evaluation
     assert reader.open == [] and reader.words["h2"] == TITLES
-    assert reader.elements.count("svg") == 4
-    found = measures.evaluation
+    assert reader.elements.count("svg") == 5
+    reliability = found.reliability
+    assert f"expected calibration error {reliability.error_after:.3f}" in page
+    assert f"raw scores, {reliability.error_before:.3f}" in page
     for value in (found.micro_f1, found.macro_f1, found.accuracy):
         assert f"{100 * round(value, 4):.4g} %" in reader.words["dd"]
     cells = reader.words["td"]

@@ -26,8 +26,8 @@ class SetMistake(NamedTuple):
     text: str
     truth: tuple[str, ...]
     given: tuple[str, ...]
-    score: float  # of the label
-    threshold: float
+    score: float  # of the label, as `predict` gives it
+    threshold: float  # likewise
     explanation: Explanation  # of the label
 
 
@@ -37,7 +37,7 @@ class SetMeasures:
 
     evaluation: Evaluation
     labels: tuple[str, ...]
-    thresholds: Floats  # (C,)
+    thresholds: Floats  # (C,) as scores
     given_counts: Counts  # (C,) how often each label was given
     true_sizes: Counts  # how many texts have 0, 1, 2 … labels
     given_sizes: Counts  # how many were given as many; of the same length
@@ -64,21 +64,23 @@ class SetRecorder:
 
     def __call__(self, pairs: Sequence[tuple[str, Labels]], lengths: NDArray[np.float32]) -> None:
         """Take in texts with their labels and their class lengths (len(pairs), C)."""
-        thresholds = self.classifier.thresholds
+        scores, cuts = self.classifier.probabilities(lengths), self.classifier.score_thresholds
         truth = np.zeros(lengths.shape, bool)
         for row, (_, labels) in enumerate(pairs):
             truth[row, [self.places[label] for label in ([labels] if isinstance(labels, str) else labels)]] = True
-        given = lengths >= thresholds
-        # how far beyond its threshold a score is, of all the way there is
-        beyond = (lengths - thresholds) / np.maximum(1 - thresholds, 1e-9)
-        short = (thresholds - lengths) / np.maximum(thresholds, 1e-9)
+        given = lengths >= self.classifier.thresholds
+        # how far beyond its threshold a score is, of all the way there is; equal within rounding is no distance
+        beyond = np.maximum(scores - cuts, 0) / np.maximum(1 - cuts, 1e-9)
+        short = np.maximum(cuts - scores, 0) / np.maximum(cuts, 1e-9)
         for heap, wrong in (
             (self.heaps[0], np.where(given & ~truth, beyond, -1.0)),
             (self.heaps[1], np.where(truth & ~given, short, -1.0)),
         ):
             worst = wrong.argmax(1)  # a text is shown once
             for row in np.flatnonzero(wrong.max(1) >= 0).tolist():
-                self.keep(heap, float(wrong[row].max()), pairs[row][0], truth[row], lengths[row], int(worst[row]))
+                self.keep(
+                    heap, float(wrong[row].max()), pairs[row][0], truth[row], given[row], scores[row], int(worst[row])
+                )
         encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
         self.unknown += sum(int(np.count_nonzero(ids == self.classifier.unknown_id)) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
@@ -91,7 +93,8 @@ class SetRecorder:
         margin: float,
         text: str,
         truth: NDArray[np.bool_],
-        lengths: NDArray[np.float32],
+        given: NDArray[np.bool_],
+        scores: Floats,
         place: int,
     ) -> None:
         """Remember a mistake if it is among the most confident."""
@@ -101,8 +104,8 @@ class SetRecorder:
         labels = self.classifier.labels
         entry = (
             margin, -self.count, text, tuple(labels[index] for index in np.flatnonzero(truth)),
-            tuple(label for label, _ in self.classifier.given(lengths, lengths)), labels[place], float(lengths[place]),
-            float(self.classifier.thresholds[place]),
+            tuple(labels[index] for index in np.flatnonzero(given)[np.argsort(-scores[given], kind="stable")]),
+            labels[place], float(scores[place]), float(self.classifier.score_thresholds[place]),
         )  # fmt: skip
         (heapq.heappush if len(heap) < MOST_MISTAKES else heapq.heappushpop)(heap, entry)
 
@@ -120,7 +123,7 @@ class SetRecorder:
         return SetMeasures(
             evaluation=evaluation,
             labels=self.classifier.labels,
-            thresholds=self.classifier.thresholds,
+            thresholds=self.classifier.score_thresholds,
             given_counts=self.given_counts,
             true_sizes=true_sizes,
             given_sizes=given_sizes,

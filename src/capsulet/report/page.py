@@ -26,7 +26,7 @@ from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures, interval
 from capsulet.report.mistakes import mistakes, set_mistakes
 from capsulet.report.style import SCRIPT, STYLE
-from capsulet.report.trust import trust
+from capsulet.report.trust import set_trust, trust
 from capsulet.results import Epoch, Evaluation
 
 
@@ -50,7 +50,7 @@ def render(report: Report) -> str:
     """The whole page."""
     measures, trained = report.measures, report.config["data"].get("label_counts", {})
     if isinstance(measures, SetMeasures):  # confusions and coverage are of one label a text
-        fared = [label_table(measures, trained), label_sets(measures), set_mistakes(measures)]
+        fared = [label_table(measures, trained), label_sets(measures), set_trust(measures), set_mistakes(measures)]
     else:
         fared = [confusion(measures), class_table(measures, trained), trust(measures), mistakes(measures)]
     sections = [

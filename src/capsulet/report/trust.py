@@ -8,9 +8,36 @@ from capsulet.calibration import BINS, calibration_error
 from capsulet.report import charts
 from capsulet.report.charts import Series, line_chart, percent, share_axis
 from capsulet.report.elements import figure, section
-from capsulet.report.measures import Measures, coverage, reliability
+from capsulet.report.label_sets import SetMeasures
+from capsulet.report.measures import Bin, Measures, coverage, reliability
+from capsulet.results import ReliabilityBin
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.5)
+
+
+DIAGONAL = "Above the dashed line answers are right more often than their score says, below it less often."
+
+
+def set_trust(measures: SetMeasures) -> str:
+    """What a score is worth where each label is there or not."""
+    found = measures.evaluation.reliability
+    if found is None or found.error_after is None:
+        return ""
+    after, before = (shown_bins(bins) for bins in (found.bins_after, found.bins_before))
+    words = (
+        f"All pairs of a text and a label. Bars: calibrated, expected calibration error {found.error_after:.3f} "
+        f"({BINS} bins). Points: raw scores, {found.error_before:.3f}. {DIAGONAL}"
+    )
+    return section("Trust", figure("Reliability", charts.reliability_chart(after, before), words))
+
+
+def shown_bins(bins: tuple[ReliabilityBin, ...]) -> list[Bin]:
+    """Bins that hold any answers, with their edges."""
+    return [
+        Bin(place / len(bins), (place + 1) / len(bins), one.count, one.confidence, one.accuracy)
+        for place, one in enumerate(bins)
+        if one.count
+    ]
 
 
 def trust(measures: Measures) -> str:
@@ -44,7 +71,7 @@ def trust(measures: Measures) -> str:
         '<div class="charts">',
         figure(
             "Reliability", charts.reliability_chart(bins, before),
-            f"{words} Above the dashed line answers are right more often than their score says, below it less often.",
+            f"{words} {DIAGONAL}",
         ),
         figure(
             "Coverage", line_chart([curve], share_axis("share of texts answered, surest first"), share_axis("", low)),

@@ -53,6 +53,12 @@ class Classifier:
         self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
 
     @property
+    def score_thresholds(self) -> NDArray[np.float64]:
+        """The thresholds as the scores that `predict` gives: (C,)."""
+        found: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
+        return found
+
+    @property
     def unknown_id(self) -> int:
         """The id of every unknown word; compressed models number it differently."""
         return self.session.tokenizer.token_to_id(UNKNOWN) or 0
@@ -141,7 +147,7 @@ class Classifier:
         found = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
         return np.concatenate([np.empty((0, len(self.labels))), *found])
 
-    def probabilities(self, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
+    def probabilities(self, lengths: NDArray[Any]) -> NDArray[np.float64]:
         """Class lengths (B, C) as probabilities; a model without a calibration shares out one by length."""
         if self.calibration:
             return self.calibration.probabilities(lengths)
