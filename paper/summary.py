@@ -23,14 +23,17 @@ class Cell:
     whole: bool  # the data set is the paper's, not a part of it: figures may be compared
     accuracies: tuple[float, ...]  # per cent, one a seed
     last_looks: tuple[float, ...] = ()  # published protocol: what the last epoch had
+    seeds: int = 0  # that some row of the table has
 
     @property
     def ours(self) -> str:
         """92.10 ± 0.20."""
         if not self.accuracies:
             return "not run"
-        deviation = f" ± {statistics.stdev(self.accuracies):.2f}" if len(self.accuracies) > 1 else ""
-        return f"{statistics.mean(self.accuracies):.2f}{deviation}"
+        number = len(self.accuracies)
+        deviation = f" ± {statistics.stdev(self.accuracies):.2f}" if number > 1 else ""
+        fewer = f" ({number} seed{'s' * (number > 1)})" if number < self.seeds else ""
+        return f"{statistics.mean(self.accuracies):.2f}{deviation}{fewer}"
 
     @property
     def difference(self) -> str:
@@ -94,6 +97,7 @@ def cell(table: Table, row: Row, group: Group) -> Cell:
         group.whole,
         tuple(100 * run["accuracy"] for run in members),
         tuple(100 * run["last_look"] for run in members if "last_look" in run),
+        len({run["seed"] for run in group.runs}),
     )
 
 
