@@ -38,14 +38,15 @@ def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
     """Mean and deviation over the seeds of each data set, and what stands beside them."""
     rows = []
     runs = read(file)["runs"]
-    peers = [run for run in read("peers")["runs"] if run["peer"] == "fasttext" and "accuracy" in run]
+    peers = [run for run in read("peers")["runs"] if "accuracy" in run]
     for name in sorted({run["set"] for run in runs}, key=lambda name: list(NAMES).index(name)):
         ours = [run for run in runs if run["set"] == name and run["seed"] != TF_IDF]
         other = next((run for run in runs if run["set"] == name and run["seed"] == TF_IDF), None)
+        other = other or next((run for run in peers if run["set"] == name and run["peer"] == TF_IDF), None)
         if not ours:
             continue
         values = [100 * run["accuracy"] for run in ours]
-        fasttext = [100 * run["accuracy"] for run in peers if run["set"] == name]
+        fasttext = [100 * run["accuracy"] for run in peers if (run["set"], run["peer"]) == (name, "fasttext")]
         rivals = [statistics.mean(found) for found in (fasttext, [100 * other["accuracy"]] if other else []) if found]
         rows.append(
             {
