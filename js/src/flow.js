@@ -4,8 +4,8 @@
  */
 import { MEAN_SHARE } from './config.js';
 
-/** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
 const EQUAL = 1e-9; // states that differ by less: those of a word said over and over differ by rounding alone
+/** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
 const KINDS = ['input', 'recurrent', 'bias'];
 
 /**

@@ -47,7 +47,7 @@ def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
 def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]) -> dict[str, Any]:
     """The same of texts that are ids already; truth is their classes (B,), or which labels each has (B, C)."""
     found: dict[str, Any] = {}
-    fitted = (describe_sets if classifier.multi_label else describe)(classifier, encoded, truth)
+    fitted = describe(classifier, encoded, truth)
     if fitted is not None:
         found["calibration"] = fitted
         # scores are counted as `predict` will give them
@@ -58,47 +58,37 @@ def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], t
 
 
 def describe(
-    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.int64]
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]
 ) -> dict[str, Any] | None:
-    """The `calibration` of a configuration, from validation texts and their classes; nothing where they are too few."""
+    """The `calibration` of a configuration; nothing where the texts are too few.
+
+    Where a text has any of the labels, errors are over all pairs of a text and a label, and there are no rankings.
+    """
     if len(truth) < FEWEST_ROWS:
         return None
-    lengths = classifier.lengths_of(encoded)
-    fitted, losses = calibration.fit(lengths, truth)
-    probabilities = fitted.probabilities(lengths)
-    right = lengths.argmax(1) == truth
+    lengths, several = classifier.lengths_of(encoded), classifier.multi_label
+    fitted, losses = (calibration.fit_each if several else calibration.fit)(lengths, truth)
+    right = truth if several else lengths.argmax(1) == truth
+
+    def error(scores: NDArray[Any]) -> float:
+        return round(calibration.calibration_error((scores if several else scores.max(1)).ravel(), right.ravel()), 6)
+
+    found = {
+        **fitted.as_json(),
+        "texts": len(truth),
+        "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
+        "error_before": error(lengths),
+        "error_after": error(fitted.probabilities(lengths)),
+    }
+    if several:
+        return found
     unknown = unknown_shares(encoded, classifier.unknown_id)
     true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
     return {
-        **fitted.as_json(),
-        "texts": len(truth),
-        "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
-        "error_before": round(calibration.calibration_error(lengths.max(1), right), 6),
-        "error_after": round(calibration.calibration_error(probabilities.max(1), right), 6),
+        **found,
         "confidence": doubt.rank(doubt.confidence(lengths, unknown), ~right).as_json(),
         "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
         "set_score": doubt.rank(true, ~right).as_json(),
-    }
-
-
-def describe_sets(
-    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[np.bool_]
-) -> dict[str, Any] | None:
-    """The same where a text has any of the labels (B, C); errors are over all pairs of a text and a label."""
-    if len(truth) < FEWEST_ROWS:
-        return None
-    lengths = classifier.lengths_of(encoded)
-    fitted, losses = calibration.fit_each(lengths, truth)
-    errors = [
-        round(calibration.calibration_error(scores.ravel(), truth.ravel()), 6)
-        for scores in (lengths, fitted.probabilities(lengths))
-    ]
-    return {
-        **fitted.as_json(),
-        "texts": len(truth),
-        "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
-        "error_before": errors[0],
-        "error_after": errors[1],
     }
 
 
@@ -148,12 +138,13 @@ def calibrate(
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
     """Which rows of the training files training has kept for validation."""
-    data, options = classifier.config["data"], classifier.config["options"]
+    options = classifier.config["options"]
     sets = [[found] if isinstance(found, str) else list(found) for found in labels]
     order = {label: place for place, label in enumerate(sorted_labels({label for found in sets for label in found}))}
     targets = np.array([order[label] for found in sets for label in found], dtype=np.int64)
+    expected = trained_rows(classifier.config, classifier.path)
     try:
-        fraction, expected = float(options["training"]["valid_fraction"]), (data["train_rows"], data["valid_rows"])
+        fraction = float(options["training"]["valid_fraction"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{classifier.path} is damaged: its configuration lacks {error}") from None
     if classifier.multi_label:
@@ -162,12 +153,25 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     else:
         train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):
-        raise InputError(
-            f"{', '.join(paths(files))}: {len(labels):,} rows, of which training would keep {len(valid):,} to validate "
-            f"on; the model was trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or "
-            "texts it was not trained on with --valid"
-        )
+        raise InputError(f"{', '.join(paths(files))}: {other_rows(len(train), len(valid), expected)}")
     return valid
+
+
+def trained_rows(config: Mapping[str, Any], source: str) -> tuple[int, int]:
+    """How many rows a model was trained on, and how many it was validated on."""
+    try:
+        return int(config["data"]["train_rows"]), int(config["data"]["valid_rows"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{source} is damaged: its configuration lacks {error}") from None
+
+
+def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
+    """What to say of files that are not those of the training."""
+    return (
+        f"{train + valid:,} rows, of which training would keep {valid:,} to validate on; the model was trained on "
+        f"{expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "
+        "--valid"
+    )
 
 
 def stored_files(model: Path) -> tuple[dict[str, bytes], dict[str, Any]]:

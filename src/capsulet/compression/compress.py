@@ -24,7 +24,7 @@ from capsulet.results import Compression
 from capsulet.runtime.session import open_session
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
-from capsulet.validation import chosen_rows
+from capsulet.validation import chosen_rows, other_rows, trained_rows
 
 if TYPE_CHECKING:
     from capsulet.compression.search import Compressor, Sample, Trial
@@ -75,7 +75,7 @@ def compress(
             corpora = prepare(
                 files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
             )
-            sample = file_sample(source, corpora, is_unseen(source.config, corpora, valid, tell))
+            sample = file_sample(source, corpora, is_unseen(str(model), source.config, corpora, valid, tell))
         compressor = Compressor(source, sample or made_up_sample(source), progress, interruption.asked)
         if target is not None:
             tell("trying ways to fit the size")
@@ -106,22 +106,20 @@ def compress(
     return compression
 
 
-def is_unseen(config: Mapping[str, Any], corpora: Corpora, valid: Paths, tell: Tell) -> bool:
+def is_unseen(model: str, config: Mapping[str, Any], corpora: Corpora, valid: Paths, tell: Tell) -> bool:
     """Whether the texts to choose on are none that the model was trained on, as far as numbers tell; if not, say so."""
-    data, stored = config["data"], config.get("calibration")
-    rows = len(corpora.train), len(corpora.valid)
-    wanted = data.get("train_rows"), data.get("valid_rows")
-    if not paths(valid) and rows != wanted:
-        tell(
-            f"the files have {sum(rows):,} rows, of which training would keep {rows[1]:,} to validate on; it was "
-            f"trained on {wanted[0]:,} and validated on {wanted[1]:,}: what the file says of its scores stays that of "
-            "the whole model; name the same files, or texts it was not trained on with --valid"
-        )
+    if paths(valid):
+        return True
+    rows, expected = (len(corpora.train), len(corpora.valid)), trained_rows(config, model)
+    if rows != expected:
+        tell(f"what the file says of its scores stays that of the whole model: {other_rows(*rows, expected)}")
         return False
-    if not paths(valid) and isinstance(stored, dict) and stored.get("texts") != len(chosen_rows(rows[1])):
+    stored = config.get("calibration")
+    known = stored.get("texts") if isinstance(stored, dict) else None
+    if known is not None and known != len(chosen_rows(rows[1])):
         tell(
-            f"the model was calibrated on {stored.get('texts'):,} other texts, the file is on the {rows[1]:,} "
-            "validation texts of these: give the other ones with --valid to keep to them"
+            f"the model was calibrated on {known} other texts, the file is on the {rows[1]:,} validation texts of "
+            "these: give the other ones with --valid to keep to them"
         )
     return True
 

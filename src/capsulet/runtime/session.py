@@ -44,8 +44,8 @@ class Session(NamedTuple):
     def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
         """Do the work of every part, as many at once as there are workers; it is to spend its time in `run`.
 
-        Two threads with a batch each are about one and a half times as fast as two that share every small product of a
-        recurrent layer (benchmarks/runtime.py), so the graph itself has one.
+        Two threads with a batch each are faster than two that share every small product of a recurrent layer
+        (benchmarks/runtime.py), so the graph itself has one.
         """
         if min(self.workers, len(parts)) < 2:
             for part in parts:
