@@ -257,6 +257,19 @@ def test_a_folder_that_is_not_ours_to_write_is_refused() -> None:
         assert done.stdout == f"{folder} cannot be written to: choose another --out\n"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_folder_whose_permissions_promise_too_much_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^/proc cannot be written to: choose another --out$"):
+        storage.check_target(Path("/proc/deep/model"))
+    with pytest.raises(InputError, match=r"^/proc/x.svg cannot be written, /proc takes no new files"):
+        storage.check_place(Path("/proc/x.svg"))
+
+
+def test_a_place_that_is_looked_at_stays_as_it_was(tmp_path: Path) -> None:
+    storage.check_place(tmp_path / "deep" / "file.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
 # the same seed gives the same bytes
 
 

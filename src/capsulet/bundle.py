@@ -36,6 +36,7 @@ def check_file(file: str | Path, model: Path) -> Path:
         raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
     if (model / storage.GRAPH).exists() and file.exists() and file.samefile(model / storage.GRAPH):
         raise InputError(f"{file} is part of the model itself: choose another file")
+    storage.check_place(file)
     return file
 
 

@@ -68,9 +68,27 @@ def check_resolved(path: Path, place: Path) -> None:
         raise InputError(
             f"{path} lies inside the model {around}, which the next training replaces: choose another --out"
         )
+    if (closed := closed_folder(place)) is not None:
+        raise InputError(f"{closed} cannot be written to: choose another --out")
+
+
+def check_place(path: Path) -> None:
+    """Refuse, before any work is done, a file that could not be written where it is to be."""
+    if (closed := closed_folder(path.resolve())) is not None:
+        raise InputError(f"{path} cannot be written, {closed} takes no new files: choose another place")
+
+
+def closed_folder(place: Path) -> Path | None:
+    """The nearest folder above this absolute path that exists, if nothing new can be put into it.
+
+    Only trying tells: the permissions of /sys or of a full disk say yes.
+    """
     existing = next(folder for folder in place.parents if folder.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise InputError(f"{existing} cannot be written to: choose another --out")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".", suffix=".part", dir=existing):
+            return None
+    except OSError:
+        return existing
 
 
 def is_model(folder: Path) -> bool:

@@ -103,6 +103,21 @@ def test_the_unexpected_is_one_line(
     assert words in answer.line
 
 
+def test_ctrl_c_that_a_library_turned_into_another_error(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            try:
+                raise ImportError("half a library") from error
+            except ImportError:
+                raise RuntimeError("no library")  # noqa: B904 - as numpy and torch do it
+
+    monkeypatch.setattr("capsulet.cli.info.describe_model", fail)
+    answer = run("info", "model")
+    assert (answer.status, answer.line) == (130, "capsulet: interrupted")
+
+
 def test_a_reader_who_has_had_enough(model: Path) -> None:
     text = "The home team won the match after extra time"
     command = f"yes '{text}' | head -50000 | {sys.executable} -m capsulet predict {model} - | head -1"

@@ -112,6 +112,8 @@ def run(parsed: argparse.Namespace) -> int:
     except MemoryError:
         return complain("out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1, parsed.debug)
     except Exception as error:
+        if was_interrupted(error):
+            return complain("interrupted", INTERRUPTED, parsed.debug)
         what = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             where = error.filename or "the output"
@@ -121,6 +123,15 @@ def run(parsed: argparse.Namespace) -> int:
             what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         return complain(f"unexpected failure ({' '.join(what.split())}); --debug shows where", 1, parsed.debug)
     return status
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: libraries that are being imported make another of it."""
+    seen: list[BaseException] = []
+    while error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__ or error
+    return any(isinstance(one, KeyboardInterrupt) for one in seen)
 
 
 def open_streams() -> None:

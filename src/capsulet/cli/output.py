@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
+from capsulet.storage import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,7 @@ def check_text_file(path: Path, ending: str) -> None:
         raise InputError(f"{path} is a folder: name the file to write")
     if not path.resolve().parent.is_dir():
         raise InputError(f"{path.parent} is not a folder that exists: make it, or choose another place")
+    check_place(path)
 
 
 def write_text_file(path: Path, text: str) -> None:

@@ -22,6 +22,7 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.preparation import Paths, Tell, paths, prepare, silent
 from capsulet.results import Compression
 from capsulet.runtime.session import open_session
+from capsulet.storage import check_place
 from capsulet.text.corpus import Corpora
 from capsulet.text.data import ReadOptions
 from capsulet.validation import chosen_rows, other_rows, trained_rows
@@ -142,6 +143,7 @@ def check_plot(plot: str | Path | None) -> Path | None:
         return None
     if Path(plot).suffix != ".svg" or Path(plot).is_dir():
         raise InputError(f"--plot is {str(plot)!r}: expected a file to write that ends in .svg")
+    check_place(Path(plot))
     return Path(plot)
 
 

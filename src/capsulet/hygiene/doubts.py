@@ -164,6 +164,7 @@ def check_out(path: Path) -> None:
         raise InputError(f"--out {path} ends in neither .csv nor .jsonl: name a file of one of the two")
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise InputError(f"--out {path} cannot be written: it is a folder, or its folder does not exist")
+    storage.check_place(path)
 
 
 def write_doubts(path: Path, doubts: Sequence[Doubt]) -> None:

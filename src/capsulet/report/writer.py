@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,9 +34,8 @@ def check_report(path: Path) -> None:
             raise InputError(
                 f"--report {path} lies inside a model, which the next training replaces: choose another place"
             )
-        existing = next(folder for folder in place.parents if folder.exists())
-        if not existing.is_dir() or not os.access(existing, os.W_OK):
-            raise InputError(f"--report {path}: {existing} cannot be written to: choose another place")
+        if (closed := storage.closed_folder(place)) is not None:
+            raise InputError(f"--report {path}: {closed} cannot be written to: choose another place")
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"--report {path} cannot be written to ({error}): choose another place") from None
 
