@@ -1,10 +1,12 @@
 """Try options on a part of a training file: what docs/log.md decides by. No test file is read.
 
     python -m benchmarks.pilot --data ../shared/data --set trec6 --seeds 1 2 3 --options num_codewords=16
-    python -m benchmarks.pilot --data ../shared/data --set ag_news_61k --rows 20000
+    python -m benchmarks.pilot --data ../shared/data --set ag_news_61k --cut 20000 --options batch_size=32
 
-For every seed another fifth of the rows (5,000 at most) is cut off to choose on; the others are trained on. Printed are
-the accuracies there, in per cent, after the last epoch: that of the best epoch would look better than it is.
+For every seed another fifth of the rows (5,000 at most, or --cut) is cut off to choose on; the others are trained on.
+Printed are the accuracies there, in per cent, after the last epoch; the best epoch's would look better than it is. Two
+runs that differ in nothing but chance are right about different texts, 2 in 100 of them on AG News: on 5,000 texts that
+is a difference of 0.2 points, on 20,000 of 0.1.
 """
 
 from __future__ import annotations
@@ -31,25 +33,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--set", required=True, metavar="NAME")
     parser.add_argument("--rows", type=int, default=0, metavar="N", help="only so many rows (default: all)")
+    parser.add_argument("--cut", type=int, default=0, metavar="N", help="rows to choose on (default: a fifth, 5000)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="N")
     parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     source = read_rows([split_file(arguments.data / arguments.set, "train")], labelled=True, options=ReadOptions())
     pairs = [(row.text, str(row.label)) for row in source]
     options = dict(parse_option(pair) for pair in arguments.options)
-    found = [pilot(pairs, arguments.rows, seed, options) for seed in arguments.seeds]
+    rows, cut = arguments.rows or len(pairs), arguments.cut
+    found = [pilot(pairs, rows, cut or min(MOST_ROWS, rows // 5), seed, options) for seed in arguments.seeds]
     each = " ".join(f"{value:.2f}" for value in found)
     said = " ".join(arguments.options) or "defaults"
-    print(
-        f"{arguments.set} {arguments.rows or len(pairs)} rows, {said}: {statistics.mean(found):.2f} ({each})",
-        flush=True,
-    )
+    print(f"{arguments.set} {rows} rows, {said}: {statistics.mean(found):.2f} ({each})", flush=True)
 
 
-def pilot(pairs: list[tuple[str, str]], rows: int, seed: int, options: dict[str, Any]) -> float:
+def pilot(pairs: list[tuple[str, str]], rows: int, cut: int, seed: int, options: dict[str, Any]) -> float:
     """Accuracy on the part cut off, after the last epoch."""
-    chosen = random.Random(seed).sample(pairs, rows or len(pairs))
-    cut = min(MOST_ROWS, len(chosen) // 5)
+    chosen = random.Random(seed).sample(pairs, rows)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, part in (("valid", chosen[:cut]), ("train", chosen[cut:])):
