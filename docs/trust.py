@@ -37,7 +37,8 @@ def trust() -> str:
     for run in found["trust_runs"]:
         cells = " | ".join(figure(run[key]) for _, key in columns)
         name = f"{run['set']}, {run['seed']}"
-        lines.append(f"| {name} | {run['valid_rows']:,} | {cells} | {run['largest_sum_error']:.1e} |")
+        texts = f"{run['valid_rows']:,} of {run.get('calibrated_on', 'a part of train').removeprefix('a part of ')}"
+        lines.append(f"| {name} | {texts} | {cells} | {run['largest_sum_error']:.1e} |")
     if found["scope"]:
         lines += ["", "Texts out of scope:", "", *scope(found["scope"])]
     return "\n".join([*lines, "", circumstances("trust")])

@@ -130,5 +130,5 @@ def test_each_wish_has_its_own_ranking() -> None:
         least_confidence=doubt.STRANGE / 2
     )
     both = doubt.doubts(stored, "here", **{**asked, "abstain": True, "coverage": 0.8, "sets": 0.8})
-    assert both == doubt.Doubts(least_certainty=21, least_set_score=31)
+    assert both == doubt.Doubts(least_confidence=doubt.STRANGE / 2, least_certainty=21, least_set_score=31)
     assert doubt.doubts(None, "here", **asked) == doubt.Doubts()

@@ -71,7 +71,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 | | |
 | --- | --- |
 | {"several labels a text" if several else "accuracy"} | {accuracy} |
-{macro_line}| training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
+{macro_line}{calibration_line(config)}| training texts | {data["train_rows"]:,} ({data["train_tokens"]:,} tokens) |
 | words known | {config["vocab_size"]:,} |
 | parameters | {config["parameters"]:,} |
 | network | {options["embedding"]} embedding, {options["num_layers"]}-layer bidirectional GRU, {head} |
@@ -95,6 +95,17 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 {limits} Words it has not seen in training count as one unknown word.{drift}
 """
+
+
+def calibration_line(config: Mapping[str, Any]) -> str:
+    """How far scores are from what they say, where they were made to say something."""
+    found = config.get("calibration", {})
+    if not {"error_before", "error_after", "texts"} <= found.keys():
+        return ""
+    before, after = found["error_before"], found["error_after"]
+    return (
+        f"| calibration error | {after:.4f}, {before:.4f} before, on the {found['texts']:,} texts it was fitted on |\n"
+    )
 
 
 def cell(words: str) -> str:

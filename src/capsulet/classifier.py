@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from capsulet.training.loop import Monitor
 
 
+NO_PLACE = "--out MODEL"  # of a command that is written down
 FEW = 5  # validation texts of a class below which its figures say nothing
 
 
@@ -195,7 +196,7 @@ def report_training(page: Path, out: Path, measures: Measures | SetMeasures) -> 
     part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
     write_report(
         page, f"Training of {out.name}", f"{part} {texts} texts, on which the best epoch was chosen", out, config,
-        measures, [f"{config['command']} --out {shlex.quote(str(out))}"],
+        measures, [config["command"].replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)],
         ["Texts are shown as the model reads them: in lower case, and with a □ for each word that it does not know."],
     )  # fmt: skip
 
@@ -297,8 +298,8 @@ def remarks(corpora: Corpora, options: Options) -> list[str]:
 
 
 def command_line(files: Paths, valid: Paths, recipe: str, reading: ReadOptions, options: Options) -> str:
-    """The command that trains this model; where it writes to is left out, so that equal models are equal files."""
-    words = ["capsulet", "train", *paths(files)]
+    """The command that trains this model; where it writes to is not said, so that equal models are equal files."""
+    words = ["capsulet", "train", *paths(files), *NO_PLACE.split()]
     for file in paths(valid):
         words += ["--valid", file]
     if recipe != "default":

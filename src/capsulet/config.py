@@ -103,7 +103,8 @@ class TrainingOptions:
     )
     select: str = option(
         "auto",
-        "what decides which epoch is kept, on validation; auto: accuracy, with several labels a text micro-F1",
+        "what decides which epoch is kept, on validation: the highest, or where the learning rate falls the latest "
+        "within one standard error of it; auto: accuracy, with several labels a text micro-F1",
         choices=SELECTIONS,
     )
     learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)

@@ -148,7 +148,8 @@ def binomial_tail(wrong: int, count: int, share: float) -> float:
 def check_share(name: str, value: Any) -> float:
     """A share between 0 and 1, or words about it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise InputError(f"--{name} is {value!r}: expected a share from 0 to 1, such as 0.9")
+        example = 0.02 if name == "max-error" else 0.9
+        raise InputError(f"--{name} is {value!r}: expected a share from 0 to 1, such as {example}")
     return float(value)
 
 
@@ -185,6 +186,7 @@ class Doubts:
     least_confidence: float | None = None  # None: every text is in scope
     least_certainty: float | None = None  # None: none is too uncertain
     least_set_score: float | None = None  # None: no sets
+    notes: tuple[str, ...] = ()  # what the validation texts are too few for
 
     def reasons(self, lengths: NDArray[Any], unknown: NDArray[Any]) -> list[str]:
         """Why each text gets no label; nothing where it gets one."""
@@ -220,7 +222,7 @@ def doubts(
     if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():
         raise InputError(
             f"{source} does not know what it said of its validation texts, which --abstain, --coverage, --max-error "
-            f"and --sets need: `capsulet calibrate MODEL TRAINING_FILE` adds it"
+            f"and --sets need: `capsulet calibrate {source} TRAINING_FILE` adds it"
         )
     scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in RANKINGS)
     least: dict[str, float] = {}
@@ -228,9 +230,17 @@ def doubts(
         least["least_certainty"] = threshold_for_share(sure, wishes["coverage"])
     elif "max-error" in wishes:
         least["least_certainty"] = threshold_for_error(sure, wishes["max-error"])
-    elif abstain:
-        # few validation texts promise little, but without a promise asked for, strange texts are none of ours
-        least["least_confidence"] = max(threshold_for_share(scope, USUAL_COVERAGE), STRANGE / 2)
+    if abstain:
+        # few validation texts promise little, and some may be strange themselves; new ones that are get no answer
+        usual = NOTHING if least else threshold_for_share(scope, USUAL_COVERAGE)
+        least["least_confidence"] = max(usual, STRANGE / 2)
     if "sets" in wishes:
         least["least_set_score"] = threshold_for_share(sets_of, wishes["sets"])
-    return Doubts(**least)
+    unbounded = {"coverage": ("least_certainty", "text"), "sets": ("least_set_score", "label")}
+    notes = [
+        f"--{name} {wishes[name]:g} cannot leave out any {what}: {sure.count:,} validation texts are too few for that; "
+        "calibrate on more (`capsulet calibrate MODEL --valid FILE`)"
+        for name, (key, what) in unbounded.items()
+        if wishes.get(name, 1) < 1 and least[key] == NOTHING
+    ]
+    return Doubts(**least, notes=tuple(notes))

@@ -127,6 +127,11 @@ def calibrate(
     for number, row in enumerate(rows):
         labels = pairs[row][1]
         truth[number, [places[label] for label in ([labels] if isinstance(labels, str) else labels)]] = True
+    if not several and truth.any(0).sum() < 2:
+        raise InputError(
+            f"{source}: all {few:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
+            "classes: name more texts with --valid"
+        )
     stored, config = stored_files(model)
     session = session_of(stored[storage.GRAPH], stored[storage.TOKENIZER], config)
     texts = encode(session.tokenizer, [pairs[row][0] for row in rows])
@@ -167,6 +172,8 @@ def trained_rows(config: Mapping[str, Any], source: str) -> tuple[int, int]:
 
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
     """What to say of files that are not those of the training."""
+    if not expected[1]:
+        return "the model was trained without texts to validate on: name some it was not trained on with --valid"
     return (
         f"{train + valid:,} rows, of which training would keep {valid:,} to validate on; the model was trained on "
         f"{expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "

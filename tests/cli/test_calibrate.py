@@ -27,6 +27,30 @@ def test_one_line_of_what_is_wrong(run, model: Path) -> None:
     assert "the files that the model was trained on, or --valid FILE" in answer.line
 
 
+def test_texts_of_one_class(run, model: Path, tmp_path: Path) -> None:
+    copy, file = shutil.copytree(model, tmp_path / "copy"), tmp_path / "one.jsonl"
+    file.write_text("".join(json.dumps({"label": "sport", "text": f"{SPORT} {number}"}) + "\n" for number in range(30)))
+    before = (copy / "config.json").read_bytes()
+    answer = run("calibrate", copy, "--valid", file)
+    assert (answer.status, answer.out) == (2, "")
+    assert "all 30 validation texts are of the class 'sport', expected at least two classes" in answer.line
+    assert (copy / "config.json").read_bytes() == before
+
+
+def test_wishes_that_few_texts_cannot_grant(run, model: Path) -> None:
+    answer = run("predict", model, "--text", "a", "--coverage", "0.95", "--sets", "0.99")
+    assert answer.status == 0
+    assert "note: --coverage 0.95 cannot leave out any text: 12 validation texts are too few" in answer.err
+    assert "note: --sets 0.99 cannot leave out any label: 12 validation texts are too few" in answer.err
+    assert run("predict", model, "--text", "a", "--coverage", "1", "--sets", "0.5").err == ""
+
+
+def test_abstaining_and_coverage_together(run, model: Path) -> None:
+    call = ("predict", model, "--text", "", "--text", "qzxv", "--coverage", "0.99")
+    assert [json.loads(line)["label"] is None for line in run(*call).out.splitlines()] == [False, False]
+    assert [json.loads(line)["label"] for line in run(*call, "--abstain").out.splitlines()] == [None, None]
+
+
 def test_no_label_in_json_and_csv(run, model: Path) -> None:
     call = ("predict", model, "--text", SPORT, "--text", "qzxv", "--abstain", "--sets")
     rows = [json.loads(line) for line in run(*call).out.splitlines()]

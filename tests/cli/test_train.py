@@ -27,9 +27,10 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     first, *epochs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
     assert "note: 2 of 3 classes are not in the validation part (food, money)" in answer.err
     assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
-    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (best|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
+    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
+    assert re.search(r"trained 2 epochs in \d:\d\d; epoch \d is kept: accuracy [\d.]+ % on the validation texts", last)
     assert last.endswith(f"the model is in {tmp_path / 'model'}, a report in {tmp_path / 'model.report.html'}")
     log = [json.loads(line) for line in (tmp_path / "model" / "training.jsonl").read_text().splitlines()]
     assert log == result["epochs"]

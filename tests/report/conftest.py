@@ -36,6 +36,7 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
         raw_scores=scores,
         scores=scores,
         calibrated=False,
+        certainty=dice.normal(size=count),
         tokens=dice.integers(1, 60, count),
         unknown_share=0.05,
         mistakes=(mistake,) * 3,

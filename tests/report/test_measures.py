@@ -32,10 +32,9 @@ def test_bins_hold_every_answer_once() -> None:
 
 
 def test_coverage_answers_the_surest_first() -> None:
-    share, accuracy, lowest = coverage(np.array([0.2, 0.9, 0.5, 0.7]), np.array([False, True, False, True]))
+    share, accuracy = coverage(np.array([0.2, 0.9, 0.5, 0.7]), np.array([False, True, False, True]))
     assert share.tolist() == [0.25, 0.5, 0.75, 1.0]
     assert accuracy.tolist() == pytest.approx([1, 1, 2 / 3, 0.5])
-    assert lowest.tolist() == [0.9, 0.7, 0.5, 0.2]
 
 
 def test_the_interval_of_a_share() -> None:

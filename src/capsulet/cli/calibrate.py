@@ -6,7 +6,7 @@ examples:
 
 `capsulet train` does this at its end. It is for models that were trained before there was a calibration, and for texts
 that have changed since. Nothing but the calibration in config.json, the histograms that `capsulet drift` compares with,
-both of the same texts, and the model card that tells of them, is changed. A multi-label model gets histograms only.
+both of the same texts, and the model card that tells of them, is changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     tell(
         f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
         f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
-        + (f"; `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
+        + (f"; so few say little, and `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
     )
     if arguments.json:
         print_json(found)

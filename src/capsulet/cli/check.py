@@ -104,7 +104,9 @@ def print_check(result: Check) -> None:
     if result.doubts:
         print_doubts(result.doubts)
     if result.doubts_file:
-        tell(f"{len(result.doubts):,} rows to look at are in {result.doubts_file}")
+        rows = len({(doubt.file, doubt.line) for doubt in result.doubts})
+        what = f"{len(result.doubts):,} labels of {rows:,} rows" if rows < len(result.doubts) else f"{rows:,} rows"
+        tell(f"{what} to look at are in {result.doubts_file}")
     if not result.findings:
         screen.print("nothing found")
 

@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_text_file(diagram, reliability_svg(result.reliability, measured(result)))
         tell(f"the reliability diagram is in {diagram}")
+    if arguments.report:
+        tell(f"the report is in {arguments.report}")
     if arguments.json:
         print_json({key: value for key, value in dataclasses.asdict(result).items() if value is not None})
     else:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_WORDS, MOST_PARTS = 8, 4
+UNKNOWN = "(unknown word)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,9 +118,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         bar = "█" * round(12 * abs(token.contribution) / largest)
         style = "green" if token.contribution > 0 else "red"
         left_out = [] if explanation.occlusion is None else [f"{explanation.occlusion[place]:+.3f}"]
-        table.add_row(
-            Text(token.text or "(unknown word)"), f"{token.contribution:+.3f}", *left_out, f"[{style}]{bar}[/]"
-        )
+        table.add_row(Text(token.text or UNKNOWN), f"{token.contribution:+.3f}", *left_out, f"[{style}]{bar}[/]")
     if rest := ranked[MOST_WORDS:]:
         total = sum(explanation.tokens[place].contribution for place in rest)
         table.add_row(f"… {len(rest)} more", f"{total:+.3f}")
@@ -128,13 +127,13 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         screen.print(Text(f"and not {explanation.contrast.label} ({explanation.contrast.score:.3f}), because"))
         screen.print(coloured(text, explanation.contrast.tokens))
         most = sorted(explanation.contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
-        screen.print(Text(", ".join(f"{token.text} {token.contribution:+.3f}" for token in most)))
+        screen.print(Text(", ".join(f"{token.text or UNKNOWN} {token.contribution:+.3f}" for token in most)))
     if explanation.capsules:
         parts = (f"{part.capsule} {part.contribution:+.3f}" for part in explanation.capsules[:MOST_PARTS])
         screen.print(f"primary capsules {', '.join(parts)}", highlight=False)
     if explanation.codewords:
         named = (
-            f"{part.codebook}.{part.codeword} {part.contribution:+.3f} ({' '.join(part.words)})"
+            f"{part.codebook}.{part.codeword} {part.contribution:+.3f} ({' '.join(part.words) or UNKNOWN})"
             for part in explanation.codewords[:MOST_PARTS]
         )
         screen.print(Text(f"codewords {', '.join(named)}"))

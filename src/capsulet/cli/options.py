@@ -30,7 +30,7 @@ def add_option_flags(parser: argparse.ArgumentParser, *kinds: type) -> None:
                 choices = spec.metadata["choices"] or None
                 group.add_argument(
                     flag, type=hints[spec.name], default=argparse.SUPPRESS, choices=choices, help=words,
-                    metavar=None if choices else "N",
+                    metavar=None if choices else "NAME|FILE" if hints[spec.name] is str else "N",
                 )  # fmt: skip
 
 

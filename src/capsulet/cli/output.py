@@ -117,7 +117,7 @@ class LineMonitor:
         left = (time.perf_counter() - self.started) / made * (self.epochs - report.epoch)
         tell(
             f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {validation(report)}"
-            f"{'  best' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
+            f"{'  kept' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
         )
 
 
@@ -186,7 +186,7 @@ class BarMonitor:
     def epoch(self, report: Epoch) -> None:
         accuracy = validation(report)
         self.bar.update(self.task, valid=accuracy)
-        star = "[bold]best[/bold]" if report.best else ""
+        star = "[bold]kept[/bold]" if report.best else ""
         self.bar.console.print(
             f"epoch {report.epoch}  loss {report.loss:.4f}  valid {accuracy}  {star}", highlight=False
         )

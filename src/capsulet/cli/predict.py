@@ -16,7 +16,7 @@ With --engine ray, FILE is a folder of Parquet files. --out gets a file of the s
 row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
 missing.
 
-A multi-label model gives every label whose score reaches its threshold, perhaps none: {"labels": [{"label": …,
+A multi-label model gives every label that reaches its threshold, perhaps none: {"labels": [{"label": …,
 "score": …}, …]}; as CSV and in Parquet the columns are labels and scores.
 """
 
@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
     add_threads_flag(parser)
     group = parser.add_argument_group("doubt")
-    words = "give no label to texts that look like none of the classes (coverage 0.95 unless said otherwise)"
+    words = (
+        "give no label to texts of unknown words, nor to those that look least like any class (5 in 100, or as said)"
+    )
     group.add_argument("--abstain", action="store_true", help=words)
     words = "abstain, but answer at least this share of texts that are like the validation texts"
     group.add_argument("--coverage", type=float, metavar="SHARE", help=words)
@@ -94,11 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
         texts = (row.text for row in rows)
     # somebody who types lines wants an answer to each
     typed = arguments.files == ["-"] and sys.stdin.isatty()
-    predictions = classifier.stream(
-        texts, top_k, 1 if typed else FIRST_WINDOW,
-        raw_scores=arguments.raw_scores, abstain=arguments.abstain, coverage=arguments.coverage,
-        max_error=arguments.max_error, sets=arguments.sets,
-    )  # fmt: skip
+    doubts = classifier.doubts(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
+    for note in doubts.notes:
+        tell(f"note: {note}")
+    window = 1 if typed else FIRST_WINDOW
+    predictions = classifier.answers(texts, top_k, window, arguments.raw_scores, doubts)
     if arguments.to == "jsonl":
         write_jsonl(predictions, top_k)
     elif classifier.multi_label:

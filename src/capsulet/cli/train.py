@@ -27,6 +27,7 @@ from contextlib import nullcontext
 from capsulet.cli.options import add_option_flags, add_reading_flags, add_recipe_flag, given_values, reading_options
 from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
+from capsulet.results import Training
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
 INTERRUPTED = 130
@@ -88,17 +89,27 @@ def run(arguments: argparse.Namespace) -> int:
         "early": f"stopped early, no better epoch since {result.best.epoch}: ",
         "interrupted": "interrupted, the best model so far is kept, --resume goes on: ",
     }
-    best, accuracy = result.best.epoch, f"{100 * result.best.valid_accuracy:.2f} %"
-    several = result.best.valid_micro_f1 is not None
     number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
+    figures = ("" if result.best.valid_micro_f1 is not None else "accuracy ") + validation(result.best)
     texts = "validation" if result.valid_rows else "training"
     page = f", a report in {result.report}" if result.report else ""
     tell(
-        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {best} is best with "
-        + (f"{validation(result.best)} on the {texts} texts" if several else f"{accuracy} of the {texts} texts right")
-        + f"; the model is in {result.path}{page}"
+        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {result.best.epoch} is "
+        f"kept: {figures} on the {texts} texts{higher(result, getattr(arguments, 'select', 'auto'))}; "
+        f"the model is in {result.path}{page}"
     )
     if arguments.json:
         epochs = [epoch.record() for epoch in result.epochs]
         print_json({**dataclasses.asdict(result), "best": result.best.record(), "epochs": epochs})
     return INTERRUPTED if result.stopped == "interrupted" else 0
+
+
+def higher(result: Training, select: str) -> str:
+    """Words about an earlier epoch with a higher figure than that of the one that is kept."""
+    several = result.best.valid_micro_f1 is not None
+    name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if several else "valid_accuracy"
+    merits = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}
+    first = max(merits, key=lambda epoch: merits[epoch])
+    if merits[first] <= merits[result.best.epoch]:
+        return ""
+    return f" (epoch {first} had {100 * merits[first]:.2f} %, within one standard error, and later epochs have settled)"

@@ -46,7 +46,21 @@ def contradictions(
     title = "rows whose label the model contradicts with confidence"
     if classifier.multi_label:
         title = "labels, given or left out, that the model contradicts with confidence"
-    return doubts, as_finding(title, doubts, count)
+    return doubts, [*unknown_labels(judge.unknown, classifier), *as_finding(title, doubts, count)]
+
+
+def unknown_labels(unknown: Counter[str], classifier: Classifier) -> list[Finding]:
+    """A finding about labels that the model could say nothing of."""
+    if not unknown:
+        return []
+    count, what = sum(unknown.values()), "labels" if classifier.multi_label else "rows"
+    named = [f"{printable(label, EXCERPT)!r} ({times:,})" for label, times in unknown.most_common(MOST_EXAMPLES)]
+    title = f"{what} not judged, since the model does not know the label"
+    known = ", ".join(repr(printable(label, EXCERPT)) for label in classifier.labels[:MOST_EXAMPLES])
+    advice = f"name a model that was trained on these labels, or the right --label-column; this one knows {known}"
+    advice += ", …" * (len(classifier.labels) > MOST_EXAMPLES)
+    details = ", ".join(named) + ", …" * (len(unknown) > len(named))
+    return [Finding("unknown_labels", title, count, advice, details)]
 
 
 def out_of_fold(

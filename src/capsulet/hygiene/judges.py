@@ -11,6 +11,7 @@ with a score as low as those of three of four rows that do not have it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -38,6 +39,8 @@ class Verdict(NamedTuple):
 class AnyJudge(Protocol):
     """Hears models about rows and then says what is doubted."""
 
+    unknown: Counter[str]  # labels that a model did not know, and how often each was passed over
+
     def hear(self, model: Classifier, rows: Iterator[Row]) -> None:
         """Ask a model about rows."""
 
@@ -54,6 +57,7 @@ class Judge:
     """Collects what models say about rows, a few numbers of each."""
 
     def __init__(self) -> None:
+        self.unknown: Counter[str] = Counter()
         self.labels: dict[str, int] = {}
         self.columns: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]] = []
 
@@ -68,6 +72,7 @@ class Judge:
         for window in chunks(rows):
             lengths = model.lengths([row.text for row in window])
             truth = np.array([places.get(row.label or "", -1) for row in window])
+            self.unknown.update(str(row.label) for row, place in zip(window, truth, strict=True) if place < 0)
             best, every = lengths.argmax(1), np.arange(len(window))
             label_scores = np.where(truth >= 0, lengths[every, np.maximum(truth, 0)], np.nan).astype(np.float32)
             truth = np.where(truth >= 0, own[np.maximum(truth, 0)], -1)
@@ -96,6 +101,7 @@ class SetJudge:
     """The same where a row may have several labels: counts of scores, and the labels on which file and model differ."""
 
     def __init__(self) -> None:
+        self.unknown: Counter[str] = Counter()
         self.heard = 0
         # by label: how many rows that do not have it (0) and that have it (1) have which score
         self.counts: dict[str, NDArray[np.int64]] = {}
@@ -110,6 +116,7 @@ class SetJudge:
             truth = np.zeros(lengths.shape, bool)
             for number, row in enumerate(window):
                 truth[number, [places[label] for label in row.labels if label in places]] = True
+                self.unknown.update(label for label in row.labels if label not in places)
             steps = np.floor(lengths * STEPS).astype(np.int64)
             for place, table in enumerate(tables):
                 np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)

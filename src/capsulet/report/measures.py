@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import calibration
+from capsulet import calibration, doubt
 from capsulet.calibration import BINS
 from capsulet.metrics import confusion_matrix
 from capsulet.results import Evaluation, Explanation
-from capsulet.runtime.classifier import Classifier
+from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.tokens import UNKNOWN_ID, encode
 
@@ -57,6 +57,7 @@ class Measures:
     raw_scores: Floats  # (n,) length of the longest class capsule
     scores: Floats  # (n,) the same as a probability, where the model is calibrated
     calibrated: bool
+    certainty: Floats  # (n,) by which `predict --coverage` says which texts it answers
     tokens: NDArray[np.int64]  # (n,)
     unknown_share: float  # of all tokens
     mistakes: tuple[Mistake, ...]  # the most confident first
@@ -95,11 +96,12 @@ class Recorder:
                 heapq.heappush(self.mistakes, entry)
             else:
                 heapq.heappushpop(self.mistakes, entry)
-        self.columns.append((truth, predicted, lengths[every, predicted].astype(np.float64), best, tokens))
+        sure = doubt.certainty(lengths, unknown_shares(encoded, self.classifier.unknown_id))
+        self.columns.append((truth, predicted, lengths[every, predicted].astype(np.float64), best, sure, tokens))
 
     def finish(self, evaluation: Evaluation) -> Measures:
         """Everything, once all texts were seen."""
-        truth, predicted, raw, scores, tokens = (np.concatenate(column) for column in zip(*self.columns, strict=True))
+        truth, predicted, raw, scores, sure, tokens = map(np.concatenate, zip(*self.columns, strict=True))
         mistakes = tuple(
             Mistake(text, truth, score, truth_score, self.classifier.explain(text, said))
             for score, _, text, truth, said, truth_score in sorted(self.mistakes, reverse=True)
@@ -112,6 +114,7 @@ class Recorder:
             raw_scores=raw,
             scores=scores,
             calibrated=self.calibrated,
+            certainty=sure,
             tokens=tokens,
             unknown_share=self.unknown / max(int(tokens.sum()), 1),
             mistakes=mistakes,
@@ -124,11 +127,10 @@ def reliability(scores: Floats, right: NDArray[np.bool_]) -> list[Bin]:
     return [Bin(place / BINS, (place + 1) / BINS, *row) for place, row in rows if row[0]]
 
 
-def coverage(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """If only the surest texts are answered: share answered, accuracy among them, lowest score, for 1 to n texts."""
-    order = np.argsort(-scores, kind="stable")
-    answered = np.arange(1, len(scores) + 1)
-    return answered / len(scores), np.cumsum(right[order]) / answered, scores[order]
+def coverage(certainty: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """If only the surest texts are answered: share answered and accuracy among them, for 1 to n texts."""
+    answered = np.arange(1, len(right) + 1)
+    return answered / len(right), np.cumsum(right[np.argsort(-certainty, kind="stable")]) / answered
 
 
 def interval(right: int, count: int) -> tuple[float, float]:

@@ -29,6 +29,8 @@ from capsulet.report.style import SCRIPT, STYLE
 from capsulet.report.trust import set_trust, trust
 from capsulet.results import Epoch, Evaluation
 
+MOST_BARS = 25  # of a histogram
+
 
 @dataclass(frozen=True)
 class Report:
@@ -148,7 +150,8 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
             first[0].upper() + first[1:],
             line_chart(merits, across, axis(first, shown, percent), [(best.epoch, reached, chosen)]),
             f"Epoch {best.epoch} of {len(epochs)} was kept: {first} {percent(round(reached, 4))} on all {where} "
-            "texts. It was chosen on these texts, so expect a little less on others.",
+            "texts. It was chosen on these texts, so expect a little less on others. Where the learning rate falls, "
+            "the latest epoch within one standard error of the highest is kept.",
         ),
         "</div>",
     )  # fmt: skip
@@ -172,8 +175,10 @@ def data(report: Report) -> str:
     measures, known = report.measures, report.config["data"]
     tokens = measures.tokens
     median, high = np.percentile(tokens, [50, 95])
-    edges = np.linspace(0, max(float(np.percentile(tokens, 99)), 10), 25)
-    counts, _ = np.histogram(np.minimum(tokens, edges[-1]), edges)
+    usual = max(float(np.percentile(tokens, 99)), 10)
+    width = math.ceil((usual + 1) / MOST_BARS)  # lengths are whole numbers: bars of any other width would have gaps
+    edges = width * np.arange(math.ceil((usual + 1) / width) + 1)
+    counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
     return section(
         "Data",
         '<div class="charts">',

@@ -50,7 +50,7 @@ def trust(measures: Measures) -> str:
         words = f"Bars: calibrated, {error}. Points: raw scores, {raw:.3f}."
     else:
         words = f"{error[0].upper()}{error[1:]}. These are raw scores, which order answers but are no probabilities."
-    share, accuracy, lowest = coverage(measures.scores, measures.right)
+    share, accuracy = coverage(measures.certainty, measures.right)
     start = min(max(len(share) // 50, 20), len(share)) - 1  # with fewer answers one mistake makes the line jump
     shown = accuracy[start:]
     low = min(max(math.floor(float(shown.min()) * 20) / 20, 0.0), 0.95)
@@ -60,11 +60,8 @@ def trust(measures: Measures) -> str:
     for part in SHARES:
         last = max(math.ceil(part * len(share)) - 1, 0)
         wrong = round((1 - accuracy[last]) * (last + 1))
-        rows.append(
-            f"<tr><td>{percent(part)}</td><td>{lowest[last]:.3f}</td><td>{100 * accuracy[last]:.2f} %</td>"
-            f"<td>{wrong:,}</td></tr>"
-        )
-    names = "<thead><tr><th>answered</th><th>score ≥</th><th>accuracy</th><th>mistakes</th></tr></thead>"
+        rows.append(f"<tr><td>{percent(part)}</td><td>{100 * accuracy[last]:.2f} %</td><td>{wrong:,}</td></tr>")
+    names = "<thead><tr><th>answered</th><th>accuracy</th><th>mistakes</th></tr></thead>"
     table = f'<div class="scroll fit"><table>{names}<tbody>{"".join(rows)}</tbody></table></div>'
     return section(
         "Trust",
@@ -75,7 +72,8 @@ def trust(measures: Measures) -> str:
         ),
         figure(
             "Coverage", line_chart([curve], share_axis("share of texts answered, surest first"), share_axis("", low)),
-            "Accuracy if only the surest texts are answered and the others are left to somebody else.",
+            "Accuracy if only the surest texts are answered, in the order that `predict --coverage` goes by, "
+            "and the others are left to somebody else.",
         ),
         "</div>", table,
     )  # fmt: skip

@@ -54,7 +54,7 @@ def read_weights(path: str) -> dict[str, float]:
     check_path(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-        pairs = json_pairs(text) if text.lstrip().startswith("{") else csv_pairs(text)
+        pairs = json_pairs(text) if Path(path).suffix == ".json" or text.lstrip().startswith("{") else csv_pairs(text)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise InputError(
             f'{path}: cannot be read as weights ({error}): expected a JSON object {{"label": 2.5}}, or lines '
@@ -78,7 +78,9 @@ def read_weights(path: str) -> dict[str, float]:
 
 def json_pairs(text: str) -> list[tuple[str, Any]]:
     """Keys and values of an object, with those that occur twice."""
-    pairs: list[tuple[str, Any]] = json.loads(text, object_pairs_hook=list)
+    pairs: Any = json.loads(text, object_pairs_hook=list)
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
+        raise ValueError("no JSON object")
     return pairs
 
 
