@@ -144,3 +144,25 @@ def test_a_contrast_is_not_explained_against_itself(run, sets_model: Path) -> No
 
 def test_one_label_a_text_has_no_threshold(run, model: Path) -> None:
     assert "threshold" not in json.loads(run("explain", model, "--text", "the match", "--json").out)
+
+
+def test_explanations_of_a_file_come_one_by_one(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text('{"text": "The home team won the match"}\n{"text": \n')
+    answer = run("explain", model, file)
+    assert answer.status == 2 and "texts.jsonl line 2" in answer.line
+    assert "The home team won the match" in answer.out
+
+
+def test_a_list_of_explanations(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("The home team won the match\nthe bank\n")
+    found = json.loads(run("explain", model, file, "--json").out)["explanations"]
+    assert [one["text"] for one in found] == ["The home team won the match", "the bank"]
+    found = json.loads(run("explain", model, "--text", "a", "--text", "b", "--json").out)["explanations"]
+    assert [one["text"] for one in found] == ["a", "b"]
+
+
+def test_a_check_of_a_long_text_says_why_it_takes_long(run, model: Path) -> None:
+    answer = run("explain", model, "--text", "match " * 500, "--check", "--json")
+    assert "note: --check runs this text 500 times" in answer.err

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet.cli.options import add_reading_flags, reading_options
-from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
+from capsulet.cli.output import check_text_file, console, print_json, print_json_list, tell, write_text_file
 from capsulet.errors import InputError
 from capsulet.results import Explanation, TokenContribution
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS, MOST_PARTS = 8, 4
 UNKNOWN = "(unknown word)"
+MANY_RUNS = 500  # of a long text: people should know why they wait
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain."""
     from capsulet.runtime.classifier import load
     from capsulet.text.data import SkippedRows, read_rows
+    from capsulet.text.tokens import encode
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
@@ -59,29 +62,35 @@ def run(arguments: argparse.Namespace) -> int:
     if page:
         check_text_file(page, ".html")
     classifier, skipped = load(arguments.model), SkippedRows()
-    texts = arguments.text or [
-        row.text
-        for row in read_rows(
-            arguments.files, labelled=False, options=reading_options(arguments), skipped=skipped, allow_empty=True
-        )
-    ]
+    reading = reading_options(arguments)
+    texts: Iterable[str] = arguments.text
+    if arguments.files:
+        rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
+        texts = (row.text for row in rows)
     asked = arguments.contrast, arguments.check
     each = classifier.multi_label and arguments.label is None  # every label that is given
-    pairs = [
-        (text, found)
-        for text in texts
-        for found in (
-            classifier.explain_labels(text, *asked) if each else [classifier.explain(text, arguments.label, *asked)]
-        )
-    ]
+
+    def explained() -> Iterator[tuple[str, Explanation]]:
+        for text in texts:
+            if arguments.check and (runs := len(encode(classifier.session.tokenizer, [text])[0])) >= MANY_RUNS:
+                tell(f"note: --check runs this text {runs:,} times, once without each of its words")
+            if each:
+                yield from ((text, found) for found in classifier.explain_labels(text, *asked))
+            else:
+                yield text, classifier.explain(text, arguments.label, *asked)
+
+    pairs: Iterable[tuple[str, Explanation]] = explained()
     if page:
         from capsulet.page import explanations_page
 
+        pairs = list(pairs)
         write_text_file(page, explanations_page(pairs, arguments.model))
         tell(f"the page is in {page}")
-    if arguments.json:
-        single = len(arguments.text) == 1 and not each
-        print_json(as_json(pairs[0][1]) if single else {"explanations": [{"text": t, **as_json(e)} for t, e in pairs]})
+    if arguments.json and len(arguments.text) == 1 and not each:
+        ((_, found),) = pairs
+        print_json(as_json(found))
+    elif arguments.json:
+        print_json_list("explanations", ({"text": text, **as_json(found)} for text, found in pairs))
     elif not page:
         for text, explanation in pairs:
             print_explanation(text, explanation)

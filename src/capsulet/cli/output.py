@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,15 @@ def tell(line: str) -> None:
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
     print(json_line(value))
+
+
+def print_json_list(name: str, values: Iterable[Any]) -> None:
+    """One JSON object with a list, written as its values come, so that a long one is never held in memory."""
+    before = opening = f'{{"{name}": ['  # not before there is a first: where that fails, nothing was printed
+    for value in values:
+        sys.stdout.write(before + json_line(value))
+        before = ", "
+    sys.stdout.write((opening if before == opening else "") + "]}\n")
 
 
 def json_line(value: Any) -> str:
