@@ -43,7 +43,7 @@ def article(text: str, found: Explanation) -> str:
     if found.probability is not None:
         score = f"probability {found.probability:.3f}, {score}"
     if found.threshold is not None:
-        score += f", given from {found.threshold:.3f} on"
+        score += f", given from a score of {found.threshold:.3f} on"
     parts = [f'<h2>{html.escape(found.label)} <span class="quiet">{score}</span></h2>']
     parts.append(f"<p>{marked(text, found.tokens)}</p>")
     if found.contrast:

@@ -130,11 +130,11 @@ def test_every_label_that_is_given_is_explained(run, sets_model: Path, tmp_path:
 
     lines = run("explain", sets_model, "--text", TWO, "--text", NONE).out.splitlines()
     said = [line for line in lines if "  score 0." in line]
-    assert [" given from 0." in line for line in said] == [True, True, False]
-    assert " not given, as only from 0." in said[-1]
+    assert [" given from a score of 0." in line for line in said] == [True, True, False]
+    assert " not given, as only from a score of 0." in said[-1]
     page = tmp_path / "page.html"
     assert run("explain", sets_model, "--text", TWO, "--html", page).status == 0
-    assert page.read_text().count(", given from 0.") == 2
+    assert page.read_text().count(", given from a score of 0.") == 2
 
 
 def test_a_contrast_is_not_explained_against_itself(run, sets_model: Path) -> None:

@@ -113,7 +113,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
     sure = "" if explanation.probability is None else f"  probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
         given = "given" if explanation.score >= explanation.threshold else "not given, as only"
-        sure += f"  {given} from {explanation.threshold:.3f} on"
+        sure += f"  {given} from a score of {explanation.threshold:.3f} on"
     screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}", sure))
     screen.print(coloured(text, explanation.tokens))
     table = Table("word", box=None, pad_edge=False)
