@@ -66,11 +66,11 @@ def test_a_model_contradicts(model: Path, rows_file: Path, tmp_path: Path) -> No
     (doubt,) = result.doubts
     assert (doubt.line, doubt.label, doubt.predicted, doubt.text) == (1, "food", "sport", rows[0]["text"])
     assert json.loads(out.read_text()) == {**json.loads(out.read_text()), "line": 1, "predicted": "sport"}
-    (unknown,) = (finding for finding in result.findings if finding.kind == "unknown_labels")
+    (unknown,) = (finding for finding in result.findings if finding.kind == "unjudged_labels")
     assert (unknown.count, unknown.details) == (1, "'unheard' (1)")
     assert unknown.advice.endswith("this one knows 'food', 'money', 'sport'")
     fine = capsulet.check(rows_file, model=model)
-    assert fine.doubts == () and not [finding for finding in fine.findings if finding.kind == "unknown_labels"]
+    assert fine.doubts == () and not [finding for finding in fine.findings if finding.kind == "unjudged_labels"]
 
 
 def test_parts_have_their_share_of_each_class_and_keep_equal_texts_together(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_skipped_rows_are_summed_up_on_one_line(tmp_path: Path) -> None:
     rows, skipped = skipping(path)
     assert len(rows) == 1 and skipped.count == 1200
     assert [error.line for error in skipped.first] == [3, 4, 5]
-    assert skipped.summary().startswith(f"1,200 rows skipped: {path} line 3: empty text.")
+    assert skipped.summary().startswith(f"1,200 rows skipped: {path} line 3: empty text; ")
     assert skipped.summary().count(" line ") == 3 and skipped.summary().isprintable()
     assert SkippedRows().summary() == "0 rows skipped"
 

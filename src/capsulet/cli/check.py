@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 from typing import TYPE_CHECKING
 
 from capsulet.cli.options import add_reading_flags, reading_options
@@ -95,7 +96,9 @@ def print_check(result: Check) -> None:
         soft_wrap=True,
     )
     for finding in result.findings:
-        line = Text.assemble("\n", (f"{finding.count:,}", "bold"), f" {finding.title}")
+        # titles begin with what is counted
+        title = re.sub(r"^(row|label|class)(e?s)\b", r"\1", finding.title) if finding.count == 1 else finding.title
+        line = Text.assemble("\n", (f"{finding.count:,}", "bold"), f" {title}")
         line.append(f": {finding.details}" if finding.details else "")
         screen.print(line, soft_wrap=True)
         for example in finding.examples:
@@ -105,8 +108,8 @@ def print_check(result: Check) -> None:
         print_doubts(result.doubts)
     if result.doubts_file:
         rows = len({(doubt.file, doubt.line) for doubt in result.doubts})
-        what = f"{len(result.doubts):,} labels of {rows:,} rows" if rows < len(result.doubts) else f"{rows:,} rows"
-        tell(f"{what} to look at are in {result.doubts_file}")
+        labels = f"{len(result.doubts):,} labels of " if rows < len(result.doubts) else ""
+        tell(f"{labels}{rows:,} row{'s' * (rows != 1)} to look at in {result.doubts_file}")
     if not result.findings:
         screen.print("nothing found")
 

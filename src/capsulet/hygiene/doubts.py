@@ -60,7 +60,7 @@ def unknown_labels(unknown: Counter[str], classifier: Classifier) -> list[Findin
     advice = f"name a model that was trained on these labels, or the right --label-column; this one knows {known}"
     advice += ", …" * (len(classifier.labels) > MOST_EXAMPLES)
     details = ", ".join(named) + ", …" * (len(unknown) > len(named))
-    return [Finding("unknown_labels", title, count, advice, details)]
+    return [Finding("unjudged_labels", title, count, advice, details)]
 
 
 def out_of_fold(

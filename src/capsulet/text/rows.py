@@ -66,9 +66,11 @@ class SkippedRows:
             self.first.append(error)
 
     def summary(self) -> str:
-        """All of it on one line."""
+        """All of it on one line, without the remedies: skipping was one."""
         number = f"{self.count:,} row{'' if self.count == 1 else 's'} skipped"
-        return " ".join([number + ":" if self.first else number, *map(str, self.first)])
+        shown = [f"{error.source} line {error.line}: {error.problem}" for error in self.first]
+        more = ["…"] * (bool(shown) and self.count > len(shown))
+        return f"{number}: {'; '.join(shown + more)}" if shown else number
 
 
 @dataclass(frozen=True)
