@@ -26,7 +26,7 @@ from capsulet.errors import InputError, ModelError
 MOST_VALUES = 1000  # values that a ranking keeps
 CERTAINTY = 0.9
 STARTS = 1 / 8, 1 / 4, 1 / 2  # shares of the validation texts from which on thresholds are tested for --max-error
-STEP = 1.15  # each threshold that is tested for --max-error answers so many times the texts of the one before
+STEP = 1.03  # each threshold that is tested for --max-error answers so many times the texts of the one before
 NOTHING = -math.inf  # a threshold that every text passes
 USUAL_COVERAGE = 0.95  # of --abstain alone
 UNKNOWN_COST = 2.0
