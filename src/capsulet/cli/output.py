@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
-from capsulet.storage import check_place
+from capsulet.storage import check_place, replace_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,16 +67,12 @@ def check_text_file(path: Path, ending: str) -> None:
 
 def write_text_file(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name[:32]}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
         raise CapsuletError(
             f"{path} could not be written: {error.strerror or error}; what was there is unchanged"
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def console() -> Console:
