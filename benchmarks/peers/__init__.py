@@ -20,6 +20,7 @@ class Peer:
 OURS = "ours"
 PEERS = {
     OURS: Peer("capsulet", "ours"),
+    "ours-small": Peer("capsulet, compressed", "ours", {"small": True}),
     "tf-idf": Peer("TF-IDF + LR", "tfidf", random=False),
     "fasttext": Peer("fastText", "fasttext"),
     "fasttext-ftz": Peer("fastText .ftz", "fasttext", {"quantise": True}),

@@ -1,4 +1,7 @@
-"""capsulet itself: the default recipe through the public functions, saved as the one file that is deployed."""
+"""capsulet itself: the default recipe through the public functions, saved as the one file that is deployed.
+
+`small` makes that the file of `capsulet compress` with its default goal, at most 0.3 points lost on validation.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Capsulet:
         (folder / FILE).write_bytes(self.file)
 
 
-def train(train: Rows, valid: Rows, seed: int, **options: Any) -> Training:
+def train(train: Rows, valid: Rows, seed: int, small: bool = False, **options: Any) -> Training:
     """`options` are those of `capsulet.train`."""
     scratch = Path(tempfile.mkdtemp())
     try:
@@ -50,12 +53,18 @@ def train(train: Rows, valid: Rows, seed: int, **options: Any) -> Training:
             valid=scratch / "valid.jsonl",
             **{"seed": seed, "threads": 1, **options},
         )
+        accuracy, chosen = training.best.valid_accuracy, {"epoch": training.best.epoch}
+        if small:
+            files = scratch / "train.jsonl", scratch / FILE
+            made = capsulet.compress(scratch / "model", *files, valid=scratch / "valid.jsonl", threads=1)
+            accuracy, chosen = made.accuracy or 0.0, {**chosen, "words": made.words, "bits": made.bits}
+        else:
+            capsulet.export(scratch / "model", scratch / FILE)
         seconds = time.process_time() - started
-        capsulet.export(scratch / "model", scratch / FILE)
         model = load(scratch)
     finally:
         shutil.rmtree(scratch)
-    return Training(model, training.best.valid_accuracy, seconds, {"epoch": training.best.epoch})
+    return Training(model, accuracy, seconds, chosen)
 
 
 def load(folder: Path) -> Model:

@@ -15,6 +15,10 @@ from benchmarks.peers import PEERS
 from benchmarks.peers.child import folder_bytes
 from benchmarks.peers.protocol import Rows, accuracy
 
+OURS = {
+    "epochs": 12, "batch_size": 8, "min_count": 1, "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3,
+    "class_length": 6, "warmup": 0.0, "learning_rate": 0.01,
+}  # fmt: skip
 SMALL: dict[str, dict[str, Any]] = {
     "tf-idf": {"strengths": [1.0, 10.0]},
     "fasttext": {"rates": [0.5], "epochs": [25], "sizes": [10]},
@@ -26,10 +30,8 @@ SMALL: dict[str, dict[str, Any]] = {
         "size": 32, "hidden_size": 32, "num_layers": 2, "language_epochs": 4, "language_rate": 0.01, "epochs": 6,
         "learning_rate": 0.1, "min_count": 1, "batch_size": 8,
     },
-    "ours": {
-        "epochs": 12, "batch_size": 8, "min_count": 1, "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3,
-        "class_length": 6, "warmup": 0.0, "learning_rate": 0.01,
-    },
+    "ours": OURS,
+    "ours-small": OURS,
 }  # fmt: skip
 NEEDS = {"tfidf": "sklearn", "fasttext": "fasttext", "transformer": "transformers"}
 ODD_TEXTS = ["", "   ", "goal\nmatch", "ÄÖ 漢字 \x00 !", "goal " * 3000]
@@ -67,7 +69,7 @@ def check(module: Any, options: dict[str, Any], train: Rows, valid: Rows, folder
 def test_a_peer_keeps_the_rules(name: str, train_rows: Rows, valid_rows: Rows, tmp_path: Path) -> None:
     module = module_of(name)
     model = check(module, {**PEERS[name].options, **SMALL[name]}, train_rows, valid_rows, tmp_path)
-    width = 1 if name == "fasttext-ftz" else 4  # bytes of a number
+    width = {"fasttext-ftz": 1, "ours-small": 0}.get(name, 4)  # bytes of a number; of a compressed one a few bits
     assert model.parameters * width <= folder_bytes(tmp_path)
     assert folder_bytes(tmp_path) < model.parameters * width + 60_000, "numbers, and the words and labels beside them"
 
