@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -95,13 +96,37 @@ def test_a_foreign_model_is_refused(tmp_path: Path, inputs: list[str], outputs: 
 )
 def test_damaged_metadata(file: Path, tmp_path: Path, key: str, value: str, words: str) -> None:
     graph = onnx.load(file)
-    inside = {entry.key: entry.value for entry in graph.metadata_props}
+    inside = {entry.key: entry.value for entry in graph.metadata_props if entry.key != storage.DIGEST}
     onnx.helper.set_model_props(graph, {**inside, key: value})
     onnx.save(graph, tmp_path / "damaged.onnx")
     with pytest.raises(ModelError) as caught:
         capsulet.load(tmp_path / "damaged.onnx")
     assert words in str(caught.value)
     assert "damaged.onnx" in str(caught.value)
+
+
+def test_every_changed_byte_is_noticed(file: Path, tmp_path: Path) -> None:
+    data, damaged = file.read_bytes(), tmp_path / "damaged.onnx"
+    assert data.count(storage.SEAL) == 1
+    for place in np.linspace(0, len(data) - 1, 60).astype(int).tolist():
+        damaged.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ModelError, match="damaged"):
+            capsulet.load(damaged)
+
+
+def test_a_file_from_before_there_were_digests(file: Path, tmp_path: Path) -> None:
+    graph = onnx.load(file)
+    onnx.helper.set_model_props(
+        graph, {entry.key: entry.value for entry in graph.metadata_props if entry.key != storage.DIGEST}
+    )
+    onnx.save(graph, tmp_path / "old.onnx")
+    assert capsulet.load(tmp_path / "old.onnx").labels == capsulet.load(file).labels
+
+
+def test_a_card_that_is_not_utf8(model: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(model, tmp_path / "copy")
+    (copy / "README.md").write_bytes(b"caf\xe9")
+    assert capsulet.load(capsulet.export(copy, tmp_path / "model.onnx")).labels == capsulet.load(model).labels
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\x01", b"PK\x03\x04"])

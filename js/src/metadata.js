@@ -39,10 +39,40 @@ export function readMetadata(bytes, name) {
   return metadata;
 }
 
+const SEAL = [...'capsulet.digest'].map((letter) => letter.charCodeAt(0)).concat(0x12, 0x40); // then 64 digits
+const DIGITS = 64;
+
+/**
+ * Refuse a file that is not what was written: its digest is that of the same bytes with zeros in the digest's place.
+ * Older files have none, and browsers work out no digests for pages that came over an open connection.
+ * @param {Uint8Array} bytes the whole file
+ * @param {string} name the file, for messages
+ */
+export async function checkDigest(bytes, name) {
+  const place = lastIndexOf(bytes, SEAL) + SEAL.length;
+  if (place < SEAL.length || !globalThis.crypto?.subtle) return;
+  const blank = bytes.slice();
+  const stored = new TextDecoder().decode(bytes.subarray(place, place + DIGITS));
+  blank.fill('0'.charCodeAt(0), place, place + DIGITS);
+  const found = new Uint8Array(await crypto.subtle.digest('SHA-256', blank));
+  if (stored !== [...found].map((byte) => byte.toString(16).padStart(2, '0')).join('')) {
+    throw new ModelError(
+      `${name} is damaged: ${bytes.length} bytes with another digest than they were written with; fetch it again`);
+  }
+}
+
+/** Where these bytes stand for the last time, or -1. */
+function lastIndexOf(bytes, wanted) {
+  for (let at = bytes.length - wanted.length; at >= 0; at--) {
+    if (wanted.every((byte, place) => bytes[at + place] === byte)) return at;
+  }
+  return -1;
+}
+
 /** What is said of a file that no runtime can read. */
 export function notAModel(name, reason) {
   return new ModelError(
-    `${name} is not a model, or a damaged one (${reason}): choose a file that \`capsulet export\` wrote`);
+    `${name} is not a model, or a damaged one (${reason}): choose a file that \`capsulet export\` or \`capsulet compress\` wrote`);
 }
 
 /** The fields of a message; `content` is null where a field is a number. */

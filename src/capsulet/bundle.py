@@ -50,15 +50,15 @@ def bundled(model: Path) -> bytes:
     graph = onnx.load_model_from_string(storage.read_file(model, storage.GRAPH, config))
     tokenizer = storage.read_file(model, storage.TOKENIZER, config).decode()
     inside = {key: value for key, value in config.items() if key != "files"}
-    card = storage.read_file(model, storage.CARD, config).decode()
+    card = storage.read_file(model, storage.CARD, config).decode(errors="replace")  # people may have edited it
     metadata = {
         "capsulet.config": json.dumps(inside, ensure_ascii=False),
         "capsulet.tokenizer": tokenizer,
         "capsulet.card": card,
+        storage.DIGEST: storage.UNSEALED,
     }
     onnx.helper.set_model_props(graph, metadata)
-    data: bytes = graph.SerializeToString(deterministic=True)
-    return data
+    return storage.seal(graph.SerializeToString(deterministic=True))
 
 
 def write_whole(file: Path, data: bytes, check: Callable[[Path], None]) -> None:

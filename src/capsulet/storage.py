@@ -31,6 +31,9 @@ CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD = (
     "config.json", "tokenizer.json", "model.safetensors", "model.onnx", "training.jsonl", "README.md",
 )  # fmt: skip
 FILES = (CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD)
+# the metadata of a single file: its name and its value, which is as long as the digest that takes its place
+DIGEST, UNSEALED = "capsulet.digest", "0" * 64
+SEAL = DIGEST.encode() + b"\x12\x40"  # as it stands in the file: the name, then a field (2) of 64 bytes
 # what the readers of a configuration rely on
 KEYS = {
     "labels": list, "vocab_size": int, "parameters": int, "options": dict, "metrics": dict, "data": dict,
@@ -207,6 +210,25 @@ def current_umask() -> int:
 def digest(data: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def seal(data: bytes) -> bytes:
+    """A file with `UNSEALED` in its metadata, its digest put there: that of the same file with `UNSEALED`."""
+    place = data.rindex(SEAL) + len(SEAL)
+    return data[:place] + digest(data).encode() + data[place + len(UNSEALED) :]
+
+
+def check_seal(data: bytes, source: Path) -> None:
+    """Refuse a file that is not what was written; older ones and those of others have no digest."""
+    place = data.rfind(SEAL) + len(SEAL)
+    if place < len(SEAL):
+        return
+    end = place + len(UNSEALED)
+    if data[place:end] != digest(data[:place] + UNSEALED.encode() + data[end:]).encode():
+        raise ModelError(
+            f"{source} is damaged: {len(data):,} bytes with another digest than they were written with; restore it "
+            "from a copy, or write it again with `capsulet export` or `capsulet compress`"
+        )
 
 
 def read_config(folder: Path) -> dict[str, Any]:

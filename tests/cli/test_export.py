@@ -35,4 +35,4 @@ def test_a_wrong_name(run, model: Path, tmp_path: Path) -> None:
 def test_the_folder_s_own_graph_is_no_model_file(run, model: Path) -> None:
     answer = run("predict", model / "model.onnx", "--text", "the match")
     assert answer.status == 2
-    assert "load its folder, or a file that `capsulet export` wrote" in answer.line
+    assert "load its folder, or a file that `capsulet export` or `capsulet compress` wrote" in answer.line

@@ -94,7 +94,10 @@ def print_tables(result: Compression) -> None:
     if len(result.curve) < 2:
         return
     measured = result.measure if result.accuracy is not None else "answers kept"
-    curve = Table(title=f"{measured} against bytes; * is the file, the others are trials", title_justify="left")
+    curve = Table(
+        title=f"{measured} against bytes; * is the file, the others are trials, their bytes estimated",
+        title_justify="left",
+    )
     for title in ("bytes", measured, "words", "codebooks", "bits", ""):
         curve.add_column(title, justify="right")
     for point in result.curve:

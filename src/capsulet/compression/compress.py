@@ -66,25 +66,28 @@ def compress(
 
     source = read_source(Path(model))
     reading = several_labels(reading or ReadOptions(), source.options.model.multi_label)
-    with ExitStack() as scratch, Interruption() as interruption:
+    with ExitStack() as scratch:
         scratch.enter_context(training_threads(threads))
         sample: Sample | None = None
         if paths(files):
             # every word of the files, however rare: which of them the model knows is a question of its own
             text = dataclasses.replace(source.options.text, min_count=1, max_words=2**31 - 1)
             options = dataclasses.replace(source.options, text=text)
-            corpora = prepare(
-                files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
-            )
+            with Interruption() as interruption:
+                corpora = prepare(
+                    files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
+                )
+            if interruption.asked():
+                raise KeyboardInterrupt  # from here on it comes by itself: nothing is written before the end
             sample = file_sample(source, corpora, is_unseen(str(model), source.config, corpora, valid, tell))
-        compressor = Compressor(source, sample or made_up_sample(source), progress, interruption.asked)
+        compressor = Compressor(source, sample or made_up_sample(source), progress)
         if target is not None:
             tell("trying ways to fit the size")
             setting = compressor.fit_size(target)
             curve = compressor.curve
             data, chosen = make(compressor, setting, tell, threads)
             if len(data) > target:
-                raise compressor.too_small(target, len(data))
+                raise compressor.too_small(target, f"{len(data):,}")
         elif sample is not None:
             most = DEFAULT_LOSS if max_loss is None else max_loss
             data, chosen, curve = hold_loss(compressor, most, tell, threads)

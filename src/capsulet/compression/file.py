@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.compression.setting import part_of
 from capsulet.config import ModelOptions
+from capsulet.storage import DIGEST, UNSEALED, seal
 from capsulet.text.dictionary import pack_words
 from capsulet.text.tokens import UNKNOWN
 
@@ -36,9 +37,8 @@ def build_file(
     inside = {key: value for key, value in config.items() if key != "files"}
     inside |= {"vocab_size": len(words) + 1, "dictionary": {"words": len(words)}}
     parts = {CONFIG: compact(inside), TOKENIZER: bare_tokenizer(tokenizer), CARD: card}
-    onnx.helper.set_model_props(model, parts)
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
+    onnx.helper.set_model_props(model, {**parts, DIGEST: UNSEALED})
+    return seal(model.SerializeToString(deterministic=True))
 
 
 def compact(value: Any) -> str:

@@ -120,10 +120,8 @@ def made_up_sample(source: Source) -> Sample:
 class Compressor:
     """Ways to compress one model, tried out."""
 
-    def __init__(
-        self, source: Source, sample: Sample, progress: Callable[[int, int], None], stop: Callable[[], bool]
-    ) -> None:
-        self.source, self.sample, self.progress, self.stop = source, sample, progress, stop
+    def __init__(self, source: Source, sample: Sample, progress: Callable[[int, int], None]) -> None:
+        self.source, self.sample, self.progress = source, sample, progress
         self.num_classes = len(source.config["labels"])
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
@@ -152,7 +150,8 @@ class Compressor:
 
     def smallest(self) -> Setting:
         """The way that needs fewest bytes."""
-        return Setting(min(FEWEST_WORDS, self.num_words), min(CODEBOOKS), min(BITS))
+        words = min(FEWEST_WORDS, max(round(min(SHARES) * self.num_words), 1))
+        return Setting(words, min(CODEBOOKS), min(BITS))
 
     def kept(self, setting: Setting) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Old ids of the kept words, the unknown one first, and the new id of every old one."""
@@ -284,7 +283,7 @@ class Compressor:
         adapt(
             student, self.teacher, train, (self.numbers(setting), self.sample.numbers),
             batch_size(training, len(train)), steps, training.seed,
-            lambda done, _: self.progress(done, steps), self.stop,
+            lambda done, _: self.progress(done, steps),
         )  # fmt: skip
         return student
 
@@ -356,13 +355,13 @@ class Compressor:
         smallest = self.size(self.smallest())  # a little more than it will have
         if smallest > target:
             if target < NEARLY * smallest:
-                raise self.too_small(target, smallest)
+                raise self.too_small(target, f"up to {smallest:,}")
             return self.smallest()
         trials: list[Trial] = []
         for bits in BITS:
             for codebooks in CODEBOOKS:
                 words = self.most_words(Setting(0, codebooks, bits), target)
-                if words < min(FEWEST_WORDS, self.num_words):
+                if words < self.smallest().words:
                     continue
                 setting = Setting(words, codebooks, bits)
                 trials.append(self.measure(self.student(setting, self.warmed(bits)), setting))
@@ -372,11 +371,11 @@ class Compressor:
                 break  # everything fits: fewer bits would only lose
         return min(trials, key=lambda trial: trial.error).setting
 
-    def too_small(self, target: int, smallest: int) -> InputError:
+    def too_small(self, target: int, smallest: str) -> InputError:
         """What to say of a size that no file has."""
         setting = self.smallest()
         return InputError(
-            f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest:,} "
+            f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest} "
             f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
         )
 

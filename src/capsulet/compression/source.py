@@ -69,6 +69,8 @@ class Source:
 
 def read_source(path: Path) -> Source:
     """A model folder, checked."""
+    if not path.exists():
+        raise ModelError(f"{path} does not exist: expected a model folder; `capsulet train … --out {path}` makes one")
     if path.is_file():
         open_session(path)  # says what is wrong with a file that is none of ours
         raise InputError(f"{path} is a file: compress takes the folder that `capsulet train` wrote, with its weights")

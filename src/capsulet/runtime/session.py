@@ -82,11 +82,16 @@ def open_session(path: Path, threads: int = 0) -> Session:
         data = path.read_bytes()
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror or error})") from None
+    storage.check_seal(data, path)
     graph = start(data, path)
-    metadata = graph.get_modelmeta().custom_metadata_map
+    try:
+        metadata = graph.get_modelmeta().custom_metadata_map
+    except UnicodeDecodeError:
+        raise ModelError(f"{path} is damaged: its metadata are not UTF-8; export or compress it again") from None
     if "capsulet.config" not in metadata or "capsulet.tokenizer" not in metadata:
         raise ModelError(
-            f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` wrote"
+            f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` or "
+            "`capsulet compress` wrote"
         )
     try:
         config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
@@ -105,8 +110,8 @@ def read_dictionary(session: Session, source: Path) -> None:
         nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
         (data,) = session.run(["dictionary"], *nothing)
         give_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
-    except (ValueError, KeyError, TypeError, onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # ONNX Runtime raises its own unrelated classes
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
 
 
@@ -138,7 +143,7 @@ def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rpartition(" : ")[2].rstrip(".")
         raise ModelError(
             f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
-            "a file that `capsulet export` wrote"
+            "a file that `capsulet export` or `capsulet compress` wrote"
         ) from None
     inputs, outputs = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
     if set(inputs) != INPUTS or not set(outputs) >= OUTPUTS:

@@ -98,7 +98,6 @@ def adapt(
     steps: int,
     seed: int,
     progress: Callable[[int, float], None],
-    stop: Callable[[], bool],
 ) -> None:
     """Make the student answer like the teacher; `numbers` are, for each word of the corpus, its id to either of them.
 
@@ -128,8 +127,6 @@ def adapt(
         adam.step()
         losses.append(finite(float(loss.item())))
         progress(step + 1, float(np.mean(losses[-100:])))
-        if stop():
-            raise KeyboardInterrupt
 
 
 def numbered(batch: Batch, numbers: NDArray[np.int64]) -> Tensor:
