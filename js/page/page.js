@@ -62,8 +62,9 @@ function meaning({ calibration, multiLabel }) {
 }
 
 function describe({ size, labels, session }) {
-  const bytes = size < 1e6 ? `${Math.ceil(size / 1e3)} KB` : `${(size / 1e6).toFixed(1)} MB`;
-  return `${bytes}, ${labels.length} labels, ${session.tokenizer.vocabulary.size.toLocaleString('en')} words`;
+  const bytes = size < 1e6 ? `${Math.round(size / 1e3)} KB` : `${(size / 1e6).toFixed(1)} MB`;
+  const known = [...session.tokenizer.vocabulary.keys()].filter((word) => !/^\[[A-Z]+\]$/.test(word)); // [UNK], [PAD]
+  return `${bytes}, ${labels.length} labels, ${known.length.toLocaleString('en')} words`;
 }
 
 /** Read the text and show labels and words. */
