@@ -169,4 +169,4 @@ def test_the_stored_command_trains_the_same_model(recipe: str, reading: ReadOpti
 
 def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
     command = command_line("caf\udce9.csv", (), "default", ReadOptions(), Options())
-    assert command.encode() == rb"capsulet train 'caf\udce9.csv'"
+    assert command.encode() == rb"capsulet train 'caf\udce9.csv' --out MODEL"
