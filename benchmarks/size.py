@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +32,11 @@ from benchmarks import record
 from benchmarks.accuracy import source_digest
 from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
+from capsulet import doubt
+from capsulet.calibration import calibration_error
 from capsulet.compression.setting import parse_size
+from capsulet.runtime.classifier import unknown_shares
+from capsulet.text.tokens import encode
 
 SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
@@ -49,6 +54,7 @@ def main() -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), metavar="SIZE")
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of trained models, SET-seedN")
+    parser.add_argument("--files", type=Path, metavar="DIR", help="keep compressed files there; take those that are")
     parser.add_argument("--ftz", action="store_true", help="train fastText here where peers.json has no run of it")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/size.json, run by run")
@@ -97,9 +103,12 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
             capsulet.train(train, model, seed=seed, threads=arguments.threads)
         files: list[tuple[Path, dict[str, Any]]] = []
         for kind in kinds:
-            started, file = time.process_time(), Path(scratch) / f"{kind}.onnx"
+            started, file = time.process_time(), (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.onnx"
             about: dict[str, Any] = {"kind": kind}
-            if kind == UNCOMPRESSED:
+            if file.exists():
+                about["kept_file"] = True
+                about |= capsulet.load(file).config.get("compression", {})
+            elif kind == UNCOMPRESSED:
                 capsulet.export(model, file)
             else:
                 made = capsulet.compress(model, train, file, target_size=kind, threads=arguments.threads)
@@ -118,11 +127,15 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
 def figures(file: Path, test: Rows) -> dict[str, float]:
     """How often a file is right, whether its probabilities are, and how many texts it answers of 9 in 10 asked for."""
     classifier = capsulet.load(file)
-    found = classifier.evaluate(test)
-    error = found.reliability.error_after if found.reliability else None
-    answers = classifier.predict([text for text, _ in test], coverage=COVERAGE)
-    answered = statistics.mean(answer.label is not None for answer in answers)
-    return {"accuracy": found.accuracy, "calibration_error": error, "answered": answered}
+    places = {label: place for place, label in enumerate(classifier.labels)}
+    truth = np.array([places[label] for _, label in test])
+    encoded = encode(classifier.session.tokenizer, [text for text, _ in test])
+    lengths = classifier.lengths_of(encoded)
+    right = lengths.argmax(1) == truth
+    certainty = doubt.certainty(lengths, unknown_shares(encoded, classifier.unknown_id))
+    answered = certainty >= classifier.doubts(False, COVERAGE, None, None).least_certainty
+    error = calibration_error(classifier.probabilities(lengths).max(1), right)
+    return {"accuracy": float(right.mean()), "calibration_error": error, "answered": float(answered.mean())}
 
 
 def fasttext(arguments: argparse.Namespace, name: str, seed: int) -> list[dict[str, Any]]:
