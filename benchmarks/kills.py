@@ -53,7 +53,7 @@ def run(kills: int, seed: int) -> dict[str, int]:
     # the processes below are copies of this one, and need not load again what training takes
     import capsulet.classifier
     import capsulet.graph
-    import capsulet.training.loop  # noqa: F401
+    import capsulet.training.loop  # noqa: F401 - so that it is loaded
 
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:

@@ -18,7 +18,7 @@ COLOURS = ("#c2410c", "#1f4e79", "#4d7c0f", "#7e22ce", "#a16207", "#0f766e", "#9
 def require() -> None:
     """Say before any work is done that pictures cannot be drawn."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401 - is it there?
     except ImportError:
         raise MissingExtraError("matplotlib", "report", "Plotting") from None
 

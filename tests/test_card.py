@@ -38,6 +38,13 @@ def test_it_says_what_and_how(config: dict[str, Any]) -> None:
     assert found["macro-F1"] == "100.00 %"
 
 
+def test_it_says_how_far_scores_are_from_what_they_say(config: dict[str, Any]) -> None:
+    config["calibration"] |= {"error_before": 0.25, "error_after": 0.0125, "texts": 1234}
+    assert rows(model_card(config))["calibration error"].startswith("0.0125, 0.2500 before, on the 1,234 texts")
+    del config["calibration"]
+    assert "calibration error" not in model_card(config)
+
+
 def test_figures_on_a_part_of_the_validation_texts_say_so(config: dict[str, Any]) -> None:
     config["data"]["valid_rows"] = 20
     assert rows(model_card(config))["macro-F1"] == "100.00 % on 12 of them"

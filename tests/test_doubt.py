@@ -132,3 +132,17 @@ def test_each_wish_has_its_own_ranking() -> None:
     both = doubt.doubts(stored, "here", **{**asked, "abstain": True, "coverage": 0.8, "sets": 0.8})
     assert both == doubt.Doubts(least_confidence=doubt.STRANGE / 2, least_certainty=21, least_set_score=31)
     assert doubt.doubts(None, "here", **asked) == doubt.Doubts()
+
+
+def test_a_file_is_calibrated_by_its_folder() -> None:
+    asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
+    with pytest.raises(InputError, match=r"need: `capsulet calibrate some/model TRAINING_FILE`$"):
+        doubt.doubts(None, "some/model", **asked)
+    with pytest.raises(InputError, match=r"on the folder it was made from, then export or compress that again$"):
+        doubt.doubts(None, "some/model.onnx", **asked)
+
+
+def test_abstaining_alone_leaves_out_the_least_confident_of_many() -> None:
+    stored = {name: doubt.rank(np.arange(99.0), np.zeros(99, bool)).as_json() for name in doubt.RANKINGS}
+    asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
+    assert doubt.doubts(stored, "here", **asked) == doubt.Doubts(least_confidence=4)  # 95 of 99 are at least 4

@@ -39,6 +39,9 @@ export function readMetadata(bytes, name) {
   return metadata;
 }
 
+/** What to do about a file that is none of ours. */
+export const CHOOSE = 'choose a file that `capsulet export` or `capsulet compress` wrote';
+
 const SEAL = [...'capsulet.digest'].map((letter) => letter.charCodeAt(0)).concat(0x12, 0x40); // then 64 digits
 const DIGITS = 64;
 
@@ -72,7 +75,7 @@ function lastIndexOf(bytes, wanted) {
 /** What is said of a file that no runtime can read. */
 export function notAModel(name, reason) {
   return new ModelError(
-    `${name} is not a model, or a damaged one (${reason}): choose a file that \`capsulet export\` or \`capsulet compress\` wrote`);
+    `${name} is not a model, or a damaged one (${reason}): ${CHOOSE}`);
 }
 
 /** The fields of a message; `content` is null where a field is a number. */

@@ -3,7 +3,7 @@ import { parseConfig } from './config.js';
 import { readDictionary } from './dictionary.js';
 import { InferenceSession, Tensor } from './engine.js';
 import { ModelError } from './errors.js';
-import { checkDigest, notAModel, readMetadata } from './metadata.js';
+import { checkDigest, CHOOSE, notAModel, readMetadata } from './metadata.js';
 import { parseTokenizer, Tokenizer } from './tokens.js';
 
 const INPUTS = ['ids', 'token_counts'];
@@ -93,7 +93,7 @@ async function start(bytes, name) {
 async function fill(session, metadata) {
   const { graph, name } = session;
   if (!metadata.has('capsulet.config') || !metadata.has('capsulet.tokenizer')) {
-    throw new ModelError(`${name} has no tokenizer and labels inside: choose a file that \`capsulet export\` or \`capsulet compress\` wrote`);
+    throw new ModelError(`${name} has no tokenizer and labels inside: ${CHOOSE}`);
   }
   const config = parseConfig(metadata.get('capsulet.config'), name);
   let tokenizer = parseTokenizer(metadata.get('capsulet.tokenizer'), name);

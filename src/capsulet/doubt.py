@@ -222,7 +222,7 @@ def doubts(
     if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():
         raise InputError(
             f"{source} does not know what it said of its validation texts, which --abstain, --coverage, --max-error "
-            f"and --sets need: `capsulet calibrate {source} TRAINING_FILE` adds it"
+            f"and --sets need: {remedy(source, 'TRAINING_FILE')}"
         )
     scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in RANKINGS)
     least: dict[str, float] = {}
@@ -239,8 +239,15 @@ def doubts(
     unbounded = {"coverage": ("least_certainty", "text"), "sets": ("least_set_score", "label")}
     notes = [
         f"--{name} {wishes[name]:g} cannot leave out any {what}: {sure.count:,} validation texts are too few for that; "
-        "calibrate on more (`capsulet calibrate MODEL --valid FILE`)"
+        f"name more: {remedy(source, '--valid FILE')}"
         for name, (key, what) in unbounded.items()
         if wishes.get(name, 1) < 1 and least[key] == NOTHING
     ]
     return Doubts(**least, notes=tuple(notes))
+
+
+def remedy(source: str, texts: str) -> str:
+    """How a model gets to know what it says of these texts; a single file has it from the folder it was made from."""
+    if source.endswith(".onnx"):
+        return f"`capsulet calibrate FOLDER {texts}` on the folder it was made from, then export or compress that again"
+    return f"`capsulet calibrate {source} {texts}`"

@@ -84,7 +84,7 @@ def check_place(path: Path) -> None:
 def closed_folder(place: Path) -> Path | None:
     """The nearest folder above this absolute path that exists, if nothing new can be put into it.
 
-    Only trying tells: the permissions of /sys or of a full disk say yes.
+    Only trying tells: the permissions of /sys, or of a disk without a free inode, say yes.
     """
     existing = next(folder for folder in place.parents if folder.exists())
     try:

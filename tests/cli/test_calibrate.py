@@ -98,3 +98,12 @@ def test_diagrams_that_cannot_be_written(run, model: Path, rows_file: Path, tmp_
     answer = run("evaluate", model, rows_file, "--reliability", tmp_path / name)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.line
+
+
+def test_a_model_without_validation_texts_is_told_of_valid(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    lines = rows_file.read_text().splitlines()[::4]  # one row of each class: nothing to cut off
+    (tmp_path / "few.jsonl").write_text("\n".join(lines) + "\n")
+    assert run("train", tmp_path / "few.jsonl", "--out", tmp_path / "model", "--no-report", *tiny).status == 0
+    answer = run("calibrate", tmp_path / "model", tmp_path / "few.jsonl")
+    assert answer.status == 2
+    assert "was trained without texts to validate on: name some it was not trained on with --valid" in answer.line

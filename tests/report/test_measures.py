@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import capsulet
+from capsulet import doubt
 from capsulet.report.measures import (
     MOST_MISTAKES,
     MOST_TEXTS,
@@ -89,6 +90,16 @@ def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
     measures = recorder.finish(classifier.evaluate(iter(PAIRS), recorder))
     assert measures.calibrated
     assert measures.scores.tolist() == pytest.approx((measures.raw_scores / 2).tolist())
+
+
+def test_coverage_goes_by_what_predict_goes_by(model: Path) -> None:
+    classifier, texts = capsulet.load(model), [*PAIRS, ("qzxv", "sport")]
+    recorder = Recorder(classifier)
+    measures = recorder.finish(classifier.evaluate(iter(texts), recorder))
+    least = classifier.doubts(False, 0.5, None, None).least_certainty
+    answers = classifier.predict([text for text, _ in texts], coverage=0.5)
+    assert (measures.certainty >= least).tolist() == [answer.label is not None for answer in answers]
+    assert measures.certainty[-1] == doubt.STRANGE
 
 
 def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:

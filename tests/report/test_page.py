@@ -17,7 +17,7 @@ from capsulet.report.charts import percent
 from capsulet.report.confusions import MOST_NUMBERS, WORST
 from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
-from capsulet.report.page import Report, render
+from capsulet.report.page import MOST_BARS, Report, length_bars, render
 from capsulet.report.trust import SHARES
 from capsulet.results import Explanation, TokenContribution
 
@@ -199,3 +199,15 @@ def test_rows_of_a_part_of_the_matrix_hold_all_texts(make_report: Make) -> None:
         place = report.measures.labels.index(label)
         numbers = [int(number.replace(",", "")) for number in re.findall(r">([\d,]+)</td>", cells)]
         assert sum(numbers) == report.measures.matrix[place].sum()
+
+
+@pytest.mark.parametrize("longest", [3, 22, 60, 700])
+def test_a_bar_of_lengths_holds_as_many_whole_numbers_as_the_others(longest: int) -> None:
+    tokens = np.append(np.repeat(np.arange(1, longest + 1), 200), 100_000)
+    edges, counts = length_bars(tokens)
+    assert sum(counts) == len(tokens) and len(counts) <= MOST_BARS
+    width = edges[1] - edges[0]
+    assert width == int(width) and np.diff(edges).tolist() == [width] * len(counts)
+    assert edges[-2] <= max(longest, 10) + 1  # one text of a hundred thousand tokens does not stretch the scale
+    inside = counts[1 : min(int(longest // width), len(counts) - 1)]
+    assert set(inside) <= {200 * width}

@@ -72,3 +72,10 @@ def test_bytes_that_are_no_text_and_paths_that_are_no_file(tmp_path: Path) -> No
             check_weights(str(path))
     with pytest.raises(InputError, match="--class-weight is 'balancd': expected balanced, none, or a file"):
         check_weights("balancd")
+
+
+@pytest.mark.parametrize("content", ["[1, 2", "[1, 2]", "3"])
+def test_a_json_file_is_read_as_json(tmp_path: Path, content: str) -> None:
+    (tmp_path / "w.json").write_text(content)
+    with pytest.raises(InputError, match="cannot be read as weights"):
+        class_weights(str(tmp_path / "w.json"), COUNTS)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
 from typing import TYPE_CHECKING
 
 from capsulet.cli.options import add_reading_flags, reading_options
@@ -96,9 +95,7 @@ def print_check(result: Check) -> None:
         soft_wrap=True,
     )
     for finding in result.findings:
-        # titles begin with what is counted
-        title = re.sub(r"^(row|label|class)(e?s)\b", r"\1", finding.title) if finding.count == 1 else finding.title
-        line = Text.assemble("\n", (f"{finding.count:,}", "bold"), f" {title}")
+        line = Text.assemble("\n", (f"{finding.count:,}", "bold"), f"  {finding.title}")
         line.append(f": {finding.details}" if finding.details else "")
         screen.print(line, soft_wrap=True)
         for example in finding.examples:

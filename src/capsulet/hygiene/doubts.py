@@ -46,10 +46,10 @@ def contradictions(
     title = "rows whose label the model contradicts with confidence"
     if classifier.multi_label:
         title = "labels, given or left out, that the model contradicts with confidence"
-    return doubts, [*unknown_labels(judge.unknown, classifier), *as_finding(title, doubts, count)]
+    return doubts, [*unjudged_labels(judge.unknown, classifier), *as_finding(title, doubts, count)]
 
 
-def unknown_labels(unknown: Counter[str], classifier: Classifier) -> list[Finding]:
+def unjudged_labels(unknown: Counter[str], classifier: Classifier) -> list[Finding]:
     """A finding about labels that the model could say nothing of."""
     if not unknown:
         return []

@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capsulet.calibration import calibration_error
 from capsulet.report import charts
@@ -175,10 +176,7 @@ def data(report: Report) -> str:
     measures, known = report.measures, report.config["data"]
     tokens = measures.tokens
     median, high = np.percentile(tokens, [50, 95])
-    usual = max(float(np.percentile(tokens, 99)), 10)
-    width = math.ceil((usual + 1) / MOST_BARS)  # lengths are whole numbers: bars of any other width would have gaps
-    edges = width * np.arange(math.ceil((usual + 1) / width) + 1)
-    counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
+    edges, counts = length_bars(tokens)
     return section(
         "Data",
         '<div class="charts">',
@@ -194,11 +192,23 @@ def data(report: Report) -> str:
             ]
         ),
         figure(
-            "Lengths of the texts measured", charts.histogram(edges.tolist(), counts.tolist(), "tokens", "texts"),
+            "Lengths of the texts measured", charts.histogram(edges, counts, "tokens", "texts"),
             "The last bar holds all longer texts.",
         ),
         "</div>",
     )  # fmt: skip
+
+
+def length_bars(tokens: NDArray[np.int64]) -> tuple[list[float], list[int]]:
+    """Edges and heights of a histogram of lengths; they are whole numbers, so bars of any other width would have gaps.
+
+    The last bar holds all that is longer than nearly all others.
+    """
+    usual = max(float(np.percentile(tokens, 99)), 10) + 1
+    width = math.ceil(usual / MOST_BARS)
+    edges = width * np.arange(math.ceil(usual / width) + 1)
+    counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
+    return edges.astype(float).tolist(), counts.tolist()
 
 
 def sizes(report: Report) -> str:
