@@ -161,7 +161,9 @@ def test_nothing_that_is_tried_is_smaller_than_the_smallest(model: Path) -> None
 
     source = read_source(model)
     compressor = search.Compressor(source, search.made_up_sample(source), lambda done, steps: None)
-    assert compressor.size(compressor.smallest()) <= min(trial.bytes for trial in compressor.curve)
+    smallest = compressor.smallest()
+    assert compressor.size(smallest) <= min(trial.bytes for trial in compressor.curve)
+    assert smallest.words <= min(trial.setting.words for trial in compressor.curve)
 
 
 def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path) -> None:
