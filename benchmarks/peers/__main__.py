@@ -46,6 +46,9 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at the same time (default: 1)")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/peers.json, run by run")
+    parser.add_argument(
+        "--models", type=Path, metavar="DIR", help="keep the models of ours, for ours-small to start from"
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="accuracy against size, as SVG or PNG")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args(words)
@@ -64,7 +67,7 @@ def main(words: list[str] | None = None) -> None:
     runs: list[Result] = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
-    for found in measure_all(wanted, runs, arguments.jobs):
+    for found in measure_all(wanted, runs, arguments.jobs, arguments.models):
         said = found.get("failure") or f"{100 * found['accuracy']:.2f} %, {found['clock_seconds']:.0f} s to train"
         print(f"{found['set']} {found['peer']} {found['seed']}: {said}", file=sys.stderr, flush=True)
         runs = merge(runs, {**found, **{name: here[name] for name in ("command", "commit")}})

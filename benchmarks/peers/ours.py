@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import capsulet
+from benchmarks.peers.memory import SPENT, peak_memory
 from benchmarks.peers.protocol import Model, Rows, Training
 
 FILE = "model.onnx"
@@ -39,28 +40,38 @@ class Capsulet:
         (folder / FILE).write_bytes(self.file)
 
 
-def train(train: Rows, valid: Rows, seed: int, small: bool = False, **options: Any) -> Training:
-    """`options` are those of `capsulet.train`."""
+def train(
+    train: Rows, valid: Rows, seed: int, small: bool = False, kept: str | None = None, **options: Any
+) -> Training:
+    """`options` are those of `capsulet.train`; a model that was `kept` in that folder is not trained again."""
     scratch = Path(tempfile.mkdtemp())
     try:
         for name, rows in (("train", train), ("valid", valid)):
             lines = (json.dumps({"label": label, "text": text}) + "\n" for text, label in rows)
             (scratch / f"{name}.jsonl").write_text("".join(lines))
+        spent = Path(kept) / SPENT if kept else scratch / SPENT
+        folder = spent.parent / "model"
         started = time.process_time()
-        training = capsulet.train(
-            scratch / "train.jsonl",
-            scratch / "model",
-            valid=scratch / "valid.jsonl",
-            **{"seed": seed, "threads": 1, **options},
-        )
-        accuracy, chosen = training.best.valid_accuracy, {"epoch": training.best.epoch}
+        if not spent.exists():
+            training = capsulet.train(
+                scratch / "train.jsonl",
+                folder,
+                valid=scratch / "valid.jsonl",
+                **{"seed": seed, "threads": 1, **options},
+            )
+            best = {"accuracy": training.best.valid_accuracy, "epoch": training.best.epoch}
+            seconds = time.process_time() - started
+            spent.write_text(json.dumps({**best, "seconds": seconds, "memory": peak_memory()}))
+        before = json.loads(spent.read_text())
+        accuracy, chosen = before["accuracy"], {"epoch": before["epoch"]}
+        started = time.process_time()
         if small:
             files = scratch / "train.jsonl", scratch / FILE
-            made = capsulet.compress(scratch / "model", *files, valid=scratch / "valid.jsonl", threads=1)
+            made = capsulet.compress(folder, *files, valid=scratch / "valid.jsonl", threads=1)
             accuracy, chosen = made.accuracy or 0.0, {**chosen, "words": made.words, "bits": made.bits}
         else:
-            capsulet.export(scratch / "model", scratch / FILE)
-        seconds = time.process_time() - started
+            capsulet.export(folder, scratch / FILE)
+        seconds = before["seconds"] + time.process_time() - started
         model = load(scratch)
     finally:
         shutil.rmtree(scratch)

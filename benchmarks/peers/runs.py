@@ -69,7 +69,7 @@ def source_digest(name: str) -> str:
     """Which source a peer is made by: its module, what that imports of this repository, and the way rows are split."""
     files = imported_files(ROOT / "benchmarks" / "peers" / f"{PEERS[name].module}.py")
     files |= imported_files(ROOT / "src" / "capsulet" / "text" / "split.py")
-    if name == OURS:  # names of the package are loaded when they are used
+    if PEERS[name].module == OURS:  # names of the package are loaded when they are used
         files |= {path for suffix in ("py", "c", "h") for path in (ROOT / "src").rglob(f"*.{suffix}")}
     digest = hashlib.sha256()
     for path in sorted(files):
@@ -97,22 +97,27 @@ def is_done(run: Run, results: Sequence[Result]) -> bool:
     return any(run.key.items() <= result.items() and "failure" not in result for result in results)
 
 
-def measure_all(runs: Sequence[Run], results: Sequence[Result], jobs: int) -> Iterator[Result]:
-    """The results of the runs that are not done, each as soon as there is one."""
+def measure_all(
+    runs: Sequence[Run], results: Sequence[Result], jobs: int, models: Path | None = None
+) -> Iterator[Result]:
+    """The results of the runs that are not done, each as soon as there is one; `models` keeps ours."""
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [run for run in runs if not is_done(run, results)]
-        for future in as_completed([pool.submit(measure, run) for run in waiting]):
+        for future in as_completed([pool.submit(measure, run, models) for run in waiting]):
             yield future.result()
 
 
-def measure(run: Run) -> Result:
+def measure(run: Run, models: Path | None = None) -> Result:
     """Train and predict in two processes; a failure is a result with its reason."""
+    options = dict(run.options)
+    if models is not None and PEERS[run.peer].module == OURS:
+        options["kept"] = str(models.resolve() / f"{run.folder.name}-{run.seed}-{run.source}")
     with tempfile.TemporaryDirectory() as scratch:
         specification = {
             "module": PEERS[run.peer].module,
             "folder": str(run.folder.resolve()),
             "seed": run.seed,
-            "options": dict(run.options),
+            "options": options,
             "fraction": run.fraction,
             "scratch": scratch,
         }

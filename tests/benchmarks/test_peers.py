@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import capsulet
 from benchmarks.peers import PEERS
 from benchmarks.peers.child import folder_bytes
+from benchmarks.peers.memory import SPENT
 from benchmarks.peers.protocol import Rows, accuracy
 
 OURS = {
@@ -72,6 +74,20 @@ def test_a_peer_keeps_the_rules(name: str, train_rows: Rows, valid_rows: Rows, t
     width = {"fasttext-ftz": 1, "ours-small": 0}.get(name, 4)  # bytes of a number; of a compressed one a few bits
     assert model.parameters * width <= folder_bytes(tmp_path)
     assert folder_bytes(tmp_path) < model.parameters * width + 60_000, "numbers, and the words and labels beside them"
+
+
+def test_a_model_of_ours_that_is_kept_is_not_trained_again(
+    train_rows: Rows, valid_rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, kept = module_of("ours"), tmp_path / "models" / "one"
+    whole = module.train(train_rows, valid_rows, 1, kept=str(kept), **OURS)
+    spent = json.loads((kept / SPENT).read_text())
+    assert 0 < spent["seconds"] <= whole.seconds and spent["memory"] > 1e6
+    monkeypatch.setattr(capsulet, "train", None)  # from here on there is nothing to train with
+    small = module.train(train_rows, valid_rows, 1, kept=str(kept), **PEERS["ours-small"].options, **OURS)
+    assert small.seconds > spent["seconds"], "what the earlier process did counts"
+    assert len(small.model.file) < len(whole.model.file)
+    assert small.chosen["epoch"] == whole.chosen["epoch"]
 
 
 def test_every_peer_has_a_module() -> None:
