@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.size import rows
 from docs.results import RESULTS, ROOT, circumstances, read, replace_marked
 
@@ -22,9 +24,20 @@ def section() -> str:
         "answered, `--coverage 0.9`", "seeds",
     )  # fmt: skip
     lines = [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
-    lines += [f"| {' | '.join(row)} |" for row in rows(read("size")["runs"])]
+    ours, theirs = rows(read("size")["runs"]), rows(quantised())
+    for name in dict.fromkeys(row[0] for row in ours):
+        lines += [f"| {' | '.join(row)} |" for row in [*ours, *theirs] if row[0] == name]
     lines += ["", "Written by `python -m docs.small` from benchmarks/results/size.json.", circumstances("size")]
+    lines += ["The rows of fastText are those of [peers.md](peers.md)."] if theirs else []
     return "\n".join(lines)
+
+
+def quantised() -> list[dict[str, Any]]:
+    """The runs of fastText's own small file, as rows of the same table."""
+    if not (RESULTS / "peers.json").exists():
+        return []
+    runs = [run for run in read("peers")["runs"] if run["peer"] == "fasttext-ftz" and "failure" not in run]
+    return [{**run, "kind": "fastText, word pairs, `.ftz`"} for run in runs]
 
 
 if __name__ == "__main__":
