@@ -52,7 +52,7 @@ bench: setup
 
 peers: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
-	$(BIN)/python -m benchmarks.peers --data $(DATA) --write --plot docs/peers.svg
+	$(BIN)/python -m benchmarks.peers --data $(DATA) --write
 	$(BIN)/python -m docs.peers
 
 PAPER ?=

@@ -6,8 +6,9 @@
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
 from train; the test file is read once a run, at the end. Runs that a results file already holds are not made again if
-the same source and options made them, and those of other sets stay. Beside ours stands TF-IDF of words and word pairs
-with logistic regression (benchmarks/peers/tfidf.py), its strength C chosen on the same validation part.
+the same source and options made them; others stay until a run of the same set and seed takes their place. Beside ours
+stands TF-IDF of words and word pairs with logistic regression (benchmarks/peers/tfidf.py), its strength C chosen on the
+same validation part.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,12 @@ import capsulet
 from benchmarks import record
 from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
+from capsulet.config import build_options
+from capsulet.errors import CapsuletError
 
+Run = dict[str, Any]
 TF_IDF = "tf-idf"
-SETS = ("ag_news_61k", "trec6", "banking77", "r8")
+SETS = ("ag_news_61k", "trec6", "banking77", "r8", "clinc150", "dbpedia_21k", "sst2", "imdb")
 
 
 def main() -> None:
@@ -57,17 +62,18 @@ def main() -> None:
     if missing:
         parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
 
-    path = record.RESULTS / f"{arguments.name}.json"
+    try:
+        build_options(**options)
+        if arguments.write:
+            record.check_place(arguments.name)
+        runs: list[Run] = ((record.read(arguments.name) if arguments.write else None) or {"runs": []})["runs"]
+    except CapsuletError as error:
+        parser.error(str(error))
     source = source_digest()
-    old = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
-    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
-    runs = [
-        run for run in old if run["set"] not in arguments.sets or (run["source"], run["options"]) == (source, options)
-    ]
-    here = record.circumstances(record.command_line("benchmarks.accuracy"))
-    result = {**here, "runs": runs}
-    done = {(run["set"], run["seed"]) for run in runs}
+    done = {(run["set"], run["seed"]) for run in runs if (run["source"], run["options"]) == (source, options)}
     wanted = [(name, seed) for name in arguments.sets for seed in [*arguments.seeds, TF_IDF]]
+    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
+    here = record.circumstances(record.command_line("benchmarks.accuracy"))
     # processes of one thread each do more than one process of many, and equal thread counts give equal bytes
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         futures = {
@@ -78,17 +84,22 @@ def main() -> None:
         for future in as_completed(futures):
             name, seed = futures[future]
             made = {"set": name, "seed": seed, "source": source, "options": options, **future.result()}
-            runs.append({**made, "command": here["command"], "commit": here["commit"]})
-            print(f"{name} {seed}: {100 * runs[-1]['accuracy']:.2f} %", file=sys.stderr, flush=True)
+            print(f"{name} {seed}: {100 * made['accuracy']:.2f} %", file=sys.stderr, flush=True)
+            if arguments.write:  # another command may have written in the meantime
+                runs = (record.read(arguments.name) or {"runs": runs})["runs"]
+            runs = merge(runs, {**made, **record.own(here)})
             if arguments.write:
-                record.write(arguments.name, result)
-    runs.sort(key=lambda run: (run["set"], str(run["seed"])))
-    if arguments.write:
-        record.write(arguments.name, result)
+                record.write(arguments.name, {**here, "runs": runs})
     if arguments.json:
-        print(json.dumps(result))
+        print(json.dumps({**here, "runs": runs}))
     else:
         Console(width=110).print(table(runs, arguments.sets))
+
+
+def merge(runs: Sequence[Run], found: Run) -> list[Run]:
+    """The runs with one more, in the place of the one of the same set and seed."""
+    kept = [run for run in runs if (run["set"], run["seed"]) != (found["set"], found["seed"])]
+    return sorted([*kept, found], key=lambda run: (run["set"], str(run["seed"])))
 
 
 def parse_option(pair: str) -> tuple[str, Any]:
@@ -114,7 +125,7 @@ def measure(folder: Path, seed: int | str, options: dict[str, Any], models: Path
         return baseline(folder)
     with tempfile.TemporaryDirectory() as scratch:
         model = (models or Path(scratch)) / f"{folder.name}-seed{seed}"
-        training = capsulet.train(split_file(folder, "train"), model, seed=seed, threads=1, **options)
+        training = record.finished(capsulet.train(split_file(folder, "train"), model, seed=seed, threads=1, **options))
         evaluation = capsulet.evaluate(model, split_file(folder, "test"))
         return {
             "accuracy": evaluation.accuracy,

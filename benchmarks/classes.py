@@ -61,7 +61,7 @@ def measure(number: int, options: dict[str, Any]) -> dict[str, Any]:
         for name, count in (("train", rows), ("test", TEST_ROWS * rows // TRAIN_ROWS)):
             lines = [row(label, pair, dice) for label, pair in enumerate(pairs) for _ in range(count)]
             (folder / f"{name}.jsonl").write_text("".join(lines))
-        training = capsulet.train(folder / "train.jsonl", folder / "model", cache=None, **options)
+        training = record.finished(capsulet.train(folder / "train.jsonl", folder / "model", cache=None, **options))
         accuracy = capsulet.evaluate(folder / "model", folder / "test.jsonl").accuracy
     return {"classes": number, "train_rows": rows * number, "epochs": len(training.epochs), "accuracy": accuracy}
 

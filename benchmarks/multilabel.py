@@ -130,10 +130,10 @@ def write_rows(folder: Path, parts: dict[str, Rows]) -> None:
 def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """Our default recipe, but for these options; figures on test."""
     started = time.process_time()
-    training = capsulet.train(
+    training = record.finished(capsulet.train(
         folder / "train.jsonl", model, valid=folder / "valid.jsonl", cache=None, multi_label=True, seed=seed, threads=1,
         monitor=LineMonitor(), **options,
-    )  # fmt: skip
+    ))  # fmt: skip
     seconds = time.process_time() - started
     return {
         "seed": seed,

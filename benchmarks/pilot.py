@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import capsulet
+from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.peers.rows import split_file
 from capsulet.text.data import ReadOptions, read_rows
@@ -57,7 +58,7 @@ def pilot(pairs: list[tuple[str, str]], rows: int, cut: int, seed: int, options:
             (folder / f"{name}.jsonl").write_text("".join(lines))
         files = folder / "train.jsonl", folder / "model"
         given = {"patience": 0, "threads": 1, **options}
-        training = capsulet.train(*files, valid=folder / "valid.jsonl", seed=seed, cache=None, **given)
+        training = record.finished(capsulet.train(*files, valid=folder / "valid.jsonl", seed=seed, cache=None, **given))
     return 100 * training.epochs[-1].valid_accuracy
 
 

@@ -7,11 +7,16 @@ import importlib.metadata
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from capsulet import storage
+from capsulet.errors import InputError
+from capsulet.results import Training
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
@@ -60,6 +65,38 @@ def version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def read(name: str, folder: Path | None = None, part: str = "runs") -> dict[str, Any] | None:
+    """A results file, if there is one; one that is none of ours is refused."""
+    path = (folder or RESULTS) / f"{name}.json"
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get(part), list):
+        raise InputError(f"{path} is no results file, it has no list of {part}: move it away or name another folder")
+    return found
+
+
+def check_place(name: str, folder: Path | None = None) -> None:
+    """Say before the first training that its result could not be written."""
+    storage.check_place((folder or RESULTS) / f"{name}.json")
+
+
+def own(here: dict[str, Any]) -> dict[str, Any]:
+    """What a run keeps of the circumstances, whatever command the file is written by later."""
+    return {name: here[name] for name in ("command", "commit", "machine", "python", "versions")}
+
+
+def finished(training: Training) -> Training:
+    """The same training, if it went to its end: Ctrl-C leaves a model, but no figure, and none to measure later."""
+    if training.stopped == "interrupted":
+        shutil.rmtree(training.path, ignore_errors=True)
+        raise KeyboardInterrupt
+    return training
 
 
 def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path:

@@ -100,7 +100,7 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
     with tempfile.TemporaryDirectory() as scratch:
         model = (arguments.models or Path(scratch)) / f"{name}-seed{seed}"
         if not model.is_dir():
-            capsulet.train(train, model, seed=seed, threads=arguments.threads)
+            record.finished(capsulet.train(train, model, seed=seed, threads=arguments.threads))
         files: list[tuple[Path, dict[str, Any]]] = []
         for kind in kinds:
             started, file = time.process_time(), (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.onnx"

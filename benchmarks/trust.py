@@ -111,7 +111,7 @@ def calibrated(folder: Path, seed: int, models: Path, scratch: Path) -> dict[str
     """The model folders of a set and seed by what they are calibrated on, trained and calibrated as far as needed."""
     model, train, valid = models / f"{folder.name}-seed{seed}", split_file(folder, "train"), folder / "val.jsonl"
     if not model.is_dir():
-        capsulet.train(train, model, seed=seed, threads=1)
+        record.finished(capsulet.train(train, model, seed=seed, threads=1))
     if "calibration" not in capsulet.load(model).config:
         capsulet.calibrate(model, train)
     if not valid.exists():

@@ -9,7 +9,7 @@ from benchmarks.peers import PEERS
 from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries
 from docs.results import NAMES, ROOT, circumstances, read
 
-PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "docs" / "peers.svg"
+PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
 
 
 def render_page(text: str) -> str:
@@ -23,7 +23,11 @@ def render_page(text: str) -> str:
 def section() -> str:
     """Picture, tables, circumstances."""
     runs: list[dict[str, Any]] = read("peers")["runs"]
-    lines = [f"![Test accuracy against megabytes on disk]({PICTURE.name})", ""] if PICTURE.exists() else []
+    lines = (
+        [f"![Test accuracy against megabytes on disk](../benchmarks/results/{PICTURE.name})", ""]
+        if PICTURE.exists()
+        else []
+    )
     for name in sorted({run["set"] for run in runs}, key=list(NAMES).index):
         lines += [f"## {NAMES[name]}", "", *table(name, runs), ""]
     lines += [

@@ -8,6 +8,7 @@ figures:  stability, codes (train a model first), curves, confusion (drawn from 
     python -m paper components --data ../shared/data --sets ag_news_61k --budget rows=20000 epochs=3
     python -m paper stability --data ../shared/data --sets ag_news_61k --budget epochs=3
     python -m paper curves --table losses
+    python -m paper losses --show
 
 Results go to paper/results/NAME.json, run by run: called again, a command makes what is missing. `python -m docs.paper`
 puts them on the page.
@@ -19,6 +20,7 @@ import argparse
 import hashlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,9 @@ from capsulet.errors import CapsuletError, InputError
 from paper import codes, history, hub, parameters, plot, stability
 from paper.datasets import DATA_SETS, Source, find_source
 from paper.prepared import Files, prepare
-from paper.rows import TABLES, Row
+from paper.rows import TABLES, Row, Table
 from paper.runs import PROTOCOLS, Result, Run, build_run, digest, find_done, measure, parse_budget, stored_runs
-from paper.summary import groups, read, shown
+from paper.summary import groups, shown
 
 RESULTS = Path(__file__).parent / "results"
 WORK = Path(__file__).parent.parent / "runs" / "paper"
@@ -45,18 +47,26 @@ def main(words: list[str] | None = None) -> int:
     arguments = build_parser().parse_args(words)
     command = " ".join(["python -m paper", *words])
     try:
-        if arguments.name == "parameters":
+        if getattr(arguments, "show", False):
+            result = show_table(arguments)
+        elif arguments.name == "parameters":
+            record.check_place(arguments.name, arguments.results)
             result = run_parameters(arguments, command)
         elif arguments.name in TABLES:
+            record.check_place(arguments.name, arguments.results)
             result = run_table(arguments, command)
         else:
             plot.require()
+            record.check_place(arguments.name, arguments.results)
             result = {"stability": run_stability, "codes": run_codes}.get(arguments.name, run_history)(
                 arguments, command
             )
     except CapsuletError as error:
         print(f"paper: {error}", file=sys.stderr)
         return error.status
+    except KeyboardInterrupt:
+        print("paper: interrupted; runs that were finished are written, this one is not", file=sys.stderr)
+        return 130
     if arguments.json:
         print(json.dumps(result))
     return 0
@@ -87,7 +97,15 @@ def build_parser() -> argparse.ArgumentParser:
         if name in ("curves", "confusion"):
             verb.add_argument("--table", choices=TABLES, default="sota", help="whose runs (default: sota)")
             continue
-        verb.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of the data sets")
+        source: Any = verb
+        if name in TABLES:
+            source = verb.add_mutually_exclusive_group(required=True)
+            source.add_argument(
+                "--show", action="store_true", help="print the runs that are stored, whatever made them"
+            )
+        source.add_argument(
+            "--data", type=Path, required=name not in TABLES, metavar="DIR", help="folder of the data sets"
+        )
         verb.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3] if name in TABLES else [1], metavar="N")
         verb.add_argument(
             "--budget",
@@ -146,8 +164,10 @@ def run_parameters(arguments: argparse.Namespace, command: str) -> dict[str, Any
 
 def files_of(arguments: argparse.Namespace, name: str) -> Files:
     """The files of a set, fetched and prepared if need be."""
-    if arguments.hub and name in DATA_SETS and not (arguments.data / DATA_SETS[name].folder / "train.csv").exists():
-        hub.fetch(DATA_SETS[name], arguments.data)
+    if arguments.hub and name in DATA_SETS:
+        folder = arguments.data / DATA_SETS[name].folder
+        if not all((folder / f"{split}.csv").exists() for split in ("train", "test")):
+            hub.fetch(DATA_SETS[name], arguments.data)
     source: Source = find_source(name, arguments.data)
     rows = parse_budget(arguments.budget).get("rows")
     return prepare(source, arguments.work, rows, arguments.allow_subset)
@@ -157,6 +177,9 @@ def wanted_runs(arguments: argparse.Namespace, rows: tuple[Row, ...], protocol: 
     """Every set with every row and seed; what is wrong with any of the files is said before the first training."""
     budget = parse_budget(arguments.budget)
     options = dict(parse_option(pair) for pair in arguments.options)
+    for name in options:
+        if all(name in row.options for row in rows):
+            raise InputError(f"--options {name}: that is what the rows differ in, choose some of them with --rows")
     files = {name: files_of(arguments, name) for name in arguments.sets}
     source = digest()
     return [
@@ -174,15 +197,15 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     wanted = wanted_runs(arguments, rows, arguments.protocol)
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(command)
-    runs: list[Result] = (read(table.name, arguments.results) or {}).get("runs", [])
     failed: list[str] = []
     for run in wanted:
+        runs = stored(table.name, arguments.results)  # anew: another command may have written in the meantime
         if find_done(run, [one for one in runs if one["row"] == run.row.name]):
             continue
         done = find_done(run, stored_runs(arguments.results))
         said = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
         try:
-            found = {**(done or {**measure(run, arguments.threads), **own(here)}), "row": run.row.name}
+            found = {**(done or {**measure(run, arguments.threads), **record.own(here)}), "row": run.row.name}
         except InputError:
             raise
         except CapsuletError as error:  # a training that diverged; the other rows are none the worse for it
@@ -191,22 +214,38 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
             continue
         said += f": {100 * found['accuracy']:.2f} %" + (", already run" if done else "")
         print(said, file=sys.stderr, flush=True)
-        runs = merge(runs, found)
+        runs = merge(stored(table.name, arguments.results), found)
         record.write(table.name, {**here, "runs": runs}, arguments.results)
-    result = {**here, "runs": runs}
+    result = {**here, "runs": stored(table.name, arguments.results)}
     if not arguments.json:
-        for group in groups(runs, table):
-            if group.protocol == "published":
-                print(f"protocol published: {PROTOCOLS['published']}")
-            Console(width=130).print(shown(table, group))
+        print_groups(result["runs"], table)
     if failed:
         raise CapsuletError(f"{len(failed)} of {len(wanted)} runs failed ({', '.join(failed)}); the others are written")
     return result
 
 
-def own(here: dict[str, Any]) -> dict[str, Any]:
-    """What a run keeps of the circumstances, whatever command the file is written by later."""
-    return {name: here[name] for name in ("command", "commit")}
+def show_table(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a results file holds."""
+    found = record.read(arguments.name, arguments.results)
+    if not found or not found["runs"]:
+        raise InputError(f"{arguments.results / arguments.name}.json holds no runs yet: make them with --data DIR")
+    if not arguments.json:
+        print_groups(found["runs"], TABLES[arguments.name])
+    return found
+
+
+def print_groups(runs: list[Result], table: Table) -> None:
+    """A table for each set, budget and protocol."""
+    for group in groups(runs, table):
+        if group.protocol == "published":
+            print(f"protocol published: {PROTOCOLS['published']}")
+        Console(width=130).print(shown(table, group))
+
+
+def stored(name: str, folder: Path, part: str = "runs") -> list[Any]:
+    """What a results file holds, if it is there."""
+    found: list[Any] = (record.read(name, folder, part) or {part: []})[part]
+    return found
 
 
 def merge(runs: list[Result], found: Result) -> list[Result]:
@@ -242,8 +281,7 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
             trained += stability.measure_iterations(place, run.files.test, [number])
         if trained:
             cases.append({**about, "trained": True, "points": trained})
-    stability.draw(cases, arguments.results / "stability.svg")
-    return finish("stability", cases, arguments, command)
+    return finish("stability", cases, stability.draw, arguments, command)
 
 
 def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
@@ -253,8 +291,7 @@ def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
         folder, _ = trained_model(run, arguments)
         found = codes.measure_codes(folder, arguments.words)
         cases.append({"set": run.set, "seed": run.seed, "budget": dict(run.budget), **found})
-    codes.draw(cases, arguments.results / "codes.svg")
-    return finish("codes", cases, arguments, command)
+    return finish("codes", cases, codes.draw, arguments, command)
 
 
 def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
@@ -264,13 +301,25 @@ def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
         "confusion": ("confusion", history.draw_confusion),
     }[arguments.name]
     cases = history.cases(arguments.table, arguments.sets, arguments.results, figure)
-    draw(cases, arguments.results / f"{arguments.name}.svg")
-    return finish(arguments.name, cases, arguments, command)
+    return finish(arguments.name, cases, draw, arguments, command)
 
 
-def finish(name: str, cases: list[dict[str, Any]], arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Write the figures behind a picture and say where both are."""
-    result = {**record.circumstances(command), "cases": cases}
+def finish(
+    name: str,
+    cases: list[dict[str, Any]],
+    draw: Callable[[list[dict[str, Any]], Path], None],
+    arguments: argparse.Namespace,
+    command: str,
+) -> dict[str, Any]:
+    """Draw, write the figures behind the picture and say where both are; cases of sets not named now stay."""
+    here = record.circumstances(command)
+    named = {case["set"] for case in cases}
+    kept = [case for case in stored(name, arguments.results, "cases") if case["set"] not in named]
+    if name in ("curves", "confusion"):
+        kept = []  # these show what one table holds
+    cases = sorted([*kept, *({**case, **record.own(here)} for case in cases)], key=lambda case: str(case["set"]))
+    draw(cases, arguments.results / f"{name}.svg")
+    result = {**here, "cases": cases}
     path = record.write(name, result, arguments.results)
     print(f"{path} and {path.with_suffix('.svg')}", file=sys.stderr)
     return result

@@ -1,4 +1,9 @@
-"""What the codes of a trained model are: how often each codeword counts, and which words have nearly the same code."""
+"""What the codes of a trained model are: which codeword counts most for how many words, and which words are alike.
+
+Softmax weights of any two words are alike, since all are positive: the cosine is of what is above or below 1/K. And of
+thousands of words some are always near, so the level of codes as they were drawn, before any training, stands beside.
+Only the most frequent words are looked at: of the others the codes have hardly moved.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +21,11 @@ from paper.network import load_network
 from paper.plot import heat, panels
 
 FEWEST_LETTERS, WORDS, NEIGHBOURS = 4, 12, 6
+FREQUENT = 2000  # words
 
 
 def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Use of each codeword over the vocabulary, and the nearest neighbours of some words."""
+    """Share of the frequent words whose weight is largest at each codeword, and the nearest neighbours of some."""
     network, config = load_network(folder)
     if config["options"]["model"]["embedding"] == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
@@ -38,10 +44,31 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
             if len(spelled[place]) >= FEWEST_LETTERS and spelled[place].isalpha()
         ][:WORDS]
     )
+    frequent = weights[2 : 2 + FREQUENT]  # behind padding and unknown
+    near = {word: neighbours(vocabulary[word], weights, spelled) for word in chosen}
+    deviation = config["options"]["training"]["code_deviation"]
     return {
-        "usage": [[round(float(value), 5) for value in row] for row in weights[2:].mean(0)],  # padding, unknown
-        "neighbours": {word: neighbours(vocabulary[word], weights, spelled) for word in chosen},
+        "words": len(frequent),
+        "usage": [[round(float(value), 5) for value in row] for row in usage(frequent)],
+        "neighbours": near,
+        "likeness": round(float(np.mean([likeness for found in near.values() for _, likeness in found])), 4),
+        "likeness_as_drawn": round(level_as_drawn(weights.shape[1], weights.shape[2], len(frequent), deviation), 4),
     }
+
+
+def usage(weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(V, M, K) -> (M, K): the share of the words that have their largest weight there."""
+    largest = weights.argmax(-1)  # (V, M)
+    return np.stack([np.bincount(column, minlength=weights.shape[2]) for column in largest.T]) / len(weights)
+
+
+def level_as_drawn(codebooks: int, codewords: int, words: int, deviation: float) -> float:
+    """How alike the nearest words are when codes are as drawn: the mean over a hundred of them."""
+    drawn = np.exp(deviation * np.random.default_rng(1).standard_normal((words, codebooks, codewords)))
+    flat = directions((drawn / drawn.sum(-1, keepdims=True)).astype(np.float32))
+    likeness = flat[:100] @ flat.T
+    likeness[np.arange(len(likeness)), np.arange(len(likeness))] = -1
+    return float(np.sort(likeness, axis=1)[:, -NEIGHBOURS:].mean())
 
 
 def code_weights(network: Any) -> NDArray[np.float32]:
@@ -55,22 +82,32 @@ def code_weights(network: Any) -> NDArray[np.float32]:
 
 
 def neighbours(place: int, weights: NDArray[np.float32], spelled: dict[int, str]) -> list[tuple[str, float]]:
-    """The words whose codes are nearest, by cosine."""
-    flat = weights.reshape(len(weights), -1)
-    flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
-    likeness = flat @ flat[place]
-    likeness[[0, 1, place]] = -1  # padding, unknown and the word itself
+    """The frequent words whose codes are nearest, by cosine."""
+    flat = directions(weights)
+    likeness = flat[: 2 + FREQUENT] @ flat[place]
+    likeness[[0, 1]] = -1  # padding, unknown
+    if place < len(likeness):
+        likeness[place] = -1  # the word itself
     nearest = np.argsort(-likeness, kind="stable")[:NEIGHBOURS]
     return [(spelled[int(other)], round(float(likeness[other]), 4)) for other in nearest]
+
+
+def directions(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(V, M, K) -> (V, M K): how far each weight is from 1/K, as vectors of length one."""
+    flat = (weights - 1 / weights.shape[2]).reshape(len(weights), -1)
+    found: NDArray[np.float32] = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    return found
 
 
 def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
     """A heat map of codebooks and codewords for each model."""
     with panels(file, len(cases)) as axes:
         for panel, case in zip(axes, cases, strict=True):
-            usage = case["usage"]
-            across, down = [str(number) for number in range(len(usage[0]))], [str(m) for m in range(len(usage))]
-            heat(panel, usage, across, down, vmin=0)
-            panel.set_title(case["set"], loc="left")
+            shares = case["usage"]
+            across, down = [str(number) for number in range(len(shares[0]))], [str(m) for m in range(len(shares))]
+            even = 1 / len(shares[0])
+            widest = max(abs(value - even) for row in shares for value in row) or even
+            heat(panel, shares, across, down, cmap="RdBu_r", vmin=even - widest, vmax=even + widest)
+            panel.set_title(f"{case['set']}: share of {case['words']:,} words (even: {even:.2f})", loc="left")
             panel.set_xlabel("codeword")
             panel.set_ylabel("codebook")

@@ -6,48 +6,53 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import record
 from capsulet.errors import InputError
 from paper.plot import heat, lines, panels
 from paper.rows import TABLES
-from paper.summary import read
+from paper.runs import MOST_CLASSES
+from paper.summary import groups
 
 
 def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[dict[str, Any]]:
-    """One run a row and set, the first seed that was run: its learning curve or its confusion matrix."""
-    found = read(table, folder)
-    runs = [run for run in (found or {}).get("runs", []) if run["protocol"] == "ours" and figure in run]
+    """One run a row, set and budget, the first seed that was run: its learning curve or its confusion matrix."""
+    stored = (record.read(table, folder) or {"runs": []})["runs"]
+    runs = [run for run in stored if run["protocol"] == "ours" and figure in run]
     runs = [run for run in runs if not sets or run["set"] in sets]
     if not runs:
+        few = f" (confusion is kept of sets with up to {MOST_CLASSES} classes)" if figure == "confusion" else ""
         raise InputError(
-            f"{folder / f'{table}.json'} holds no such runs: make them with `python -m paper {table} --data DIR`"
+            f"{folder / f'{table}.json'} holds no such runs{few}: make them with `python -m paper {table} --data DIR`"
         )
-    first: dict[tuple[str, str], dict[str, Any]] = {}
-    for run in sorted(runs, key=lambda run: run["seed"]):
-        first.setdefault((run["set"], run["row"]), run)
     order = [row.name for row in TABLES[table].rows]
-    keys = ("set", "row", "seed", "budget", "labels", figure)
-    return [
-        {key: run[key] for key in keys if key in run}
-        for run in sorted(first.values(), key=lambda run: (run["set"], order.index(run["row"])))
-    ]
+    found = []
+    for group in sorted(groups(runs, TABLES[table]), key=lambda group: group.name):
+        first: dict[str, dict[str, Any]] = {}
+        for run in sorted(group.runs, key=lambda run: run["seed"]):
+            first.setdefault(run["row"], run)
+        for row, run in sorted(first.items(), key=lambda item: order.index(item[0])):
+            title = TABLES[table].rows[order.index(row)].title
+            about = {"set": group.set, "group": group.name, "row": row, "title": title}
+            found.append({**about, **{key: run[key] for key in ("seed", "budget", "labels", figure) if key in run}})
+    return found
 
 
 def draw_curves(found: Sequence[dict[str, Any]], file: Path) -> None:
-    """Loss on the training rows, and accuracy on the validation rows, epoch by epoch; two panels a set."""
-    sets = list(dict.fromkeys(case["set"] for case in found))
-    with panels(file, 2 * len(sets), height=4.4) as axes:
-        for place, name in enumerate(sets):
+    """Loss on the training rows, and accuracy on the validation rows, epoch by epoch; two panels a set and budget."""
+    names = list(dict.fromkeys(case["group"] for case in found))
+    with panels(file, 2 * len(names), height=4.4) as axes:
+        for place, name in enumerate(names):
             for panel, figure, up, factor in (
-                (axes[2 * place], "loss", f"{name}: training loss", 1),
-                (axes[2 * place + 1], "valid_accuracy", f"{name}: validation accuracy, %", 100),
+                (axes[2 * place], "loss", f"{name}\ntraining loss", 1),
+                (axes[2 * place + 1], "valid_accuracy", f"{name}\nvalidation accuracy, %", 100),
             ):
                 series = {
-                    case["row"]: (
+                    case["title"]: (
                         list(range(1, len(case["epochs"]) + 1)),
                         [factor * epoch[figure] for epoch in case["epochs"]],
                     )
                     for case in found
-                    if case["set"] == name
+                    if case["group"] == name
                 }
                 lines(panel, series, "epoch", up)
 
@@ -57,6 +62,6 @@ def draw_confusion(found: Sequence[dict[str, Any]], file: Path) -> None:
     with panels(file, len(found), width=3.6, height=3.4, most=3) as axes:
         for panel, case in zip(axes, found, strict=True):
             heat(panel, case["confusion"], case["labels"], case["labels"])
-            panel.set_title(f"{case['set']}, {case['row']}", loc="left", fontsize=9)
+            panel.set_title(f"{case['group']}\n{case['title']}", loc="left", fontsize=8)
             panel.set_xlabel("predicted")
             panel.set_ylabel("true")

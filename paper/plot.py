@@ -65,14 +65,14 @@ def lines(panel: Axes, series: dict[str, tuple[list[float], list[float]]], acros
 
 def heat(panel: Axes, values: list[list[float]], across: list[str], down: list[str], **options: Any) -> None:
     """A table as colours, the values written in where there is room for them."""
-    panel.imshow(values, cmap="Blues", aspect="auto", **options)
+    image = panel.imshow(values, **{"cmap": "Blues", "aspect": "auto", **options})
     panel.set_xticks(range(len(across)), across, rotation=45, ha="right", fontsize=8)
     panel.set_yticks(range(len(down)), down, fontsize=8)
     if len(across) * len(down) > 260:
         return
-    largest = max(max(row) for row in values)
     for row, cells in enumerate(values):
         for column, value in enumerate(cells):
             text = f"{value:.2f}" if isinstance(value, float) else f"{value}"
-            colour = "white" if value > 0.6 * largest else "black"
+            red, green, blue, _ = image.cmap(image.norm(value))
+            colour = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else "black"  # what reads on this shade
             panel.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)

@@ -9,7 +9,6 @@ train are trained on there, as nothing is kept for validation.
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import capsulet
+from benchmarks import record
 from benchmarks.accuracy import source_digest
 from capsulet.config import build_options, explicit_values
 from capsulet.errors import InputError
 from paper.prepared import Files
-from paper.rows import Row
+from paper.rows import TABLES, Row
 
 PROTOCOLS = {
     "ours": "validation picks the epoch, the test file is read once",
@@ -104,9 +104,8 @@ def find_done(run: Run, results: Iterable[Result]) -> Result | None:
 
 
 def stored_runs(folder: Path) -> list[Result]:
-    """The runs of every results file."""
-    files = sorted(folder.glob("*.json"))
-    return [run for file in files for run in json.loads(file.read_text(encoding="utf-8")).get("runs", [])]
+    """The runs of every table."""
+    return [run for name in TABLES for run in (record.read(name, folder) or {"runs": []})["runs"]]
 
 
 def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
@@ -114,9 +113,8 @@ def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
     with tempfile.TemporaryDirectory() as scratch:
         folder = model or Path(scratch) / "model"
         looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
-        training = capsulet.train(
-            run.files.train, folder, recipe=run.row.recipe, seed=run.seed, threads=threads, **{**run.options, **looking}
-        )
+        given = {"recipe": run.row.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
+        training = record.finished(capsulet.train(run.files.train, folder, **given))
         found: Result = {
             "row": run.row.name,
             **run.key,

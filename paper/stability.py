@@ -66,6 +66,7 @@ def relative_entropy(coupling: Any) -> Any:
 
 def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
     """Entropy and accuracy beside each other."""
+    several = len({case["seed"] for case in cases}) > 1
     with panels(file, 2) as (left, right):
         for panel, figure, up, factor in (
             (left, "entropy", "entropy of the coupling (1: uniform)", 1),
@@ -74,6 +75,7 @@ def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
             series = {}
             for case in cases:
                 points = case["points"]
-                name = f"{case['set']}, {case['routing']}{', trained so' if case['trained'] else ''}"
+                seed = f", seed {case['seed']}" if several else ""
+                name = f"{case['set']}, {case['routing']}{seed}{', trained so' if case['trained'] else ''}"
                 series[name] = ([p["iterations"] for p in points], [factor * p[figure] for p in points])
             lines(panel, series, "routing iterations", up)

@@ -6,7 +6,6 @@ import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import rich.table
@@ -24,6 +23,7 @@ class Cell:
     accuracies: tuple[float, ...]  # per cent, one a seed
     last_looks: tuple[float, ...] = ()  # published protocol: what the last epoch had
     seeds: int = 0  # that some row of the table has
+    classes: int = 0  # 0: not known
 
     @property
     def ours(self) -> str:
@@ -33,7 +33,8 @@ class Cell:
         number = len(self.accuracies)
         deviation = f" ± {statistics.stdev(self.accuracies):.2f}" if number > 1 else ""
         fewer = f" ({number} seed{'s' * (number > 1)})" if number < self.seeds else ""
-        return f"{statistics.mean(self.accuracies):.2f}{deviation}{fewer}"
+        chance = ", chance" if self.classes and statistics.mean(self.accuracies) <= 100 / self.classes + 1 else ""
+        return f"{statistics.mean(self.accuracies):.2f}{deviation}{fewer}{chance}"
 
     @property
     def difference(self) -> str:
@@ -67,13 +68,25 @@ class Group:
         )
 
     @property
-    def title(self) -> str:
-        """The set, the budget and the seeds."""
+    def name(self) -> str:
+        """The set and the budget."""
         near = closest(self.set)
         name = near.title if near and near.name == self.set else self.set
         budget = ", ".join(f"{value:,} {key}" for key, value in self.budget.items()) or "all rows, the recipe's epochs"
-        seeds = sorted({run["seed"] for run in self.runs})
-        return f"{name}: {budget}; seeds {' '.join(map(str, seeds))}" + (f"; {self.extra}" if self.extra else "")
+        return f"{name}: {budget}" + (f", {self.extra}" if self.extra else "")
+
+    @property
+    def title(self) -> str:
+        """The set, the budget and the seeds."""
+        return f"{self.name}; seeds {' '.join(map(str, sorted({run['seed'] for run in self.runs})))}"
+
+    @property
+    def commands(self) -> dict[tuple[str, str], list[int]]:
+        """Which commands made the runs, at which commit, with which seeds."""
+        found: dict[tuple[str, str], set[int]] = {}
+        for run in self.runs:
+            found.setdefault((run["command"], run["commit"]), set()).add(run["seed"])
+        return {made: sorted(seeds) for made, seeds in sorted(found.items())}
 
 
 def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
@@ -82,10 +95,12 @@ def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
     found: dict[str, list[dict[str, Any]]] = {}
     for run in (run for run in runs if run["row"] in own):
         options = {name: value for name, value in run["options"].items() if name not in own[run["row"]]}
-        extra = " ".join(f"{name}={value}" for name, value in options.items() if name != "epochs")
-        key = json.dumps([run["set"], run["budget"], run["protocol"], extra])
+        if options.get("epochs") == run["budget"].get("epochs"):
+            options.pop("epochs", None)  # the budget says it
+        extra = " ".join(f"{name}={value}" for name, value in options.items())
+        key = json.dumps([run["set"], run["budget"], run["protocol"], extra, run["bytes"]])
         found.setdefault(key, []).append(run)
-    return [Group(*json.loads(key), tuple(members)) for key, members in found.items()]
+    return [Group(*json.loads(key)[:-1], tuple(members)) for key, members in found.items()]
 
 
 def cell(table: Table, row: Row, group: Group) -> Cell:
@@ -98,6 +113,7 @@ def cell(table: Table, row: Row, group: Group) -> Cell:
         tuple(100 * run["accuracy"] for run in members),
         tuple(100 * run["last_look"] for run in members if "last_look" in run),
         len({run["seed"] for run in group.runs}),
+        max((len(run.get("labels", ())) for run in members), default=0),
     )
 
 
@@ -129,9 +145,3 @@ def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
             [name, f"{value:.2f}" if value is not None else "not reported", "", "", *([""] if looking else [])]
         )
     return columns, lines
-
-
-def read(name: str, folder: Path) -> dict[str, Any] | None:
-    """A results file, if there is one."""
-    path = folder / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

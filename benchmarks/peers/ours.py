@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import capsulet
+from benchmarks import record
 from benchmarks.peers.memory import SPENT, peak_memory
 from benchmarks.peers.protocol import Model, Rows, Training
 
@@ -53,11 +54,9 @@ def train(
         folder = spent.parent / "model"
         started = time.process_time()
         if not spent.exists():
-            training = capsulet.train(
-                scratch / "train.jsonl",
-                folder,
-                valid=scratch / "valid.jsonl",
-                **{"seed": seed, "threads": 1, **options},
+            given = {"seed": seed, "threads": 1, **options}
+            training = record.finished(
+                capsulet.train(scratch / "train.jsonl", folder, valid=scratch / "valid.jsonl", **given)
             )
             best = {"accuracy": training.best.valid_accuracy, "epoch": training.best.epoch}
             seconds = time.process_time() - started

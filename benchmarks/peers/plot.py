@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.peers import OURS
+from benchmarks.peers import OURS, PEERS
 from benchmarks.peers.summary import Summary, summaries
 from capsulet.errors import MissingExtraError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COLOUR, OTHERS, GRID = "#c2410c", "#1f4e79", "#d9d9d9"
 WIDTH, HEIGHT, COLUMNS = 6.4, 4.6, 2  # inches of a panel; panels in a row
 DISTANCES = (10, 22, 36, 52, 70)  # pixels between a point and its name, the nearest first
+FEWEST = 3  # peers of a panel
 DOTS = 100  # an inch: names are placed on these
 
 
@@ -31,7 +32,8 @@ def draw(runs: Sequence[dict[str, Any]], file: Path) -> Path:
 
     names = list(dict.fromkeys(run["set"] for run in runs))
     panels = [(name, [one for one in summaries(runs, name) if not one.failure]) for name in names]
-    panels = [(name, found) for name, found in panels if found]
+    # a point or two are no picture, unless there is nothing else
+    panels = [one for one in panels if len(one[1]) >= FEWEST] or [one for one in panels if one[1]]
     columns = max(1, min(COLUMNS, len(panels)))
     rows = max(1, -(-len(panels) // columns))
     # text as paths: the picture looks the same everywhere; no date and fixed names: equal results give equal files
@@ -80,7 +82,7 @@ def draw_panel(panel: Axes, name: str, found: Sequence[Summary]) -> None:
 
 def colour(summary: Summary) -> str:
     """Ours stands out."""
-    return COLOUR if summary.peer == OURS else OTHERS
+    return COLOUR if PEERS[summary.peer].module == OURS else OTHERS
 
 
 def label_points(panel: Axes, found: Sequence[Summary]) -> None:

@@ -48,7 +48,10 @@ def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
     for run in (run for run in runs if run["set"] == name):
         groups.setdefault(title(run), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: list(PEERS).index(group[0]["peer"]))
-    good = {group[0]["peer"]: group for group in ordered if any("failure" not in run for run in group)}
+    good: dict[str, list[dict[str, Any]]] = {}
+    for group in sorted(ordered, key=lambda group: len(title(group[0]))):  # a peer as it is, before its variants
+        if any("failure" not in run for run in group):
+            good.setdefault(group[0]["peer"], group)
     reference = next((good[peer] for peer in REFERENCES if peer in good), [])
     return [summarise(group, reference) for group in ordered]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 EVALUATION_BATCH = 32
 LABELS = "labels.json"
+Encoded = dict[str, list[int]]  # input_ids, attention_mask and, of some, token_type_ids
 
 
 class Transformer:
@@ -41,25 +42,26 @@ class Transformer:
         """Learned numbers."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, marks included."""
-        return self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        """Ids of each text, marks included, and what else the network reads: XLNet's mark has a segment of its own."""
+        found = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)
+        return [{name: found[name][row] for name in found} for row in range(len(texts))]
 
-    def logits(self, ids: Sequence[list[int]]) -> torch.Tensor:
+    def logits(self, texts: Sequence[Encoded]) -> torch.Tensor:
         """(B, C)."""
-        batch = self.tokenizer.pad({"input_ids": list(ids)}, return_tensors="pt")
+        batch = self.tokenizer.pad(list(texts), return_tensors="pt")
         return self.network(**batch).logits
 
     @torch.no_grad()
     def predict(self, texts: Sequence[str]) -> list[str]:
         """The label of each text; texts of similar length go together."""
         self.network.eval()
-        ids = self.encode(texts)
-        found = [""] * len(ids)
-        order = np.argsort([len(text) for text in ids], kind="stable")
+        encoded = self.encode(texts)
+        found = [""] * len(encoded)
+        order = np.argsort([len(text["input_ids"]) for text in encoded], kind="stable")
         for start in range(0, len(order), EVALUATION_BATCH):
             rows = order[start : start + EVALUATION_BATCH]
-            for row, place in zip(rows, self.logits([ids[row] for row in rows]).argmax(-1).tolist(), strict=True):
+            for row, place in zip(rows, self.logits([encoded[row] for row in rows]).argmax(-1).tolist(), strict=True):
                 found[row] = self.labels[place]
         return found
 
@@ -124,17 +126,20 @@ def train(
     network, tokenizer = open_checkpoint(checkpoint, len(labels))
     model = Transformer(network, tokenizer, labels, max_tokens)
     started = time.process_time()
-    ids = model.encode([text for text, _ in train])
+    encoded = model.encode([text for text, _ in train])
     targets = torch.tensor([labels.index(label) for _, label in train])
     generator = np.random.default_rng(seed)
     steps = epochs * -(-len(train) // batch_size)
-    optimiser = torch.optim.AdamW(network.parameters(), learning_rate, weight_decay=weight_decay)
+    matrices = [one for one in network.parameters() if one.dim() > 1]
+    vectors = [one for one in network.parameters() if one.dim() <= 1]  # biases and norms are not pulled to zero
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: triangle(step / steps, warmup))
     best, best_epoch, kept = -1.0, 0, {}
     for epoch in range(1, epochs + 1):
         network.train()
-        for rows in batches([len(text) for text in ids], batch_size, generator):
-            loss = torch.nn.functional.cross_entropy(model.logits([ids[row] for row in rows]), targets[rows])
+        for rows in batches([len(text["input_ids"]) for text in encoded], batch_size, generator):
+            loss = torch.nn.functional.cross_entropy(model.logits([encoded[row] for row in rows]), targets[rows])
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

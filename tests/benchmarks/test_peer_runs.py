@@ -50,12 +50,29 @@ def test_a_run_in_its_own_processes_and_no_second_time(
     assert {"command", "commit", "machine", "versions"} <= first.keys()
     assert json.loads(results.read_text()) == first
 
-    def never(run: runs.Run) -> runs.Result:
+    def never(run: runs.Run, models: Path | None) -> runs.Result:
         raise AssertionError(run)
 
     monkeypatch.setattr(runs, "measure", never)
     main(words)
     assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
+    main(words[:-2])  # not to be written: what is stored counts all the same
+    main(["--show", "--sets", "tiny"])
+    assert "TF-IDF" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(words[2:])
+    assert "--data" in capsys.readouterr().err
+    results.write_text("{")
+    for odd in (words, ["--show"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(odd)
+        assert "peers.json is no results file" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--jobs", "0"])
+    assert "--jobs 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--plot", "picture.txt"])
+    assert ".svg or .png" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -70,7 +87,9 @@ def test_a_failure_is_a_row_with_its_reason(
     assert "no_such_option" in run["failure"]
     shown = capsys.readouterr()
     assert "no_such_option" in shown.out + shown.err
-    monkeypatch.setattr(runs, "measure", lambda run: {**run.key, **made_up("dpcnn", 1, options=dict(run.options))})
+    monkeypatch.setattr(
+        runs, "measure", lambda run, models: {**run.key, **made_up("dpcnn", 1, options=dict(run.options))}
+    )
     main([*words, "--options", "no_such_option=1"])  # what failed is tried again
     (run,) = json.loads(results.read_text())["runs"]
     assert "failure" not in run
@@ -138,6 +157,13 @@ def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
     assert summary.header([tf_idf, dpcnn])[5] == "training (TF-IDF + LR = 1)"
     ours, tf_idf, *_ = summary.summaries([*found, made_up("ours", 1, train_seconds=1.0)], "tiny")
     assert (ours.train_ratio, tf_idf.train_ratio) == (1.0, 2.0)
+    short = made_up("ours", 1, train_seconds=0.1, options={"epochs": 1})
+    ours, variant, *_ = summary.summaries([*found, short, made_up("ours", 1, train_seconds=1.0)], "tiny")
+    assert {ours.title: ours.train_ratio, variant.title: variant.train_ratio} == {
+        "capsulet": 1.0,
+        "capsulet epochs=1": 0.1,
+    }
+    ours, tf_idf, *_ = summary.summaries([*found, made_up("ours", 1, train_seconds=1.0)], "tiny")
     assert summary.header([ours, tf_idf])[5] == "training (capsulet = 1)"
     assert all(len(summary.cells(one)) == len(summary.header([])) for one in (ours, dpcnn, xlnet))
 

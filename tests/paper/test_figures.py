@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from docs import paper as paper_page
 from paper import __main__ as command
-from paper.codes import measure_codes
+from paper.codes import level_as_drawn, measure_codes, neighbours, usage
 from paper.stability import measure_iterations, relative_entropy
 
 NO_PICTURES = "matplotlib is not installed: pip install 'capsulet[report]'"
@@ -39,10 +40,21 @@ def test_the_iterations_trained_with_give_the_runtime_s_accuracy(model: Path, ro
 def test_codes(model: Path) -> None:
     found = measure_codes(model, ["match"])
     assert [sum(row) for row in found["usage"]] == pytest.approx([1, 1, 1], abs=1e-3), "a share a codebook"
+    assert -1 <= found["likeness_as_drawn"] <= 1 and -1 <= found["likeness"] <= 1
     near = found["neighbours"]["match"]
     assert len(near) == 6 and "match" not in dict(near)
     assert [likeness for _, likeness in near] == sorted((likeness for _, likeness in near), reverse=True)
     assert len(measure_codes(model)["neighbours"]) == 12
+
+
+def test_codes_as_drawn_are_as_near_as_they_are_said_to_be() -> None:
+    drawn = torch.randn(2000, 8, 4, generator=torch.Generator().manual_seed(3)).softmax(-1).numpy()
+    spelled = {place: str(place) for place in range(len(drawn))}
+    best = [likeness for place in range(2, 102) for _, likeness in neighbours(place, drawn, spelled)]
+    assert sum(best) / len(best) == pytest.approx(level_as_drawn(8, 4, 2000, 1.0), abs=0.02)
+    shares = usage(drawn)
+    assert shares.shape == (8, 4) and abs(shares - 0.25).max() < 0.05
+    assert usage(torch.eye(4)[[0, 0, 1]].unsqueeze(1).numpy())[0].tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
 
 
 def test_pictures(call: list[str], tmp_path: Path) -> None:
@@ -60,6 +72,39 @@ def test_pictures(call: list[str], tmp_path: Path) -> None:
     assert [(case["routing"], case["trained"]) for case in cases] == [
         ("dynamic", False), ("dynamic", True), ("kmeans", False), ("kmeans", True)
     ]  # fmt: skip
+
+
+def test_seeds_and_budgets_have_lines_of_their_own(call: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason=NO_PICTURES)
+    words = [*call, "--seeds", "1", "2"]
+    assert command.main(["stability", *words, "--iterations", "3", "4"]) == 0
+    cases = json.loads((tmp_path / "results" / "stability.json").read_text())["cases"]
+    lines = paper_page.stability(cases)
+    assert len({line for line in lines if line.startswith("| tiny")}) == 8, "two seeds, two routings, two figures"
+    assert command.main(["routing", *call]) == 0
+    assert command.main(["routing", *call, "--budget", "rows=90", "epochs=1"]) == 0
+    assert command.main(["curves", "--table", "routing", "--results", str(tmp_path / "results")]) == 0
+    drawn = json.loads((tmp_path / "results" / "curves.json").read_text())["cases"]
+    assert [(case["group"][:13], len(case["epochs"])) for case in drawn] == [
+        ("tiny: 1 epoch", 1), ("tiny: 1 epoch", 1), ("tiny: 2 epoch", 2), ("tiny: 2 epoch", 2)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dynamic", "kmeans", "holds"), [(0.3, 0.97, True), (0.95, 0.97, False), (0.3, 0.4, False)])
+def test_the_verdict_follows_from_the_figures(dynamic: float, kmeans: float, holds: bool) -> None:
+    cases = [
+        {
+            "set": "mine", "routing": routing, "seed": 1, "trained": False,
+            "points": [
+                {"iterations": 3, "entropy": 0.97, "accuracy": 0.86},
+                {"iterations": 20, "entropy": last, "accuracy": 0.85},
+            ],
+        }
+        for routing, last in (("dynamic", dynamic), ("kmeans", kmeans))
+    ]  # fmt: skip
+    said = " ".join(paper_page.verdicts(cases))
+    assert ("the claim holds for the coupling" in said) is holds
+    assert ("the claim does not hold for the coupling" in said) is not holds
 
 
 def test_without_matplotlib(

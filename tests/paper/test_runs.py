@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 import capsulet
 from capsulet.model.network import initialise
+from capsulet.training.loop import Silence
 from paper import __main__ as command
 from paper import published
 from paper.network import load_network
@@ -124,7 +127,7 @@ def test_differences_are_to_the_cell_of_the_set() -> None:
     table, row = TABLES["routing"], TABLES["routing"].rows[1]
     run = {
         "row": "kmeans", "options": {"routing": "kmeans"}, "budget": {}, "protocol": "ours", "seed": 1,
-        "set": "dbpedia", "rows": [560_000, 70_000], "accuracy": 0.98,
+        "set": "dbpedia", "rows": [560_000, 70_000], "bytes": [1, 1], "accuracy": 0.98,
     }  # fmt: skip
     second = {**run, "seed": 2, "accuracy": 0.99}
     (group,) = groups([run, second], table)
@@ -132,3 +135,67 @@ def test_differences_are_to_the_cell_of_the_set() -> None:
     assert (found.published, found.ours, found.difference) == (98.72, "98.50 ± 0.71", "-0.22")
     (part,) = groups([{**run, "rows": [1000, 70_000]}], table)
     assert cell(table, row, part).difference == "-0.72 (other rows)"
+
+
+def test_a_training_that_ctrl_c_ends_is_no_run(
+    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupting(Silence):
+        def epoch(self, report: object) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    train = capsulet.train
+    monkeypatch.setattr(capsulet, "train", lambda *files, **options: train(*files, monitor=Interrupting(), **options))
+    words = ["routing", *call, "--rows", "kmeans"]
+    assert command.main(words) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert not (tmp_path / "results" / "routing.json").exists()
+    monkeypatch.setattr(capsulet, "train", train)
+    assert command.main(words) == 0
+    assert len(read(tmp_path, "routing")["runs"][0]["epochs"]) == 2
+
+
+def test_what_is_stored_is_shown_whatever_made_it(
+    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = ["--results", str(tmp_path / "results")]
+    assert command.main(["routing", "--show", *results]) == 2
+    assert "holds no runs yet" in capsys.readouterr().err
+    assert command.main(["routing", *call, "--rows", "kmeans"]) == 0
+    printed = capsys.readouterr().out
+    monkeypatch.setattr(command, "digest", lambda: "another source")
+    assert command.main(["routing", "--show", *results]) == 0
+    assert capsys.readouterr().out == printed
+    with pytest.raises(SystemExit):
+        command.main(["routing", *results])
+
+
+def test_odd_results_are_refused_before_any_training(
+    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("trained"))
+    (tmp_path / "results").mkdir()
+    for content in ("{", "[]", '{"runs": 1}'):
+        (tmp_path / "results" / "routing.json").write_text(content)
+        assert command.main(["routing", *call]) == 2
+        assert "routing.json is no results file" in capsys.readouterr().err
+    assert command.main(["routing", *call, "--results", "/proc/nowhere"]) == 2
+    assert "takes no new files" in capsys.readouterr().err
+    assert command.main(["losses", *call, "loss=margin"]) == 2
+    assert "--options loss: that is what the rows differ in" in capsys.readouterr().err
+
+
+def test_runs_of_other_passes_or_files_are_no_seeds_of_one_table() -> None:
+    run = {
+        "row": "kmeans", "options": {"epochs": 3}, "budget": {"epochs": 3}, "protocol": "ours", "seed": 1,
+        "set": "mine", "rows": [10, 10], "bytes": [1, 1], "accuracy": 0.26, "labels": list("abcd"),
+        "command": "python -m paper routing", "commit": "0",
+    }  # fmt: skip
+    table, row = TABLES["routing"], TABLES["routing"].rows[1]
+    others = [{**run, "seed": 2, "budget": {}, "options": {"epochs": 5}}, {**run, "seed": 3, "bytes": [2, 1]}]
+    found = groups([run, *others], table)
+    assert [group.title for group in found] == [
+        "mine: 3 epochs; seeds 1", "mine: all rows, the recipe's epochs, epochs=5; seeds 2", "mine: 3 epochs; seeds 3"
+    ]  # fmt: skip
+    assert cell(table, row, found[0]).ours == "26.00, chance"
+    assert found[0].commands == {("python -m paper routing", "0"): [1]}
