@@ -213,17 +213,22 @@ def verdicts(cases: list[dict[str, Any]]) -> list[str]:
 def neighbours(cases: list[dict[str, Any]]) -> list[str]:
     """Words with the words nearest to them."""
     rows = [
-        [case["set"], word, ", ".join(f"{other} {likeness:.2f}" for other, likeness in near)]
+        [f"{case['set']}, {case['recipe']}", word, ", ".join(f"{other} {likeness:.2f}" for other, likeness in near)]
         for case in cases
         for word, near in case["neighbours"].items()
     ]
     about = [
-        f"{case['set']}: the cosines above, of the six nearest of {case['words']:,} words, are "
-        f"{case['likeness']:.2f} in the mean, and "
+        f"{case['set']}, recipe {case['recipe']}: the cosines above, of the six nearest of {case['words']:,} words, "
+        f"are {case['likeness']:.2f} in the mean, and "
         f"{case['likeness_as_drawn']:.2f} where codes are as drawn: only what is above that was learned."
         for case in cases
     ]
-    return [*markdown(["set", "word", "nearest by code (cosine)"], rows), "", *textwrap.wrap(" ".join(about), 118), ""]
+    return [
+        *markdown(["set, recipe", "word", "nearest by code (cosine)"], rows),
+        "",
+        *textwrap.wrap(" ".join(about), 118),
+        "",
+    ]
 
 
 def write(path: Path = PAGE) -> None:

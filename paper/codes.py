@@ -108,6 +108,8 @@ def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
             even = 1 / len(shares[0])
             widest = max(abs(value - even) for row in shares for value in row) or even
             heat(panel, shares, across, down, cmap="RdBu_r", vmin=even - widest, vmax=even + widest)
-            panel.set_title(f"{case['set']}: share of {case['words']:,} words (even: {even:.2f})", loc="left")
+            panel.set_title(
+                f"{case['set']}, recipe {case['recipe']}: share of {case['words']:,} words", loc="left", fontsize=9
+            )
             panel.set_xlabel("codeword")
             panel.set_ylabel("codebook")
