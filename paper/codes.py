@@ -106,7 +106,8 @@ def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
             shares = case["usage"]
             across, down = [str(number) for number in range(len(shares[0]))], [str(m) for m in range(len(shares))]
             even = 1 / len(shares[0])
-            widest = max(abs(value - even) for row in shares for value in row) or even
+            # little more or less than even is hardly a colour
+            widest = max(even / 2, *(abs(value - even) for row in shares for value in row))
             heat(panel, shares, across, down, cmap="RdBu_r", vmin=even - widest, vmax=even + widest)
             panel.set_title(
                 f"{case['set']}, recipe {case['recipe']}: share of {case['words']:,} words", loc="left", fontsize=9
