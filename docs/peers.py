@@ -29,7 +29,7 @@ def section() -> str:
         else []
     )
     for name in sorted({run["set"] for run in runs}, key=list(NAMES).index):
-        lines += [f"## {NAMES[name]}", "", *table(name, runs), ""]
+        lines += [f"## {NAMES[name]}", "", *table(name, runs), "", *made_by(name, runs), ""]
     lines += [
         "Written by `python -m docs.peers` from benchmarks/results/peers.json.",
         circumstances("peers"),
@@ -51,6 +51,17 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     if reference_title(found) not in ("", PEERS["ours"].title):
         lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
     return lines
+
+
+def made_by(name: str, runs: list[dict[str, Any]]) -> list[str]:
+    """The commands behind a table."""
+    made: dict[tuple[str, str], set[str]] = {}
+    for run in (run for run in runs if run["set"] == name):
+        made.setdefault((run["command"], run["commit"]), set()).add(run["peer"])
+    return [
+        f"- {', '.join(sorted(peers, key=list(PEERS).index))}: `{command}`, commit `{commit}`"
+        for (command, commit), peers in made.items()
+    ]
 
 
 def load(runs: list[dict[str, Any]]) -> str:

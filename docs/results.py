@@ -46,7 +46,8 @@ def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
         if not ours:
             continue
         values = [100 * run["accuracy"] for run in ours]
-        fasttext = [100 * run["accuracy"] for run in peers if (run["set"], run["peer"]) == (name, "fasttext")]
+        usual = [run for run in peers if (run["set"], run["peer"]) == (name, "fasttext") and not run["options"]]
+        fasttext = [100 * run["accuracy"] for run in usual]
         rivals = [statistics.mean(found) for found in (fasttext, [100 * other["accuracy"]] if other else []) if found]
         rows.append(
             {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import json
 import random
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,14 +101,22 @@ def source_rows(source: Source, split: str) -> Iterator[tuple[str, str]]:
 
 def original_rows(path: Path, data_set: DataSet) -> Iterator[tuple[str, str]]:
     """Rows of a CSV file of Zhang et al., cleaned; title, question, answer and so on are joined by spaces."""
-    with path.open(encoding="utf-8", newline="") as file:
-        for number, (label, *texts) in enumerate(filter(None, long_rows(file)), 1):
-            if not (label.isdecimal() and 1 <= int(label) <= len(data_set.classes)) or not texts:
-                raise InputError(
-                    f"{path} row {number}: class {label!r:.40} with {len(texts)} texts, expected 1 to "
-                    f"{len(data_set.classes)} and a text. Is it the file of {data_set.title}?"
-                )
-            yield clean(texts, data_set), data_set.classes[int(label) - 1]
+    number = 0
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
+            for label, *texts in filter(None, long_rows(file)):
+                number += 1
+                if not (label.isdecimal() and 1 <= int(label) <= len(data_set.classes)) or not texts:
+                    raise InputError(
+                        f"{path} row {number}: class {label!r:.40} with {len(texts)} texts, expected 1 to "
+                        f"{len(data_set.classes)} and a text. Is it the file of {data_set.title}?"
+                    )
+                yield clean(texts, data_set), data_set.classes[int(label) - 1]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
+        raise InputError(
+            f"{path} cannot be read behind row {number} ({error}): expected CSV in UTF-8, gzipped if its name ends "
+            "in .gz. Unpack the archive anew"
+        ) from None
 
 
 def long_rows(file: Iterable[str]) -> Iterator[list[str]]:

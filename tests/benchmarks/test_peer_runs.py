@@ -20,7 +20,7 @@ def made_up(peer: str, seed: int, **changes: Any) -> dict[str, Any]:
     figures = {
         "accuracy": 0.9 + seed / 100, "macro_f1": 0.8, "valid_accuracy": 0.91, "parameters": 1000, "bytes": 5000,
         "train_seconds": 2.0, "search_seconds": 4.0, "clock_seconds": 5.0, "texts_per_second": 100.0,
-        "train_memory": 10**8, "predict_memory": 10**7, "load": 1.0, "commit": "abc",
+        "train_memory": 10**8, "predict_memory": 10**7, "load": 1.0, "commit": "abc", "command": "made up",
     }  # fmt: skip
     key = {"set": "tiny", "peer": peer, "seed": seed, "options": dict(PEERS[peer].options)}
     return {**key, **figures, **changes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -93,6 +94,39 @@ def test_a_class_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "yelp_review_polarity_csv" / "train.csv").write_text('"3","x"\n')
     with pytest.raises(InputError, match=r"row 1: class '3'.*expected 1 to 2"):
         prepare(find_source("yelp_polarity", tmp_path), tmp_path / "work", None, allow_subset=True)
+
+
+def test_gzipped_and_damaged_files(tmp_path: Path) -> None:
+    write_original(tmp_path, DATA_SETS["yelp_polarity"], 4, 2)
+    train = tmp_path / "yelp_review_polarity_csv" / "train.csv"
+    plain = read(prepare(find_source("yelp_polarity", tmp_path), tmp_path / "work", None, allow_subset=True).train)
+    whole = train.read_bytes()
+    train.unlink()
+    packed = train.with_suffix(".csv.gz")
+    packed.write_bytes(gzip.compress(whole))
+    source = find_source("yelp_polarity", tmp_path)
+    assert source.train == packed
+    assert read(prepare(source, tmp_path / "work", None, allow_subset=True).train) == plain
+    for content in (gzip.compress(whole)[:-12], whole, gzip.compress(b'"1","\xff"\n')):
+        packed.write_bytes(content)
+        with pytest.raises(InputError, match=r"train.csv.gz cannot be read behind row \d .*expected CSV in UTF-8"):
+            prepare(source, tmp_path / "work", None, allow_subset=True)
+
+
+def test_half_a_download_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Hub:
+        @staticmethod
+        def snapshot_download(*_: object, **__: object) -> str:
+            raise OSError("asked the Hub")
+
+    write_original(tmp_path, DATA_SETS["yelp_polarity"], 4, 2)
+    (tmp_path / "yelp_review_polarity_csv" / "test.csv").unlink()
+    monkeypatch.setitem(sys.modules, "huggingface_hub", Hub)
+    places = ["--data", str(tmp_path), "--results", str(tmp_path / "results"), "--work", str(tmp_path / "work")]
+    assert main(["losses", "--sets", "yelp_polarity", "--hub", *places]) == 2
+    assert "asked the Hub" in capsys.readouterr().err
 
 
 def test_any_folder_is_read_as_it_is(tmp_path: Path) -> None:
