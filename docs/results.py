@@ -163,6 +163,8 @@ def readme_section() -> str:
         [
             *accuracy_table(),
             "",
+            "![Test accuracy against megabytes on disk, ours and others](benchmarks/results/peers.svg)",
+            "",
             "Default recipe, mean ± standard deviation over the seeds. The epoch is chosen on a validation part of",
             "the training file; the test file is read once, at the end. TF-IDF is of words and pairs, its strength and",
             f"fastText's settings chosen on validation too. {count_ahead()}",
