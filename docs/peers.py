@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from benchmarks.peers import PEERS
-from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries
+from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries, with_seeds
+from docs import results as others
 from docs.results import NAMES, ROOT, circumstances, read
 
 PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
@@ -22,7 +23,8 @@ def render_page(text: str) -> str:
 
 def section() -> str:
     """Picture, tables, circumstances."""
-    runs: list[dict[str, Any]] = read("peers")["runs"]
+    trained = read("accuracy")["runs"] if (others.RESULTS / "accuracy.json").exists() else []
+    runs = with_seeds(read("peers")["runs"], trained)
     lines = (
         [f"![Test accuracy against megabytes on disk](../benchmarks/results/{PICTURE.name})", ""]
         if PICTURE.exists()
@@ -67,7 +69,7 @@ def made_by(name: str, runs: list[dict[str, Any]]) -> list[str]:
 def load(runs: list[dict[str, Any]]) -> str:
     """Which commits, and how busy the machine was."""
     commits = ", ".join(f"`{commit}`" for commit in sorted({run["commit"] for run in runs}))
-    busy = [run["load"] for run in runs]
+    busy = [run["load"] for run in runs if "load" in run]
     return (
         f"Runs were made at {commits}; the load average when they began was {min(busy):.1f} to {max(busy):.1f} "
         f"(one run is 1 of it)."

@@ -25,7 +25,7 @@ from benchmarks.accuracy import parse_option
 from benchmarks.peers import OFFLINE, PEERS
 from benchmarks.peers.rows import VALID_FRACTION
 from benchmarks.peers.runs import Result, is_done, measure_all, merge, wanted_runs
-from benchmarks.peers.summary import summaries, table
+from benchmarks.peers.summary import summaries, table, with_seeds
 from capsulet import storage
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 
@@ -99,13 +99,15 @@ def main(words: list[str] | None = None) -> None:
         if arguments.write:
             record.write(NAME, {**here, "runs": runs})
     result = {**here, "runs": runs}
+    # what is printed and drawn has all seeds of ours; what is written only what was measured here
+    shown = with_seeds(runs, (record.read("accuracy") or {"runs": []})["runs"])
     if picture:
-        draw_or_say(runs, picture)
+        draw_or_say(shown, picture)
     if arguments.json:
         print(json.dumps(result))
     else:
         for name in arguments.sets:
-            Console(width=150).print(table(name, summaries(runs, name)))
+            Console(width=150).print(table(name, summaries(shown, name)))
     if not all(is_done(run, runs) for run in wanted):
         sys.exit(1)
 

@@ -56,6 +56,26 @@ def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
     return [summarise(group, reference) for group in ordered]
 
 
+def with_seeds(runs: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs, and the accuracies that further seeds of ours have by benchmarks.accuracy: the same training.
+
+    Sets where ours was not run here stay without it: there would be no time and no memory to go with them.
+    """
+    here = {(run["set"], run["seed"]) for run in runs if (run["peer"], run["options"]) == (OURS, {})}
+    shared = ("set", "seed", "options", "accuracy", "macro_f1", "valid_accuracy", "parameters", "command", "commit")
+    return [
+        *runs,
+        *(
+            {"peer": OURS, **{name: run[name] for name in shared if name in run}}
+            for run in trained
+            if run["set"] in {name for name, _ in here}
+            and isinstance(run["seed"], int)
+            and (run["set"], run["seed"]) not in here
+            and not run["options"]
+        ),
+    ]
+
+
 def title(run: dict[str, Any]) -> str:
     """The peer's name, and the options that are not its own."""
     peer = PEERS[run["peer"]]
@@ -92,8 +112,8 @@ def summarise(group: Sequence[dict[str, Any]], reference: Sequence[dict[str, Any
 
 
 def mean(runs: Sequence[dict[str, Any]], name: str) -> float:
-    """The mean of one figure."""
-    return statistics.mean(run[name] for run in runs)
+    """The mean of one figure, over the runs that have it."""
+    return statistics.mean(run[name] for run in runs if name in run)
 
 
 def reference_title(found: Sequence[Summary]) -> str:
