@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from benchmarks.peers import PEERS
+from benchmarks.peers import OFFLINE, PEERS
 from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries, with_seeds
 from docs import results as others
 from docs.results import NAMES, ROOT, circumstances, read
@@ -47,9 +47,12 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
     lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
-    absent = [f"`{peer}`" for peer in PEERS if peer not in {summary.peer for summary in found}]
-    if absent:
-        lines += ["", f"Not run yet: {', '.join(absent)}."]
+    missing = [peer for peer in PEERS if peer not in {summary.peer for summary in found}]
+    for why, absent in (
+        ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE]),
+        ("Not run, they need a checkpoint from the network", [f"`{peer}`" for peer in missing if peer not in OFFLINE]),
+    ):
+        lines += ["", f"{why}: {', '.join(absent)}."] if absent else []
     if reference_title(found) not in ("", PEERS["ours"].title):
         lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
     return lines
