@@ -200,6 +200,11 @@ def test_a_loss_that_cannot_be_held_writes_nothing(
     with pytest.raises(CapsuletError, match=r"--max-loss 0.1 could not be held: the best file loses \d+\.\d+ points"):
         capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=0.1, threads=1)
     assert not list(tmp_path.iterdir())
+    said: list[str] = []
+    made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, threads=1, tell=said.append)
+    assert Path(made.path).stat().st_size == made.bytes, "nobody asked for a bound: the best there is, and a note"
+    assert "it is written all the same" in said[-1]
+    assert not any("trying a larger file" in line for line in said[-2:]), "there was none"
 
 
 @pytest.mark.parametrize(
