@@ -64,6 +64,13 @@ def test_every_kind_of_training_goes_on(tmp_path: Path, change, embedding: str) 
     assert same(run(options, path=path, resume=True, model=model), run(options, model=model))
 
 
+def test_a_checkpoint_before_the_first_epoch_makes_its_folder(tmp_path: Path, rows_file: Path) -> None:
+    """`--out new/folders/model`: a first epoch may take longer than the time between checkpoints."""
+    out = tmp_path / "new" / "folders" / "model"
+    training = capsulet.train(rows_file, out, checkpoint_seconds=0.0, **{**TINY, "epochs": 1})
+    assert training.stopped == "finished" and out.is_dir()
+
+
 def test_a_checkpoint_of_a_finished_training_ends_at_once(tmp_path: Path) -> None:
     """The process may be killed after the last checkpoint and before the model is written."""
     options = replace(SMALL, learning_rate=0.0, code_learning_rate=0.0, epochs=30, patience=2, schedule="constant")

@@ -76,6 +76,7 @@ class Checkpoints:
         header = {"identity": json.dumps(self.identity), "state": json.dumps(counters)}
         data = serialise(tensors, metadata=header)
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)  # the first epoch may take longer than `seconds`
             replace_file(self.path, [MAGIC, hashlib.sha256(data).digest(), data])
         except OSError as error:
             raise CapsuletError(
