@@ -109,7 +109,8 @@ def write(folder: Path, parts: Parts) -> None:
     rows = {"train": parts["train"], "test": [pair for pair in parts["test"] if pair[0].lower() not in known]}
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in rows.items():
-        lines = (json.dumps({"label": label, "text": text}, ensure_ascii=False) + "\n" for text, label in part)
+        readable = [(text, label) for text, label in part if "\0" not in text]  # our own reader refuses such rows
+        lines = (json.dumps({"label": label, "text": text}, ensure_ascii=False) + "\n" for text, label in readable)
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     classes = len({label for _, label in rows["train"]})
     print(f"{folder}: {len(rows['train']):,} texts to train on, {len(rows['test']):,} to test on, {classes} classes")

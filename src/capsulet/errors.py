@@ -22,6 +22,10 @@ class RowError(InputError):
         self.source, self.line, self.problem, self.remedy = source, line, problem, remedy
         super().__init__(f"{source} line {line}: {problem}." + (f" {remedy}." if remedy else ""))
 
+    def __reduce__(self) -> tuple[type[RowError], tuple[str, int, str, str]]:
+        """A worker process that meets such a row hands the error over to its parent."""
+        return RowError, (self.source, self.line, self.problem, self.remedy)
+
 
 class ModelError(InputError):
     """A model folder or file is missing, damaged, foreign or too new."""

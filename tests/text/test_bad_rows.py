@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -276,3 +277,9 @@ def test_some_row_must_be_left(tmp_path: Path) -> None:
     assert "bad.csv: no usable row, 2 skipped." in message and "bad.csv line 2: empty text" in message
     assert [row.text for row in skipping(bad, good)[0]] == ["fine"]
     assert "a header but no rows" in refusal(write(tmp_path, "none.csv", "label,text\n"), good, on_bad_row="skip")
+
+
+def test_an_error_of_a_worker_reaches_its_parent_whole() -> None:
+    error = RowError("rows.csv", 3, "text contains NUL", "Remove it")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.line) == (RowError, str(error), 3)
