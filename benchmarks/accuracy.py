@@ -6,9 +6,9 @@
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
 from train; the test file is read once a run, at the end. Runs that a results file already holds are not made again if
-the same source and options made them; others stay until a run of the same set and seed takes their place. Beside ours
-stands TF-IDF of words and word pairs with logistic regression (benchmarks/peers/tfidf.py), its strength C chosen on the
-same validation part.
+the same source and options made them; others stay until a run of the same set and seed, or one of the set by other
+options, takes their place. Beside ours stands TF-IDF of words and word pairs with logistic regression
+(benchmarks/peers/tfidf.py), its strength C chosen on the same validation part.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
         build_options(**options)
         if arguments.write:
             record.check_place(arguments.name)
-        runs: list[Run] = ((record.read(arguments.name) if arguments.write else None) or {"runs": []})["runs"]
+        runs: list[Run] = record.stored(arguments.name) if arguments.write else []
     except CapsuletError as error:
         parser.error(str(error))
     source = source_digest()
@@ -85,9 +85,8 @@ def main() -> None:
             name, seed = futures[future]
             made = {"set": name, "seed": seed, "source": source, "options": options, **future.result()}
             print(f"{name} {seed}: {100 * made['accuracy']:.2f} %", file=sys.stderr, flush=True)
-            if arguments.write:  # another command may have written in the meantime
-                runs = (record.read(arguments.name) or {"runs": runs})["runs"]
-            runs = merge(runs, {**made, **record.own(here)})
+            # read anew: another command may have written in the meantime
+            runs = merge(record.stored(arguments.name) if arguments.write else runs, {**made, **record.own(here)})
             if arguments.write:
                 record.write(arguments.name, {**here, "runs": runs})
     if arguments.json:
@@ -97,8 +96,12 @@ def main() -> None:
 
 
 def merge(runs: Sequence[Run], found: Run) -> list[Run]:
-    """The runs with one more, in the place of the one of the same set and seed."""
-    kept = [run for run in runs if (run["set"], run["seed"]) != (found["set"], found["seed"])]
+    """The runs with one more, in the place of the same set and seed; runs by other options are no seeds of it."""
+    kept = [
+        run
+        for run in runs
+        if run["set"] != found["set"] or (run["seed"] != found["seed"] and run["options"] == found["options"])
+    ]
     return sorted([*kept, found], key=lambda run: (run["set"], str(run["seed"])))
 
 

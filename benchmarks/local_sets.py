@@ -107,10 +107,10 @@ def write(folder: Path, parts: Parts) -> None:
     """A JSONL file a part, without the test texts that are in the other."""
     known = {text.lower() for text, _ in parts["train"]}
     rows = {"train": parts["train"], "test": [pair for pair in parts["test"] if pair[0].lower() not in known]}
+    rows = {name: [pair for pair in part if "\0" not in pair[0]] for name, part in rows.items()}  # our reader refuses
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in rows.items():
-        readable = [(text, label) for text, label in part if "\0" not in text]  # our own reader refuses such rows
-        lines = (json.dumps({"label": label, "text": text}, ensure_ascii=False) + "\n" for text, label in readable)
+        lines = (json.dumps({"label": label, "text": text}, ensure_ascii=False) + "\n" for text, label in part)
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     classes = len({label for _, label in rows["train"]})
     print(f"{folder}: {len(rows['train']):,} texts to train on, {len(rows['test']):,} to test on, {classes} classes")

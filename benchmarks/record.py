@@ -81,6 +81,12 @@ def read(name: str, folder: Path | None = None, part: str = "runs") -> dict[str,
     return found
 
 
+def stored(name: str, folder: Path | None = None, part: str = "runs") -> list[Any]:
+    """What a results file holds, if it is there."""
+    found: list[Any] = (read(name, folder, part) or {part: []})[part]
+    return found
+
+
 def check_place(name: str, folder: Path | None = None) -> None:
     """Say before the first training that its result could not be written."""
     storage.check_place((folder or RESULTS) / f"{name}.json")

@@ -142,6 +142,14 @@ def made_by(group: Group) -> list[str]:
     ]
 
 
+def others(found: dict[str, Any]) -> list[str]:
+    """The earlier commands behind a figure whose cases were not all made by the last."""
+    made = {(case["command"], case["commit"]) for case in found["cases"] if "command" in case}
+    return [
+        f"- `{command}`, commit `{commit}`" for command, commit in sorted(made - {(found["command"], found["commit"])})
+    ]
+
+
 def said(group: Group) -> str:
     """The protocol, and whether the rows are those of the paper."""
     same = "" if group.whole else "; not the rows of the published set, so differences mix method and data"
@@ -162,7 +170,7 @@ def figure(name: str) -> list[str]:
     if (RESULTS / f"{name}.svg").exists():
         lines += [f"![{FIGURES[name]}](../paper/results/{name}.svg)", ""]
     lines += [*{"stability": stability, "codes": neighbours}.get(name, lambda cases: [])(found["cases"])]
-    return [*lines, circumstances_of(found), ""]
+    return [*lines, circumstances_of(found), *others(found), ""]
 
 
 def stability(cases: list[dict[str, Any]]) -> list[str]:

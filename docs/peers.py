@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from benchmarks.peers import OFFLINE, PEERS
+from benchmarks.peers.__main__ import SETS
 from benchmarks.peers.summary import cells, header, reasons, reference_title, summaries, with_seeds
 from docs import results as others
 from docs.results import NAMES, ROOT, circumstances, read
@@ -47,6 +48,8 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
     lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
+    if name not in SETS:
+        return [*lines, "", "Run for the table in [results.md](results.md), which has ours and TF-IDF beside it."]
     missing = [peer for peer in PEERS if peer not in {summary.peer for summary in found}]
     for why, absent in (
         ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE]),

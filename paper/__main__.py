@@ -199,7 +199,7 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     here = record.circumstances(command)
     failed: list[str] = []
     for run in wanted:
-        runs = stored(table.name, arguments.results)  # anew: another command may have written in the meantime
+        runs = record.stored(table.name, arguments.results)  # anew: another command may have written in the meantime
         if find_done(run, [one for one in runs if one["row"] == run.row.name]):
             continue
         done = find_done(run, stored_runs(arguments.results))
@@ -214,9 +214,9 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
             continue
         said += f": {100 * found['accuracy']:.2f} %" + (", already run" if done else "")
         print(said, file=sys.stderr, flush=True)
-        runs = merge(stored(table.name, arguments.results), found)
+        runs = merge(record.stored(table.name, arguments.results), found)
         record.write(table.name, {**here, "runs": runs}, arguments.results)
-    result = {**here, "runs": stored(table.name, arguments.results)}
+    result = {**here, "runs": record.stored(table.name, arguments.results)}
     if not arguments.json:
         print_groups(result["runs"], table)
     if failed:
@@ -240,12 +240,6 @@ def print_groups(runs: list[Result], table: Table) -> None:
         if group.protocol == "published":
             print(f"protocol published: {PROTOCOLS['published']}")
         Console(width=130).print(shown(table, group))
-
-
-def stored(name: str, folder: Path, part: str = "runs") -> list[Any]:
-    """What a results file holds, if it is there."""
-    found: list[Any] = (record.read(name, folder, part) or {part: []})[part]
-    return found
 
 
 def merge(runs: list[Result], found: Result) -> list[Result]:
@@ -281,7 +275,7 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
             trained += stability.measure_iterations(place, run.files.test, [number])
         if trained:
             cases.append({**about, "trained": True, "points": trained})
-    return finish("stability", cases, stability.draw, arguments, command)
+    return finish("stability", [*other_sets(arguments), *cases], stability.draw, arguments, command)
 
 
 def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
@@ -292,7 +286,7 @@ def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
         found = codes.measure_codes(folder, arguments.words)
         about = {"set": run.set, "recipe": run.row.recipe, "seed": run.seed, "budget": dict(run.budget)}
         cases.append({**about, **found})
-    return finish("codes", cases, codes.draw, arguments, command)
+    return finish("codes", [*other_sets(arguments), *cases], codes.draw, arguments, command)
 
 
 def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
@@ -305,6 +299,12 @@ def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     return finish(arguments.name, cases, draw, arguments, command)
 
 
+def other_sets(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """The stored cases of sets that are not measured now: they stay in the picture."""
+    found = record.stored(arguments.name, arguments.results, "cases")
+    return [case for case in found if case["set"] not in arguments.sets]
+
+
 def finish(
     name: str,
     cases: list[dict[str, Any]],
@@ -312,13 +312,9 @@ def finish(
     arguments: argparse.Namespace,
     command: str,
 ) -> dict[str, Any]:
-    """Draw, write the figures behind the picture and say where both are; cases of sets not named now stay."""
+    """Draw, write the figures behind the picture and say where both are; a case keeps the command that made it."""
     here = record.circumstances(command)
-    named = {case["set"] for case in cases}
-    kept = [case for case in stored(name, arguments.results, "cases") if case["set"] not in named]
-    if name in ("curves", "confusion"):
-        kept = []  # these show what one table holds
-    cases = sorted([*kept, *({**case, **record.own(here)} for case in cases)], key=lambda case: str(case["set"]))
+    cases = [{**record.own(here), **case} for case in cases]
     draw(cases, arguments.results / f"{name}.svg")
     result = {**here, "cases": cases}
     path = record.write(name, result, arguments.results)

@@ -16,8 +16,7 @@ from paper.summary import groups
 
 def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[dict[str, Any]]:
     """One run a row, set and budget, the first seed that was run: its learning curve or its confusion matrix."""
-    stored = (record.read(table, folder) or {"runs": []})["runs"]
-    runs = [run for run in stored if run["protocol"] == "ours" and figure in run]
+    runs = [run for run in record.stored(table, folder) if run["protocol"] == "ours" and figure in run]
     runs = [run for run in runs if not sets or run["set"] in sets]
     if not runs:
         few = f" (confusion is kept of sets with up to {MOST_CLASSES} classes)" if figure == "confusion" else ""

@@ -105,7 +105,7 @@ def find_done(run: Run, results: Iterable[Result]) -> Result | None:
 
 def stored_runs(folder: Path) -> list[Result]:
     """The runs of every table."""
-    return [run for name in TABLES for run in (record.read(name, folder) or {"runs": []})["runs"]]
+    return [run for name in TABLES for run in record.stored(name, folder)]
 
 
 def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:

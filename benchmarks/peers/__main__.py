@@ -8,7 +8,7 @@
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. Everything is chosen on a validation part
 cut from train, the same for all; the test file is read once a run, at the end. Each run has processes of its own. Runs
 that the results file holds, made by the same source and options, are not made again; those that failed are. `--show`
-prints and plots what it holds, whatever source made it.
+prints what it holds, whatever source made it, and `--plot` draws it.
 """
 
 from __future__ import annotations
@@ -71,36 +71,31 @@ def main(words: list[str] | None = None) -> None:
     if missing:
         parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
 
-    wanted = wanted_runs(
-        [Path(arguments.data or "") / name for name in arguments.sets],
-        arguments.peers,
-        arguments.seeds,
-        dict(parse_option(pair) for pair in arguments.options),
-        VALID_FRACTION,
-    )
+    wanted = []
+    if not arguments.show:
+        folders = [arguments.data / name for name in arguments.sets]
+        options = dict(parse_option(pair) for pair in arguments.options)
+        wanted = wanted_runs(folders, arguments.peers, arguments.seeds, options, VALID_FRACTION)
     try:
         if picture:
             check_plot(picture)
         if arguments.write:
             record.check_place(NAME)
-        runs: list[Result] = (record.read(NAME) or {"runs": []})["runs"]
+        runs: list[Result] = record.stored(NAME)
     except CapsuletError as error:
         parser.error(str(error))
-    if arguments.show:
-        wanted = []
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
     for found in measure_all(wanted, runs, arguments.jobs, arguments.models):
         said = found.get("failure") or f"{100 * found['accuracy']:.2f} %, {found['clock_seconds']:.0f} s to train"
         print(f"{found['set']} {found['peer']} {found['seed']}: {said}", file=sys.stderr, flush=True)
-        if arguments.write:  # another command may have written in the meantime
-            runs = (record.read(NAME) or {"runs": runs})["runs"]
-        runs = merge(runs, {**found, **record.own(here)})
+        # read anew: another command may have written in the meantime
+        runs = merge(record.stored(NAME) if arguments.write else runs, {**found, **record.own(here)})
         if arguments.write:
             record.write(NAME, {**here, "runs": runs})
     result = {**here, "runs": runs}
     # what is printed and drawn has all seeds of ours; what is written only what was measured here
-    shown = with_seeds(runs, (record.read("accuracy") or {"runs": []})["runs"])
+    shown = with_seeds(runs, record.stored("accuracy"))
     if picture:
         draw_or_say(shown, picture)
     if arguments.json:

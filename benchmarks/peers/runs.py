@@ -51,6 +51,14 @@ class Run:
             "source": self.source,
         }
 
+    @property
+    def training(self) -> str:
+        """A name for what is trained, the same for the whole model and the compressed one."""
+        decides = {name: value for name, value in self.key.items() if name != "peer"}
+        decides["options"] = {name: value for name, value in self.options.items() if name != "small"}
+        digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
+        return f"{self.folder.name}-seed{self.seed}-{digest}"
+
 
 def wanted_runs(
     folders: Sequence[Path], peers: Sequence[str], seeds: Sequence[int], options: Mapping[str, Any], fraction: float
@@ -111,7 +119,7 @@ def measure(run: Run, models: Path | None = None) -> Result:
     """Train and predict in two processes; a failure is a result with its reason."""
     options = dict(run.options)
     if models is not None and PEERS[run.peer].module == OURS:
-        options["kept"] = str(models.resolve() / f"{run.folder.name}-{run.seed}-{run.source}")
+        options["kept"] = str(models.resolve() / run.training)
     with tempfile.TemporaryDirectory() as scratch:
         specification = {
             "module": PEERS[run.peer].module,

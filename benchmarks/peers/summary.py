@@ -49,7 +49,8 @@ def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
         groups.setdefault(title(run), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: list(PEERS).index(group[0]["peer"]))
     good: dict[str, list[dict[str, Any]]] = {}
-    for group in sorted(ordered, key=lambda group: len(title(group[0]))):  # a peer as it is, before its variants
+    for group in sorted(ordered, key=lambda group: title(group[0]) != PEERS[group[0]["peer"]].title):
+        # a peer as it is comes before its variants
         if any("failure" not in run for run in group):
             good.setdefault(group[0]["peer"], group)
     reference = next((good[peer] for peer in REFERENCES if peer in good), [])
@@ -61,7 +62,8 @@ def with_seeds(runs: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]
 
     Sets where ours was not run here stay without it: there would be no time and no memory to go with them.
     """
-    here = {(run["set"], run["seed"]) for run in runs if (run["peer"], run["options"]) == (OURS, {})}
+    whole = [run for run in runs if (run["peer"], run["options"]) == (OURS, {}) and "failure" not in run]
+    here = {(run["set"], run["seed"]) for run in whole}
     shared = ("set", "seed", "options", "accuracy", "macro_f1", "valid_accuracy", "parameters", "command", "commit")
     return [
         *runs,

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class CapsuletError(Exception):
     """A run that failed; the command line prints its message on one line and exits with `status`."""
 
     status = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A worker process hands an error over to its parent: as its message and attributes, not as its arguments."""
+        return restored, (type(self), str(self), self.__dict__)
+
+
+def restored(kind: type[CapsuletError], message: str, attributes: dict[str, Any]) -> CapsuletError:
+    """The error that a worker process has met."""
+    error = kind.__new__(kind, message)
+    error.__dict__.update(attributes)
+    return error
 
 
 class InputError(CapsuletError):
@@ -21,10 +34,6 @@ class RowError(InputError):
     def __init__(self, source: str, line: int, problem: str, remedy: str = "") -> None:
         self.source, self.line, self.problem, self.remedy = source, line, problem, remedy
         super().__init__(f"{source} line {line}: {problem}." + (f" {remedy}." if remedy else ""))
-
-    def __reduce__(self) -> tuple[type[RowError], tuple[str, int, str, str]]:
-        """A worker process that meets such a row hands the error over to its parent."""
-        return RowError, (self.source, self.line, self.problem, self.remedy)
 
 
 class ModelError(InputError):

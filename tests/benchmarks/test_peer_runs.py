@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import record
+from benchmarks import accuracy, record
 from benchmarks.peers import PEERS, child, runs, summary
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.rows import read_training
@@ -170,11 +170,14 @@ def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
 
 def test_the_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'capsulet[peers]'")
-    from benchmarks.peers.plot import corners, draw, overlap
+    from benchmarks.peers.plot import OTHERS, colour, corners, draw, overlap
 
     found = [made_up("ours", 1), made_up("dpcnn", 2, bytes=10**7), made_up("xlnet", 1, failure="no Hub")]
     svg = draw(found, tmp_path / "peers.svg").read_text()
     assert svg == draw(found, tmp_path / "again.svg").read_text()
+    more = [*found, made_up("tf-idf", 1, bytes=10**6), made_up("fasttext", 1, set="lonely")]
+    assert draw(more, tmp_path / "more.svg").read_text() == draw(more[:-1], tmp_path / "less.svg").read_text()
+    assert colour(summary.Summary("ours-small", "")) == colour(summary.Summary("ours", "")) != OTHERS
     one = (0.0, 0.0, 2.0, 1.0)
     assert overlap(one, (1.0, 0.5, 3.0, 2.0))
     assert not overlap(one, (2.0, 0.0, 3.0, 1.0))
@@ -218,3 +221,24 @@ def test_further_seeds_of_ours_are_those_of_the_accuracy_benchmark() -> None:
     (ours,) = summary.summaries(found, "tiny")
     assert (ours.seeds, ours.accuracy, ours.bytes, ours.train_ratio) == (2, pytest.approx(92.0), 5000, 1.0)
     assert [one.peer for one in summary.summaries(found, "other")] == ["tf-idf"]
+    failed = [made_up("ours", 1, failure="no memory")]
+    assert summary.with_seeds(failed, others) == failed, "no time to go with an accuracy"
+
+
+def test_a_kept_model_is_that_of_the_same_training(data: Path) -> None:
+    def named(peer: str, seed: int = 1, fraction: float = 0.05, **options: Any) -> str:
+        (run,) = runs.wanted_runs([data / "tiny"], [peer], [seed], options, fraction)
+        return run.training
+
+    assert named("ours") == named("ours-small"), "the same network, compressed"
+    others = {named("ours", epochs=1), named("ours", seed=2), named("ours", fraction=0.1), named("ours")}
+    assert len(others) == 4
+
+
+def test_runs_of_other_options_are_no_seeds_of_a_mean() -> None:
+    def run(name: str, seed: int, source: str, **options: Any) -> dict[str, Any]:
+        return {"set": name, "seed": seed, "source": source, "options": options}
+
+    old = [run("a", 1, "old"), run("a", 2, "old"), run("b", 1, "old")]
+    assert accuracy.merge(old, run("a", 2, "new")) == [old[0], run("a", 2, "new"), old[2]], "another commit's stay"
+    assert accuracy.merge(old, run("a", 2, "new", epochs=1)) == [run("a", 2, "new", epochs=1), old[2]]

@@ -15,7 +15,7 @@ import capsulet
 from benchmarks.peers import PEERS
 from benchmarks.peers.child import folder_bytes
 from benchmarks.peers.memory import SPENT
-from benchmarks.peers.protocol import Rows, accuracy
+from benchmarks.peers.protocol import Rows, Training, accuracy
 
 OURS = {
     "epochs": 12, "batch_size": 8, "min_count": 1, "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3,
@@ -108,6 +108,22 @@ def test_tf_idf_counts_coefficients_words_and_intercepts(train_rows: Rows, valid
     assert model.parameters == len(pairs) * (3 + 1) + 3
 
 
+def test_fasttext_s_search_goes_on_where_the_largest_value_does_best(
+    train_rows: Rows, valid_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, tried = module_of("fasttext"), []
+
+    def fit(fixed: Any, chosen: dict[str, Any], labels: Any, valid: Rows) -> Training:
+        tried.append(chosen)
+        return Training(None, min(chosen["lr"], 2) + chosen["epoch"] - chosen["dim"], 1.0, chosen)  # type: ignore
+
+    monkeypatch.setattr(module, "fit", fit)
+    best = module.train(train_rows, valid_rows, 1, rates=[0.5, 1.0], epochs=[5, 50], sizes=[10, 50])
+    assert best.chosen == {"lr": 2.0, "epoch": 200, "dim": 10}, "as long as it helps, at most four times as much"
+    assert [chosen["lr"] for chosen in tried[:4]] == [0.5, 1.0, 2.0, 4.0]
+    assert max(chosen["dim"] for chosen in tried) == 50
+
+
 def test_quantised_fasttext_is_smaller(train_rows: Rows, valid_rows: Rows, tmp_path: Path) -> None:
     module = module_of("fasttext")
     for name in ("fasttext", "fasttext-ftz"):
@@ -164,6 +180,10 @@ def test_transformers_are_fine_tuned(
     options = {"checkpoint": str(checkpoint), "learning_rate": 0.003, "epochs": 10, "batch_size": 16}
     model = check(module_of("minilm"), options, train_rows, valid_rows, tmp_path / "model")
     assert type(model.network).__name__.lower().startswith(kind)
+    encoded = model.encode(["goal match", "goal"])
+    segments = [{**one, "token_type_ids": [0] * (len(one["input_ids"]) - 1) + [1]} for one in encoded]
+    assert [len(one["input_ids"]) for one in encoded] == [3, 2], "the mark included"
+    assert not model.logits(segments).equal(model.logits(encoded)), "what the tokenizer says of segments is read"
 
 
 @pytest.mark.slow

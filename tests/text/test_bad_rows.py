@@ -283,3 +283,6 @@ def test_an_error_of_a_worker_reaches_its_parent_whole() -> None:
     error = RowError("rows.csv", 3, "text contains NUL", "Remove it")
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.line) == (RowError, str(error), 3)
+    for other in (InputError("wrong"), MissingExtraError("ray", "ray", "--engine ray")):
+        again = pickle.loads(pickle.dumps(other))
+        assert (type(again), str(again), again.status) == (type(other), str(other), 2)

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "file to write; replaced only when the new one is complete"
     parser.add_argument("--out", required=True, metavar="FILE.onnx", help=words)
     parser.add_argument("--target-size", metavar="SIZE", help="largest file, in bytes or such as 500KB, 0.5MB, 512KiB")
-    words = "largest loss of accuracy on the validation texts, in percentage points (default with TRAIN: 0.3)"
+    words = (
+        "largest loss of accuracy on the validation texts, in points (default with TRAIN: 0.3, or the least there is)"
+    )
     parser.add_argument("--max-loss", type=float, metavar="POINTS", help=words)
     words = "validation texts (default: a part of the training texts, the one that training has validated on)"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
