@@ -31,7 +31,7 @@ from benchmarks import record
 from benchmarks.peers.rows import read_test
 from benchmarks.trust import calibrated
 from capsulet.config import ModelOptions
-from capsulet.model.network import Network, build_network
+from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
 from capsulet.text.tokens import encode
 
@@ -70,7 +70,7 @@ def main() -> int:
 
 def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[str, Any]]:
     """The mean fall of the score by each order of words."""
-    classifier, network = capsulet.load(model, threads=1), load_network(model)
+    classifier, network = capsulet.load(model, threads=1), network_of(model)
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
@@ -136,13 +136,12 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
     return np.asarray(found.sum(-1)[0].detach().numpy())
 
 
-def load_network(model: Path) -> Network:
+def network_of(model: Path) -> Network:
     """The network of a model folder."""
     config = json.loads((model / "config.json").read_text())
-    network = build_network(ModelOptions(**config["options"]["model"]), config["vocab_size"], len(config["labels"]))
     weights = parse_weights((model / "model.safetensors").read_bytes())
-    network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    return network.eval()
+    options = ModelOptions(**config["options"]["model"])
+    return load_network(options, config["vocab_size"], len(config["labels"]), weights).eval()
 
 
 if __name__ == "__main__":

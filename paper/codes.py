@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capsulet import storage
 from capsulet.errors import InputError
-from paper.network import load_network
+from paper.network import network_of
 from paper.plot import heat, panels
 
 FEWEST_LETTERS, WORDS, NEIGHBOURS = 4, 12, 6
@@ -26,7 +26,7 @@ FREQUENT = 2000  # words
 
 def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     """Share of the frequent words whose weight is largest at each codeword, and the nearest neighbours of some."""
-    network, config = load_network(folder)
+    network, config = network_of(folder)
     if config["options"]["model"]["embedding"] == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
     vocabulary = json.loads((folder / storage.TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]

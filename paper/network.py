@@ -12,16 +12,13 @@ if TYPE_CHECKING:
     from capsulet.model.network import Network
 
 
-def load_network(folder: Path) -> tuple[Network, dict[str, Any]]:
+def network_of(folder: Path) -> tuple[Network, dict[str, Any]]:
     """The network with its weights, and the configuration of the model."""
-    import torch
     from safetensors.numpy import load
 
-    from capsulet.model.network import build_network
+    from capsulet.model.network import load_network
 
     config = storage.read_config(folder)
     options = ModelOptions(**config["options"]["model"])
-    network = build_network(options, config["vocab_size"], len(config["labels"]))
-    weights = load(storage.read_file(folder, storage.WEIGHTS, config))
-    network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in weights.items()})
-    return network, config
+    weights = {name: value.copy() for name, value in load(storage.read_file(folder, storage.WEIGHTS, config)).items()}
+    return load_network(options, config["vocab_size"], len(config["labels"]), weights), config

@@ -15,7 +15,7 @@ from typing import Any
 
 from capsulet.text.batch import pad
 from capsulet.text.data import ReadOptions, read_rows
-from paper.network import load_network
+from paper.network import network_of
 from paper.plot import lines, panels
 
 ITERATIONS = tuple(range(1, 21))
@@ -29,7 +29,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
     from capsulet import load
     from capsulet.text.tokens import encode
 
-    network, config = load_network(folder)
+    network, config = network_of(folder)
     tokenizer = load(folder, threads=1).session.tokenizer
     rows = list(read_rows([test], labelled=True, options=ReadOptions(), allow_empty=True))
     targets = torch.tensor([config["labels"].index(row.label) for row in rows])

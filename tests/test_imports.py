@@ -15,7 +15,7 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 LAYERS = (
     {"errors", "version"},
-    {"config", "results", "native", "packing"},
+    {"config", "hashing", "results", "native", "packing"},
     {"metrics", "calibration", "doubt", "diagram", "page", "text", "model"},
     {"graph", "storage", "card"},
     {"runtime", "training"},

@@ -14,7 +14,7 @@ import capsulet
 from capsulet.calibration import calibration_error
 from capsulet.errors import InputError, ModelError
 from tests.conftest import SETS, TINY
-from tests.test_contract import NASTY, Trained, load_network
+from tests.test_contract import NASTY, Trained, network_of
 
 VARIANTS = [*itertools.product(["cwc"], ["capsule"], ["kmeans", "dynamic"]), ("cwc", "linear", "kmeans"),
             ("cc", "linear", "kmeans"), ("plain", "capsule", "kmeans")]  # fmt: skip
@@ -26,7 +26,7 @@ def trained(request, sets_file: Path, tmp_path_factory: pytest.TempPathFactory) 
     path = tmp_path_factory.mktemp("multi") / "model"
     options = {**TINY, "epochs": 4, "embedding": embedding, "head": head, "routing": routing}
     capsulet.train(sets_file, path, valid=sets_file, multi_label=True, **options)
-    return Trained(path, capsulet.load(path), load_network(path))
+    return Trained(path, capsulet.load(path), network_of(path))
 
 
 def test_the_runtime_agrees_with_torch(trained: Trained) -> None:

@@ -127,7 +127,8 @@ export class Classifier {
     checkText(text, 0);
     const { ids, starts, ends } = this.session.tokenizer.encode(text);
     this.layers ??= await encoderLayers(this.session);
-    const more = this.layers.length ? ['embedded', 'directions'] : ['contributions'];
+    const past = this.session.graph.outputNames.includes('shortcut') ? ['shortcut'] : [];
+    const more = this.layers.length ? ['embedded', 'directions', ...past] : ['contributions'];
     const found = await this.session.run(['lengths', 'norms', ...more], [ids]);
     const { lengths, norms } = found, classes = this.labels.length;
     const chosen = label === undefined ? lengths.indexOf(Math.max(...lengths)) : this.labels.indexOf(label);
@@ -135,6 +136,9 @@ export class Classifier {
     const contributions = this.layers.length
       ? wordContributions(found.embedded, ids.length, this.layers, poolingOf(this.session.config), column(found.directions))
       : column(found.contributions); // a graph from before: shares of the states
+    if (found.shortcut) {
+      column(found.shortcut).forEach((value, place) => { contributions[place] += value; });
+    }
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),
       start: starts[place],

@@ -18,7 +18,7 @@ from capsulet import storage
 from capsulet.card import model_card
 from capsulet.config import Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
-from capsulet.model.shapes import num_parameters, parameter_shapes
+from capsulet.model.shapes import LEVELS, num_parameters, parameter_shapes
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare, silent
 from capsulet.report.label_sets import SetMeasures, SetRecorder
 from capsulet.report.measures import Measures, Recorder, spelled
@@ -75,6 +75,7 @@ def train(
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.interruption import Interruption
     from capsulet.training.loop import THRESHOLDS, Silence, train_network
+    from capsulet.training.shortcut import with_shortcut
     from capsulet.training.workers import join_workers
 
     training = options.training
@@ -94,7 +95,8 @@ def train(
         warnings = remarks(corpora, options)
         for warning in warnings:
             tell(f"note: {warning}")
-        parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(labels)))
+        shapes = parameter_shapes(options.model, corpora.vocab_size, len(labels))
+        parameters = num_parameters(shapes)
         tell(
             f"{train_rows:,} texts to train on, {valid_rows:,} to validate on, {len(labels):,} classes, "
             f"{corpora.vocab_size:,} words, {parameters:,} parameters"
@@ -105,7 +107,6 @@ def train(
             "recipe": recipe,
             "options": dataclasses.asdict(options),
             "vocab_size": corpora.vocab_size,
-            "parameters": parameters,
             "data": {
                 "train_rows": train_rows,
                 "valid_rows": valid_rows,
@@ -118,11 +119,18 @@ def train(
 
         measured: list[Measures | SetMeasures] = []  # the finished model
 
-        def keep(epochs: Sequence[Epoch], weights: Mapping[str, NDArray[Any]], stopped: str = "running") -> None:
-            best = next(epoch for epoch in reversed(epochs) if epoch.best)
+        def keep(
+            epochs: Sequence[Epoch],
+            weights: Mapping[str, NDArray[Any]],
+            stopped: str = "running",
+            best: Epoch | None = None,
+        ) -> None:
+            best = best or next(epoch for epoch in reversed(epochs) if epoch.best)
             weights = dict(weights)
             thresholds = weights.pop(THRESHOLDS, None)
-            told = description if thresholds is None else {**description, "thresholds": thresholds.tolist()}
+            told = {**description, "parameters": sum(value.size for value in weights.values())}
+            told |= {} if thresholds is None else {"thresholds": thresholds.tolist()}
+            told |= {"shortcut": {"rows": len(weights[LEVELS])}} if LEVELS in weights else {}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
                 if stopped != "running":
@@ -145,7 +153,13 @@ def train(
             network, corpora.train, corpora.valid if valid_rows else corpora.train, training, monitor, keep,
             interruption.asked, checkpoints, resume, workers, emphasis,
         )  # fmt: skip
-        keep(history.epochs, history.weights, history.stopped)
+        rows = shapes[LEVELS][0] if LEVELS in shapes else 0
+        if rows and workers.rank == 0 and history.stopped != "interrupted":
+            history = with_shortcut(
+                history, network, corpora.train, corpora.valid if valid_rows else None, training, rows, emphasis,
+                interruption.asked, tell,
+            )  # fmt: skip
+        keep(history.epochs, history.weights, history.stopped, history.best)
         workers.add(0.0)  # the others stay until the model is written: one who leaves early can end the whole run
         if history.stopped != "interrupted":
             checkpoints.remove()
@@ -154,7 +168,7 @@ def train(
     return Training(
         path=str(out),
         labels=tuple(labels),
-        parameters=parameters,
+        parameters=sum(value.size for name, value in history.weights.items() if name != THRESHOLDS),
         train_rows=train_rows,
         valid_rows=valid_rows,
         best=history.best,

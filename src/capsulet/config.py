@@ -61,6 +61,13 @@ class ModelOptions:
     )
     primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
     class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
+    shortcut: int = option(
+        -1,
+        "rows of a table of words and pairs of words, found by a hash, that adds to the classes past the encoder; "
+        "0: none; -1: eight times the words, a million numbers or 262,144 rows at most",
+        low=-1,
+        high=2**24,
+    )
     multi_label: bool = option(
         False, "a text may have several labels or none: each label is there or not, whatever the others are"
     )
@@ -169,6 +176,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "scale_coupling": False,
         "num_codewords": 0,
         "pooling": "mean",
+        "shortcut": 0,
         "min_count": 1,
         "max_words": 10_000_000,
         "epochs": 10,

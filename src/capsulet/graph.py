@@ -9,6 +9,8 @@ outputs  lengths (B, C)           what the class capsules say, 0 to 1
          codes (B, T, M, K)       what each codeword counts for each token (cwc and cc)
          embedded (B, T, D)       vectors of the words
          directions (B, H, C)     what each number of the pooled state gives to `norms`
+         shortcut (B, T, C)       what each token gives to `norms` past the encoder, where there is a shortcut: a
+                                  word's own row, and half of each pair it is in
          gruN_input, gruN_recurrent, gruN_bias   weights of the encoder: by all these runtime/flow.py follows
                                   contributions back to the words
 
@@ -31,6 +33,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from capsulet.config import POOLINGS, ModelOptions
+from capsulet.hashing import FIRST, FIRST_WORD, PAIR, PRIME, SECOND, WORD
+from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.packing import FIELDS, Rounded, field_places, grouped, pack_bits
 
 OPSET = 17
@@ -115,10 +119,9 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
-    if options.head == "capsule":
-        num_primary, num_classes = add_capsules(graph, weights, options, pooled, parts)
-    else:
-        num_primary, num_classes = add_linear(graph, weights, options, pooled, parts)
+    past = add_shortcut(graph, weights) if LEVELS in weights else None  # (B, T, C)
+    add_head = add_capsules if options.head == "capsule" else add_linear
+    num_primary, num_classes = add_head(graph, weights, options, pooled, parts, past)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
     graph.add("Identity", embedded, name="embedded")
     value = helper.make_tensor_value_info
@@ -140,6 +143,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
             *([value("codes", float32, ["batch", "time", *code_shape])] if code_shape else []),
             value("embedded", float32, ["batch", "time", options.embedding_size]),
             value("directions", float32, ["one or batch", options.hidden_size, num_classes]),
+            *([value("shortcut", float32, ["batch", "time", num_classes])] if past else []),
             *(value(name, float32, shape) for name, shape in add_encoder_weights(graph, options).items()),
             *more,
         ],
@@ -196,6 +200,16 @@ def add_packed_codes(
     rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
     flat = graph.matrix("codebooks", codebooks, num_codebooks * num_codewords, size)
     return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
+
+
+def add_levels(graph: GraphBuilder, levels: NDArray[np.int8], numbers: str, bits: int) -> str:
+    """Rows of the shortcut's table, from bytes or from fields of so few bits: (B, F) -> (B, F, C)."""
+    if bits == 8:
+        return graph.add("Gather", graph.constant("shortcut_levels", levels), numbers)
+    half = 1 << (bits - 1)
+    packed = pack_bits((levels.astype(np.int16) + half).astype(np.uint8), bits)  # (S, bytes)
+    found = graph.unpack(graph.add("Gather", graph.constant("shortcut_bits", packed), numbers), levels.shape[1], bits)
+    return graph.add("Sub", found, graph.constant(f"half_{bits}", np.int32(half)))
 
 
 def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, embedded: str) -> str:
@@ -256,6 +270,42 @@ def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tupl
     return pooled, graph.add("Transpose", parts, perm=[1, 0, 2])
 
 
+def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
+    """What each token gives to the classes by itself and with its neighbours: ids (B, T) -> (B, T, C)."""
+    levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
+    rows, num_classes = levels.shape
+    ids, kept = "ids", weights.get(KEYS)  # a compressed model numbers its words anew
+    if kept is not None:
+        ids = graph.add("Cast", graph.add("Gather", graph.constant("shortcut_keys", kept), "ids"), to=TensorProto.INT64)
+    first_word, prime = graph.constant("first_word", np.int64(FIRST_WORD)), graph.constant("prime", np.int64(PRIME))
+    last, end, one = graph.integers(-1), graph.integers(np.iinfo(np.int64).max), graph.integers(1)
+    start = graph.integers(0)
+
+    def factor(numbers: str, value: int) -> str:
+        return graph.add("Mul", numbers, graph.constant(f"factor_{value}", np.int64(value)))
+
+    def values(numbers: str, there: str) -> str:  # rows of the table, zero where there is nothing: (B, F, C)
+        number = graph.add("Mod", graph.add("Mod", numbers, prime), graph.constant("shortcut_rows", np.int64(rows)))
+        found = graph.add("Cast", add_levels(graph, levels, number, weights.get(LEVEL_BITS, 8)), to=TensorProto.FLOAT)
+        return graph.add("Mul", found, graph.add("Unsqueeze", there, graph.integers(2)))
+
+    real = graph.add("GreaterOrEqual", ids, first_word)  # (B, T)
+    first, second = graph.add("Slice", ids, start, last, one), graph.add("Slice", ids, one, end, one)
+    known = graph.add("Cast", real, to=TensorProto.FLOAT)
+    both = graph.add("Mul", graph.add("Slice", known, start, last, one), graph.add("Slice", known, one, end, one))
+    words = values(graph.add("Add", factor(ids, FIRST), graph.constant("word", np.int64(WORD))), known)
+    sums = graph.add("Add", factor(first, FIRST), factor(second, SECOND))
+    pairs = values(graph.add("Add", sums, graph.constant("pair", np.int64(PAIR))), both)
+    halves = graph.add("Mul", pairs, graph.number(0.5))  # (B, T - 1, C)
+    before = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, 0, 0))  # to the second word of the pair
+    behind = graph.add("Pad", halves, graph.integers(0, 0, 0, 0, 1, 0))
+    given = graph.add("Add", words, graph.add("Add", before, behind))  # (B, T, C)
+    count = graph.add("Add", graph.sum(known, 1, keep=True), graph.sum(both, 1, keep=True))  # (B, 1)
+    root = graph.add("Unsqueeze", graph.add("Sqrt", graph.add("Max", count, graph.number(1))), graph.integers(2))
+    scaled = graph.add("Mul", given, graph.constant("shortcut_scales", weights[SCALES].reshape(1, 1, num_classes)))
+    return graph.add("Div", scaled, root, name="shortcut")
+
+
 def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
     """The encoder's weights as outputs, whatever they are stored as, for explanations: names and shapes."""
     hidden = options.hidden_size
@@ -294,7 +344,7 @@ def joined(parts: Sequence[Matrix]) -> Matrix:
 
 
 def add_capsules(
-    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, past: str | None
 ) -> tuple[int, int]:
     """Class capsules by routing; N comes before B inside. Answers with N and C."""
     transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
@@ -316,10 +366,12 @@ def add_capsules(
     capsules, coupling = add_routing(graph, options, votes, num_classes)  # (B, C, L), (N, B, C)
 
     norm = graph.norm(capsules)  # (B, C, 1)
-    square = graph.add("Mul", norm, norm)
-    length = graph.add("Div", square, graph.add("Add", square, graph.number(1)))  # |squash(v)| = |v|^2 / (1 + |v|^2)
-    graph.add("Squeeze", length, graph.integers(2), name="lengths")
-    graph.add("Squeeze", norm, graph.integers(2), name="norms")
+    whole = graph.add("Squeeze", norm, graph.integers(2), name="" if past else "norms")  # (B, C)
+    if past:  # a capsule may be said to be shorter than nothing: then it is as short as it can be
+        whole = graph.add("Relu", graph.add("Add", whole, graph.sum(past, 1), name="norms"))
+    square = graph.add("Mul", whole, whole)
+    # |squash(v)| = |v|^2 / (1 + |v|^2)
+    graph.add("Div", square, graph.add("Add", square, graph.number(1)), name="lengths")
     graph.add("Transpose", coupling, perm=[1, 0, 2], name="coupling")
 
     # A token's share of |v_j|: the sum over i of c_ij (W_ij part_i) · v_j / |v_j|, a product of its part with (B, H, C)
@@ -331,12 +383,20 @@ def add_capsules(
     shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
     back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
     back = graph.add("Reshape", back, graph.integers(0, -1, num_classes), name="directions")  # (B, H, C)
-    graph.add("MatMul", parts, back, name="contributions")
+    add_contributions(graph, parts, back, past)
     # the same product, summed within each primary capsule instead of each token
     by_state = graph.add("Mul", graph.add("Unsqueeze", pooled, graph.integers(2)), back)  # (B, H, C)
     by_state = graph.add("Reshape", by_state, graph.integers(0, num_primary, primary_length, num_classes))
     graph.add("ReduceSum", by_state, graph.integers(2), name="shares", keepdims=0)
     return num_primary, num_classes
+
+
+def add_contributions(graph: GraphBuilder, parts: str, back: str, past: str | None) -> None:
+    """A token's share of `norms`: its part (B, T, H) of the pooled state, and what went past the encoder (B, T, C)."""
+    if past:
+        graph.add("Add", graph.add("MatMul", parts, back), past, name="contributions")
+    else:
+        graph.add("MatMul", parts, back, name="contributions")
 
 
 def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_classes: int) -> tuple[str, str]:
@@ -373,7 +433,7 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
 
 
 def add_linear(
-    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, past: str | None
 ) -> tuple[int, int]:
     """A linear layer; its one "primary capsule" is the pooled state. Answers with 1 and C."""
     weight = weights["head.weight"]  # (C, H)
@@ -383,14 +443,16 @@ def add_linear(
     else:
         num_classes = len(weight)
         projection = graph.constant("projection", weight.T)  # (H, C)
-    graph.add("MatMul", pooled, projection, name="norms")
+    logits = graph.add("MatMul", pooled, projection, name="" if past else "norms")
+    if past:
+        graph.add("Add", logits, graph.sum(past, 1), name="norms")
     if options.multi_label:
         graph.add("Sigmoid", "norms", name="lengths")
     else:
         graph.add("Softmax", "norms", axis=-1, name="lengths")
     whole = graph.add("Add", graph.add("Mul", "norms", graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name="coupling")
-    graph.add("MatMul", parts, projection, name="contributions")
-    graph.add("Unsqueeze", "norms", graph.integers(1), name="shares")
+    add_contributions(graph, parts, projection, past)
+    graph.add("Unsqueeze", logits, graph.integers(1), name="shares")
     graph.add("Unsqueeze", projection, graph.integers(0), name="directions")
     return 1, num_classes

@@ -64,12 +64,15 @@ def contributions(
     for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
         texts = [encoded[row] for row in rows]
         if classifier.layers and len(texts[-1]) > 1:
-            embedded, directions = classifier.session.run(["embedded", "directions"], *pad(texts))
+            names = ["embedded", "directions", *(["shortcut"] if classifier.session.has("shortcut") else [])]
+            embedded, directions, *past = classifier.session.run(names, *pad(texts))
             lengths = np.array([len(ids) for ids in texts])
             for length in np.unique(lengths):  # those of one length go together
                 same = np.flatnonzero(lengths == length)
                 ways = directions[same][:, :, [place]]  # (B, H, 1)
                 given = word_contributions(embedded[same, :length], classifier.layers, pooling, ways)[:, :, 0]
+                for one in past:
+                    given += one[same, :length, place]
                 yield from zip((texts[row] for row in same), given, strict=True)
         else:
             (shares,) = classifier.session.run(["contributions"], *pad(texts))  # (B, T, C)
@@ -79,7 +82,7 @@ def contributions(
 
 def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Sequence[str]) -> dict[int, tuple[str, ...]]:
     """For each of these words those whose codes are most like its own; nothing where the graph gives no codes."""
-    if "codes" not in {node.name for node in classifier.session.graph.get_outputs()} or not words:
+    if not classifier.session.has("codes") or not words:
         return {}
     codes = word_codes(classifier, len(spellings))
     codes -= codes.mean(0)  # what all words share says nothing

@@ -67,7 +67,8 @@ class Explanation:
     tokens: tuple[TokenContribution, ...]
     probability: float | None = None  # calibrated, if the model has a calibration
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; their contributions have the same sum
+    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `shortcut` they have the same sum
+    shortcut: float = 0.0  # what words and pairs gave past the encoder
     codewords: tuple[CodewordShare, ...] = ()  # those that carried most
     threshold: float | None = None  # with several labels a text: the score from which on the label is given
     occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
@@ -176,6 +177,7 @@ class CurvePoint:
     codebooks: int
     adapted: bool  # after the network has learned to live with it
     chosen: bool = False
+    shortcut: bool = False  # whether words and pairs speak for themselves, too
 
 
 @dataclass(frozen=True)

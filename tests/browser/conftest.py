@@ -205,8 +205,13 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
     tokenizer["model"]["vocab"] = {"[UNK]": 0}
     config.update(vocab_size=len(words) + 1, dictionary={"words": len(words)})
     (codes,) = (tensor for tensor in graph.graph.initializer if tensor.name == "code_weights")
-    rows = numpy_helper.to_array(codes)[[vocabulary["[UNK]"], *(vocabulary[word] for word in words)]]
-    codes.CopyFrom(numpy_helper.from_array(rows, codes.name))
+    keys = np.array([vocabulary["[UNK]"], *(vocabulary[word] for word in words)])
+    codes.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(codes)[keys], codes.name))
+    for node in graph.graph.node:  # all else, such as the shortcut, goes by the old numbers
+        if codes.name not in node.input:
+            node.input[:] = ["old_ids" if name == "ids" else name for name in node.input]
+    graph.graph.initializer.append(numpy_helper.from_array(keys, "keys"))
+    graph.graph.node.insert(0, helper.make_node("Gather", ["keys", "ids"], ["old_ids"]))
     packed = np.frombuffer(raw_deflate(front_coded([word.encode() for word in words])), np.uint8)
     graph.graph.initializer.append(numpy_helper.from_array(packed, "dictionary"))
     graph.graph.output.append(helper.make_tensor_value_info("dictionary", TensorProto.UINT8, [len(packed)]))

@@ -14,7 +14,7 @@ from capsulet.model.network import initialise
 from capsulet.training.loop import Silence
 from paper import __main__ as command
 from paper import published
-from paper.network import load_network
+from paper.network import network_of
 from paper.rows import TABLES
 from paper.runs import best_look
 from paper.summary import cell, grid, groups
@@ -89,8 +89,8 @@ def test_codes_that_are_never_trained_stay_as_they_were_drawn(tiny: Path, tmp_pa
     small = {"hidden_size": 16, "embedding_size": 8, "num_codebooks": 2, "threads": 1, "epochs": 1, "seed": 5}
     row = next(row for row in TABLES["components"].rows if row.name == "cc-linear-frozen")
     capsulet.train(tiny / "tiny" / "train.jsonl", tmp_path / "model", recipe="paper", **{**small, **row.options})
-    trained, config = load_network(tmp_path / "model")
-    drawn, _ = load_network(tmp_path / "model")
+    trained, config = network_of(tmp_path / "model")
+    drawn, _ = network_of(tmp_path / "model")
     options = config["options"]["training"]
     initialise(drawn, 5, options["code_deviation"], options["transform_scale"], options["centre_codebooks"])
     assert trained.embedding.codes.equal(drawn.embedding.codes)

@@ -132,7 +132,8 @@ def describe_model(path: Path) -> dict[str, Any]:
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
     options, several = stored_options(config, path), storage.is_multi_label(config)
-    shapes = parameter_shapes(options, config["vocab_size"], len(config["labels"]))
+    there = dataclasses.replace(options, shortcut=config.get("shortcut", {"rows": 0})["rows"])
+    shapes = parameter_shapes(there, config["vocab_size"], len(config["labels"]))
     made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(shapes)}
     if options.embedding != "plain":
         made_of["codewords"] = num_codewords(options, config["vocab_size"])

@@ -15,7 +15,7 @@ from capsulet.text.tokens import UNKNOWN
 if TYPE_CHECKING:
     import onnx
 
-PARTS = ("codes", "codebooks", "GRU", "capsules", "dictionary", "graph", "metadata")
+PARTS = ("codes", "codebooks", "GRU", "capsules", "shortcut", "dictionary", "graph", "metadata")
 CONFIG, TOKENIZER, CARD = "capsulet.config", "capsulet.tokenizer", "capsulet.card"
 
 
@@ -68,7 +68,7 @@ def shorten_names(model: onnx.ModelProto) -> None:
 
 
 def bytes_by_part(data: bytes) -> dict[str, int]:
-    """How many bytes of a file are codes, codebooks, GRU, capsules, dictionary, graph and metadata; they sum to it."""
+    """How many bytes of a file are each of these parts; they sum to it."""
     import onnx
 
     model = onnx.load_model_from_string(data)

@@ -19,10 +19,15 @@ from capsulet.compression.description import calibration_room, few_values, kept_
 from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
-from capsulet.compression.source import FIRST_WORD, Source
+from capsulet.compression.shortcut import BITS as SHORTCUT_BITS
+from capsulet.compression.shortcut import in_few_bits, key_type
+from capsulet.compression.source import Source
 from capsulet.errors import CapsuletError, InputError
+from capsulet.hashing import FIRST_WORD
 from capsulet.model.heads import Classes
-from capsulet.model.network import Network, build_network
+from capsulet.model.network import Network, load_network
+from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.model.shortcut import Shortcut
 from capsulet.packing import Rounded, as_rows, best_scales, from_rows
 from capsulet.results import CurvePoint
 from capsulet.runtime.classifier import Classifier, some
@@ -47,6 +52,7 @@ TRIAL_TEXTS, TRIAL_TOKENS, CHECKED_TEXTS = 1500, 120_000, 64
 TOLERANCE = 1e-4  # between a file and the weights in it
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
 NEARLY = 0.9  # sizes are estimated with room to spare: so near to the smallest only making it can tell
+Answering = Callable[[Tensor, Tensor], Classes]  # ids (B, T) and lengths (B,) to classes
 SPARE = 400  # bytes for what is said of the compression, and for numbers that become longer
 
 
@@ -81,7 +87,14 @@ class Trial:
         """The same for the report."""
         setting = self.setting
         return CurvePoint(
-            self.bytes, self.accuracy, setting.words, setting.bits, setting.codebooks, self.adapted, chosen
+            self.bytes,
+            self.accuracy,
+            setting.words,
+            setting.bits,
+            setting.codebooks,
+            self.adapted,
+            chosen,
+            setting.shortcut,
         )
 
 
@@ -125,7 +138,15 @@ class Compressor:
         self.num_classes = len(source.config["labels"])
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
-        self.wanted = answers(self.teacher, sample.valid, sample.numbers, self.num_classes)
+        self.whole_shortcut = self.few_bits = self.shortcut = None
+        if source.has_shortcut:
+            levels, scales = source.weights[LEVELS].astype(np.int8), source.weights[SCALES]
+            self.whole_shortcut = Shortcut(torch.from_numpy(levels), torch.from_numpy(scales))
+            self.few_bits = in_few_bits(levels, scales)
+            self.shortcut = Shortcut(*(torch.from_numpy(part) for part in self.few_bits))
+        self.wanted = answers(
+            self.extended(self.teacher, self.whole_shortcut), sample.valid, sample.numbers, self.num_classes
+        )
         self.merit = merit_of(source.config, None if sample.train is None else sample.valid, self.wanted)
         self.accuracy = self.merit.share_right(self.wanted)
         texts = min(TRIAL_TEXTS, TRIAL_TOKENS * len(sample.valid) // len(sample.valid.ids) + 1)
@@ -146,7 +167,18 @@ class Compressor:
 
     def largest(self) -> Setting:
         """The way that loses least."""
-        return Setting(self.num_words, max(CODEBOOKS), max(BITS))
+        return Setting(self.num_words, max(CODEBOOKS), max(BITS), self.shortcut is not None)
+
+    @property
+    def choices(self) -> tuple[bool, ...]:
+        """With the shortcut or without."""
+        return (True, False) if self.shortcut else (False,)
+
+    def extended(self, network: Answering, shortcut: Shortcut | None) -> Answering:
+        """A network, and what words and pairs say by themselves on top."""
+        if shortcut is None:
+            return network
+        return lambda ids, lengths: self.teacher.head.extended(network(ids, lengths), shortcut(ids))
 
     def smallest(self) -> Setting:
         """The way that needs fewest bytes."""
@@ -178,12 +210,21 @@ class Compressor:
                 scales = np.zeros(len(rows), np.float16)
                 weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
             weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
+            weights |= self.shortcut_weights(setting, np.zeros(1, np.int64))
             self.sizes[around] = len(self.build(weights, around, {}, self.room(setting))) + SPARE
         if setting.words not in self.dictionary_sizes:
             words = (self.source.words[number] for number in self.order[: setting.words])
             self.dictionary_sizes[setting.words] = len(pack_words(words))
-        codes = -(-setting.codebooks * CODE_BITS // 8) * setting.words
-        return self.sizes[around] + codes + self.dictionary_sizes[setting.words]
+        each = -(-setting.codebooks * CODE_BITS // 8)  # a word's bytes besides its letters
+        each += key_type(len(self.source.words))().nbytes if setting.shortcut else 0
+        return self.sizes[around] + each * setting.words + self.dictionary_sizes[setting.words]
+
+    def shortcut_weights(self, setting: Setting, old: NDArray[np.int64]) -> dict[str, Any]:
+        """The shortcut as the graph of a file has it, whose words are these old ones."""
+        if not setting.shortcut or self.few_bits is None:
+            return {}
+        keys = old.astype(key_type(len(self.source.words)))
+        return {LEVELS: self.few_bits.levels, SCALES: self.few_bits.scales, KEYS: keys, LEVEL_BITS: SHORTCUT_BITS}
 
     def describe(self, session: Session, setting: Setting) -> dict[str, Any]:
         """What a file, with the words and codes it has, says of the validation texts: calibration and histograms."""
@@ -236,17 +277,19 @@ class Compressor:
             for name, value in self.source.network_weights.items()
         }
         network = self.plain_network(plain, compose(choices, codebooks))
-        return self.build({**weights, "embedding.choices": choices}, setting, figures, described), network
+        if setting.shortcut and self.few_bits is not None:
+            levels, scales = (torch.from_numpy(part) for part in self.few_bits)
+            network.shortcut = Shortcut(levels, scales, torch.from_numpy(old))
+        weights |= {"embedding.choices": choices, **self.shortcut_weights(setting, old)}
+        return self.build(weights, setting, figures, described), network
 
     # students
 
     def plain_network(self, weights: Mapping[str, Floats], vectors: Floats) -> Network:
         """A network with a table of these vectors."""
         options = dataclasses.replace(self.source.options.model, embedding="plain")
-        network = build_network(options, len(vectors), self.num_classes)
-        state = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in weights.items()}
-        network.load_state_dict({**state, "embedding.table": torch.from_numpy(np.ascontiguousarray(vectors))})
-        return network
+        state = {name: np.ascontiguousarray(value) for name, value in {**weights, "embedding.table": vectors}.items()}
+        return load_network(options, len(vectors), self.num_classes, state)
 
     def codes(self, num_codebooks: int) -> tuple[NDArray[np.uint8], Floats]:
         """Choices of every word, and codebooks; worked out once."""
@@ -299,7 +342,8 @@ class Compressor:
 
     def measure(self, student: Student, setting: Setting, adapted: bool = False) -> Trial:
         """How a student fares on the trial texts."""
-        found = answers(student, self.trial_texts, self.numbers(setting), self.num_classes)
+        network = self.extended(student, self.shortcut if setting.shortcut else None)
+        found = answers(network, self.trial_texts, self.numbers(setting), self.num_classes)
         return self.judge(found, self.trial_rows, setting, adapted, self.size(setting))
 
     def judge(self, found: Floats, rows: NDArray[np.int64], setting: Setting, adapted: bool, size: int) -> Trial:
@@ -346,8 +390,9 @@ class Compressor:
             start = self.warmed(bits)
             student = self.student(Setting(self.num_words, USUAL_CODEBOOKS, bits), start)
             for words in sorted({max(round(share * self.num_words), 1) for share in SHARES}):
-                setting = Setting(words, USUAL_CODEBOOKS, bits)
-                trials.append(self.measure(student, setting, adapted=start is not None))
+                for shortcut in self.choices:
+                    setting = Setting(words, USUAL_CODEBOOKS, bits, shortcut)
+                    trials.append(self.measure(student, setting, adapted=start is not None))
         return sorted(trials, key=lambda trial: trial.bytes)
 
     def fit_size(self, target: int) -> Setting:
@@ -358,17 +403,20 @@ class Compressor:
                 raise self.too_small(target, f"up to {smallest:,}")
             return self.smallest()
         trials: list[Trial] = []
-        for bits in BITS:
-            for codebooks in CODEBOOKS:
-                words = self.most_words(Setting(0, codebooks, bits), target)
-                if words < self.smallest().words:
-                    continue
-                setting = Setting(words, codebooks, bits)
-                trials.append(self.measure(self.student(setting, self.warmed(bits)), setting))
-                if words == self.num_words:
-                    break  # fewer codebooks would only lose
-            if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits):
-                break  # everything fits: fewer bits would only lose
+        for shortcut in self.choices:
+            for bits in BITS:
+                for codebooks in CODEBOOKS:
+                    words = self.most_words(Setting(0, codebooks, bits, shortcut), target)
+                    if words < self.smallest().words:
+                        continue
+                    setting = Setting(words, codebooks, bits, shortcut)
+                    trials.append(self.measure(self.student(setting, self.warmed(bits)), setting))
+                    if words == self.num_words:
+                        break  # fewer codebooks would only lose
+                if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits, shortcut):
+                    break  # everything fits: fewer bits would only lose
+            if trials and trials[-1].setting == self.largest():
+                break  # and so would no shortcut
         return min(trials, key=lambda trial: trial.error).setting
 
     def too_small(self, target: int, smallest: str) -> InputError:
@@ -396,4 +444,5 @@ def compression_card(setting: Setting) -> str:
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
+        + (f"Words and pairs also speak for themselves, in {SHORTCUT_BITS} bits.\n" if setting.shortcut else "")
     )

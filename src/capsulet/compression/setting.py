@@ -26,6 +26,7 @@ class Setting:
     words: int  # in the dictionary
     codebooks: int  # choices of four bits a word
     bits: int  # of a weight of encoder and head
+    shortcut: bool = False  # whether it is there
 
 
 def parse_size(said: str | int | float) -> int:
@@ -72,4 +73,5 @@ def part_of(name: str) -> str:
 PARTS = {
     "codes": "codes", "code_": "codes", "codebooks": "codebooks", "table": "codes", "gru": "GRU", "votes": "capsules",
     "transforms": "capsules", "classes": "capsules", "projection": "capsules", "words": "dictionary",
+    "shortcut": "shortcut",
 }  # fmt: skip

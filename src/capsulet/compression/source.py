@@ -14,10 +14,11 @@ from capsulet import storage
 from capsulet.compression.codes import Floats, gate_metric
 from capsulet.config import ModelOptions, Options, TextOptions, TrainingOptions, check
 from capsulet.errors import InputError, ModelError
+from capsulet.hashing import FIRST_WORD
+from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
 from capsulet.text.tokens import UNKNOWN_ID
 
-FIRST_WORD = UNKNOWN_ID + 1  # before it come padding and the unknown word
 HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in proportion to 1 / (r + 10)
 
 
@@ -36,7 +37,12 @@ class Source:
     @property
     def network_weights(self) -> dict[str, Floats]:
         """The weights of encoder and head."""
-        return {name: value for name, value in self.weights.items() if not name.startswith("embedding.")}
+        return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
+
+    @property
+    def has_shortcut(self) -> bool:
+        """Whether words and pairs speak for themselves, too."""
+        return LEVELS in self.weights
 
     @property
     def metric(self) -> Floats:

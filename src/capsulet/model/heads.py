@@ -54,9 +54,18 @@ class CapsuleHead(nn.Module):
         primary = pooled.view(len(pooled), self.num_primary, -1)  # (B, N, 8)
         votes = torch.einsum("bni,nicl->bncl", primary, self.transforms)  # W_ij u_i
         capsules, coupling = self.routing(votes, self.iterations, self.scale)
-        lengths = norm(capsules).squeeze(-1)
+        return self.classes(norm(capsules).squeeze(-1), coupling)
+
+    def classes(self, lengths: Tensor, coupling: Tensor) -> Classes:
+        """Capsules of these lengths (B, C)."""
         # the paper's cross entropy takes lengths as logits; where each label is there or not, a length is a probability
         return Classes(lengths, lengths.logit(SMALLEST) if self.multi_label else lengths, coupling)
+
+    def extended(self, classes: Classes, more: Tensor) -> Classes:
+        """The same capsules, each longer by so much (B, C) before squash, or as much shorter as it can be."""
+        before = (classes.lengths / (1 - classes.lengths).clamp(min=SMALLEST)).sqrt()  # squash is n^2 / (1 + n^2)
+        squares = (before + more).clamp(min=0).square()
+        return self.classes(squares / (1 + squares), classes.coupling)
 
 
 class LinearHead(nn.Module):
@@ -82,8 +91,15 @@ class LinearHead(nn.Module):
     def forward(self, pooled: Tensor) -> Classes:
         logits = pooled @ self.weight.T
         # one "primary capsule", the pooled state itself, which gives itself whole to every class
-        lengths = logits.sigmoid() if self.multi_label else logits.softmax(-1)
-        return Classes(lengths, logits, torch.ones_like(logits).unsqueeze(1))
+        return self.classes(logits, torch.ones_like(logits).unsqueeze(1))
+
+    def classes(self, logits: Tensor, coupling: Tensor) -> Classes:
+        """Classes of these logits (B, C)."""
+        return Classes(logits.sigmoid() if self.multi_label else logits.softmax(-1), logits, coupling)
+
+    def extended(self, classes: Classes, more: Tensor) -> Classes:
+        """The same with so much (B, C) added to the logits."""
+        return self.classes(classes.logits + more, classes.coupling)
 
 
 Head = CapsuleHead | LinearHead

@@ -7,6 +7,9 @@ coupling may be scaled by the number of classes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +18,8 @@ from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCode
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
 from capsulet.model.noise import Noise, dropout
-from capsulet.model.shapes import num_codewords
+from capsulet.model.shapes import LEVELS, SCALES, num_codewords
+from capsulet.model.shortcut import Shortcut
 
 EMBEDDED, POOLED = 100, 101  # what random numbers are for; the encoder's layers have the numbers below
 
@@ -38,9 +42,11 @@ class Network(nn.Module):
         super().__init__()
         self.embedding, self.encoder, self.pooling, self.head = embedding, encoder, pooling, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
+        self.shortcut: Shortcut | None = None  # fitted when all else has learned
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
-        return self.classify(self.embed(ids, noise), lengths, noise)
+        classes = self.classify(self.embed(ids, noise), lengths, noise)
+        return classes if self.shortcut is None else self.head.extended(classes, self.shortcut(ids))
 
     def embed(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
         """Vectors of the words: (B, T) -> (B, T, D)."""
@@ -83,6 +89,16 @@ def build_network(
             options.routing, options.iterations, options.scale_coupling, options.multi_label,
         )  # fmt: skip
     return Network(embedding, encoder, options.pooling, head, embedding_dropout, head_dropout)
+
+
+def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weights: Mapping[str, Any]) -> Network:
+    """The network that these options describe with these weights, arrays by name."""
+    network = build_network(options, vocab_size, num_classes)
+    state = {name: torch.as_tensor(value) for name, value in weights.items()}
+    if LEVELS in state:
+        network.shortcut = Shortcut(state[LEVELS], state[SCALES])
+    network.load_state_dict(state)
+    return network
 
 
 def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:

@@ -12,6 +12,10 @@ from capsulet.config import ModelOptions, smallest_num_codewords
 
 Shapes = dict[str, tuple[int, ...]]
 
+LEVELS, SCALES = "shortcut.levels", "shortcut.scales"
+KEYS, LEVEL_BITS = "shortcut.keys", "shortcut.bits"  # of a compressed model: its words' ids in the whole one
+SHORTCUT_ROWS, SHORTCUT_NUMBERS = 1 << 18, 1 << 20  # most of them: 262,144 rows, a million numbers
+
 
 def num_codewords(options: ModelOptions, vocab_size: int) -> int:
     """K: as asked for, or the smallest that can give every word its own combination."""
@@ -40,7 +44,19 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
         shapes["head.transforms"] = (primary, options.primary_length, num_classes, options.class_length)
     else:
         shapes["head.weight"] = (num_classes, hidden)
+    if rows := shortcut_rows(options, vocab_size, num_classes):
+        shapes[LEVELS] = (rows, num_classes)
+        shapes[SCALES] = (num_classes,)
     return shapes
+
+
+def shortcut_rows(options: ModelOptions, vocab_size: int, num_classes: int) -> int:
+    """S: as asked for, or the power of two from eight times the words on, as long as it stays small."""
+    if options.shortcut >= 0:
+        return options.shortcut
+    wanted = 1 << (8 * vocab_size - 1).bit_length()
+    most = 1 << ((SHORTCUT_NUMBERS // num_classes).bit_length() - 1) if num_classes <= SHORTCUT_NUMBERS else 1
+    return min(wanted, most, SHORTCUT_ROWS)
 
 
 def num_parameters(shapes: Shapes) -> int:

@@ -29,8 +29,7 @@ def explain(
     """Why a text gets a label (default: the predicted one), and why not another."""
     (encoding,) = encodings(session.tokenizer, [text])
     ids, counts = pad(encode(session.tokenizer, [text]))
-    there = {node.name for node in session.graph.get_outputs()}
-    more = [name for name in ("shares", "codes", "directions", "embedded") if name in there]
+    more = [name for name in ("shares", "codes", "directions", "embedded", "shortcut") if session.has(name)]
     names = ["lengths", "norms", "contributions", "coupling", *more]
     found = dict(zip(names, session.run(names, ids, counts), strict=True))
     lengths, norms, contributions = (found[name][0] for name in names[:3])
@@ -51,6 +50,8 @@ def explain(
     if layers:
         directions = found["directions"][:, :, [chosen, other]]
         (parts,) = word_contributions(found["embedded"], layers, pooling_of(session.config), directions)  # (T, 2)
+        if "shortcut" in found:
+            parts += found["shortcut"][0][:, [chosen, other]]
     else:  # a graph from before: shares of the states
         parts = contributions[:, [chosen, other]].astype(np.float64)
     if contrast is not None:
@@ -65,6 +66,7 @@ def explain(
         capsules=capsule_shares(found["coupling"][0, :, chosen], found["shares"][0, :, chosen])
         if "shares" in found
         else (),
+        shortcut=float(found["shortcut"][0, :, chosen].sum()) if "shortcut" in found else 0.0,
         codewords=codeword_shares(found["codes"][0], given) if "codes" in found else (),
     )
 

@@ -41,6 +41,10 @@ class Session(NamedTuple):
         found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
         return found
 
+    def has(self, output: str) -> bool:
+        """Whether the graph gives an output of this name; graphs differ by what they are made of, and by age."""
+        return any(node.name == output for node in self.graph.get_outputs())
+
     def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
         """Do the work of every part, as many at once as there are workers; it is to spend its time in `run`.
 

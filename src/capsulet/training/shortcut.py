@@ -1,0 +1,158 @@
+"""Fit what words and pairs say by themselves (model/shortcut.py), and choose on validation how much it counts.
+
+The network has learned by then and stays as it is: trained together, the network would be right about nearly every
+training text before a rare pair has been seen twice, and the pair would learn nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from capsulet.config import TrainingOptions
+from capsulet.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
+from capsulet.model.heads import Classes
+from capsulet.model.network import Network
+from capsulet.model.shortcut import Shortcut, features, root
+from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
+from capsulet.text.corpus import Corpus
+from capsulet.training.adaptation import choose_rows
+from capsulet.training.checkpoint import array
+from capsulet.training.loop import MERITS, THRESHOLDS, History, finite, selection, validate
+
+PASSES, TOKENS = 6, 60_000_000  # over the training texts; fewer where that would be more tokens
+BATCH = 64
+RATE, FIRST_SQUARES = 0.7, 1e-3  # of Adagrad (Duchi et al. 2011): a rare row learns as fast as a frequent one
+STRENGTHS = (0.2, 0.3, 0.1, 0.4, 0.05, 0.6, 0.8, 0.0)  # of equal ones the first
+UNCHOSEN = STRENGTHS[0]  # where there are no validation texts
+MOST_TEXTS = 20_000  # to choose on
+LARGEST_LEVEL = 127
+
+
+def with_shortcut(
+    history: History,
+    network: Network,
+    train: Corpus,
+    valid: Corpus | None,
+    options: TrainingOptions,
+    rows: int,
+    class_weights: NDArray[np.float32] | None,
+    stop: Callable[[], bool],
+    tell: Callable[[str], None],
+) -> History:
+    """The end of a training with a shortcut in its weights; as it was where that would not help, or `stop` says so."""
+    weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
+    network.to("cpu").load_state_dict(weights)
+    table = fit(train, rows, options.seed, class_weights, stop)
+    if table is None:
+        return history
+    select = selection(options, several=train.label_starts is not None)
+    strength = UNCHOSEN if valid is None else choose_strength(network, table, valid, select)
+    if not strength:
+        tell("words and pairs by themselves: no more right on the validation texts, so they are left out")
+        return history
+    network.shortcut = rounded(strength * table)
+    emphasis = None if class_weights is None else torch.from_numpy(class_weights)
+    found = validate(network, train if valid is None else valid, replace(options, device="cpu"), weights=emphasis)
+    best = replace(
+        history.best, valid_loss=finite(found.loss), valid_accuracy=found.accuracy, valid_macro_f1=found.macro_f1,
+        valid_micro_f1=found.micro_f1,
+    )  # fmt: skip
+    before, after = (100 * getattr(one, MERITS[select]) for one in (history.best, best))
+    texts = "training" if valid is None else "validation"
+    tell(f"words and pairs by themselves, at a strength of {strength:g}: {before:.2f} → {after:.2f} % on {texts}")
+    learned = {name: array(value).copy() for name, value in network.state_dict().items()}
+    if found.thresholds is not None:
+        learned[THRESHOLDS] = found.thresholds
+    return replace(history, best=best, weights=learned)
+
+
+def fit(
+    corpus: Corpus, rows: int, seed: int, weights: NDArray[np.float32] | None, stop: Callable[[], bool]
+) -> Tensor | None:
+    """A table (S, C) by logistic regression on words and pairs; of label sets one for each label. None: stopped."""
+    table = torch.zeros(rows, corpus.num_classes)
+    squares = torch.full_like(table, FIRST_SQUARES)
+    emphasis = None if weights is None else torch.from_numpy(weights)
+    passes = max(1, min(PASSES, TOKENS // max(len(corpus.ids), 1)))
+    steps = passes * -(-len(corpus) // BATCH)
+    for number in range(passes):
+        plan = Plan(corpus, BATCH, np.random.default_rng([seed, number]))
+        for place in range(len(plan)):
+            if stop():
+                return None
+            batch = gather(corpus, plan[place])
+            found, there = features(torch.from_numpy(batch.ids), rows)
+            scale = root(there).unsqueeze(1)
+            slopes = errors(scores(table, found, there) / scale, torch.from_numpy(batch.targets), emphasis) / scale
+            touched = found[there]
+            given = slopes.repeat_interleave(there.sum(1), 0)  # (features of all texts, C)
+            squares.index_add_(0, touched, given * given)
+            rate = RATE * (1 - (number * len(plan) + place) / steps)
+            table.index_add_(0, touched, given / squares[touched].sqrt(), alpha=-rate)
+    if corpus.label_starts is None:
+        table -= table.mean(1, keepdim=True)  # what all classes get alike decides nothing
+    return table
+
+
+def scores(table: Tensor, found: Tensor, there: Tensor) -> Tensor:
+    """The sum of the rows that are there: (S, C), (B, F), (B, F) -> (B, C)."""
+    counts = there.sum(1)
+    return F.embedding_bag(found[there], table, counts.cumsum(0) - counts, mode="sum")
+
+
+def errors(logits: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
+    """The slope of the cross entropy along each logit: (B, C)."""
+    if targets.dim() == 2:
+        slopes = logits.sigmoid() - targets
+        return slopes if weights is None else torch.where(targets > 0, weights, torch.ones(())) * slopes
+    slopes = logits.softmax(1) - F.one_hot(targets, logits.shape[1])
+    return slopes if weights is None else weights[targets].unsqueeze(1) * slopes
+
+
+@torch.no_grad()
+def choose_strength(network: Network, table: Tensor, valid: Corpus, select: str) -> float:
+    """By how much the table is multiplied so that most validation texts are right."""
+    if len(valid) > MOST_TEXTS:
+        valid = choose_rows(valid, np.linspace(0, len(valid) - 1, MOST_TEXTS).astype(np.int64))
+    parts: list[Classes] = []
+    given, order = [], []
+    for rows, batch in ordered_batches(valid, BATCH):
+        ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
+        classes = network.classify(network.embed(ids), lengths)
+        parts.append(classes._replace(coupling=torch.empty(0)))
+        found, there = features(ids, len(table))
+        given.append(scores(table, found, there) / root(there).unsqueeze(1))
+        order.append(rows)
+    classes = Classes(*(torch.cat(one) for one in zip(*parts, strict=True)))
+    added, truth = torch.cat(given), targets_of(valid, np.concatenate(order))
+    merits = {
+        strength: merit(network.head.extended(classes, strength * added).lengths.numpy(), truth, select)
+        for strength in STRENGTHS
+    }
+    return max(merits, key=merits.__getitem__)
+
+
+def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
+    """How right these class lengths (n, C) are, by the figure that decides."""
+    if truth.ndim == 2:
+        counts = LabelSetCounts(fit_thresholds(lengths, truth > 0))
+        counts.add(truth > 0, lengths)
+        return counts.evaluation([""] * lengths.shape[1]).macro_f1 if select == "macro-f1" else counts.micro_f1
+    said = lengths.argmax(1)
+    if select != "macro-f1":
+        return float((said == truth).mean())
+    matrix = confusion_matrix(truth.astype(np.int64), said, lengths.shape[1])
+    return macro_f1(np.diag(matrix), matrix.sum(1), matrix.sum(0))
+
+
+def rounded(table: Tensor) -> Shortcut:
+    """The table in eight bits a number, each class with a scale of its own."""
+    scales = table.abs().amax(0).clamp(min=1e-12) / LARGEST_LEVEL  # (C,)
+    return Shortcut((table / scales).round().to(torch.int8), scales)

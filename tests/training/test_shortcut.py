@@ -1,0 +1,169 @@
+"""Fitting the shortcut: slopes, what it learns that words alone do not say, and how much it counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from capsulet.model.network import build_network, initialise
+from capsulet.model.shortcut import features, root
+from capsulet.results import Epoch
+from capsulet.text.corpus import Corpus
+from capsulet.training.loop import THRESHOLDS, History
+from capsulet.training.shortcut import choose_strength, errors, fit, merit, rounded, scores, with_shortcut
+from tests.training.test_label_sets import SETS, sets_corpus
+from tests.training.test_loop import MODEL, OPTIONS
+
+
+def pairs_corpus(size: int, seed: int = 0) -> Corpus:
+    """Texts of six words, all of them with the words 2 and 3; the class is which of the two comes first."""
+    generator = np.random.default_rng(seed)
+    ids = generator.integers(4, 50, (size, 6))
+    targets = generator.integers(0, 2, size)
+    ids[np.arange(size), 2] = 2 + targets
+    ids[np.arange(size), 3] = 3 - targets
+    return Corpus(
+        ids.reshape(-1).astype(np.int32), np.arange(size + 1) * 6, targets.astype(np.int32), num_classes=2
+    )  # fmt: skip
+
+
+def said_by(table: torch.Tensor, corpus: Corpus, length: int) -> torch.Tensor:
+    found, there = features(torch.from_numpy(corpus.ids.reshape(-1, length).astype(np.int64)), len(table))
+    return scores(table, found, there) / root(there).unsqueeze(1)
+
+
+def test_it_learns_what_words_alone_do_not_say() -> None:
+    train, other = pairs_corpus(400), pairs_corpus(200, seed=1)
+    table = fit(train, 4096, 1, None, lambda: False)
+    assert table is not None
+    assert (said_by(table, other, 6).argmax(1).numpy() == other.targets).mean() > 0.95
+    assert table.sum(1).abs().max() < 1e-4, "what all classes get alike decides nothing"
+    again = fit(train, 4096, 1, None, lambda: False)
+    assert again is not None and again.equal(table)
+
+
+def test_it_learns_label_sets() -> None:
+    table = fit(sets_corpus(400), 4096, 1, None, lambda: False)
+    other = sets_corpus(200, 1)
+    assert table is not None
+    lengths = said_by(table, other, 10).sigmoid().numpy()
+    truth = np.zeros((200, 3), np.float32)
+    assert other.label_starts is not None
+    truth[np.repeat(np.arange(200), np.diff(other.label_starts)), other.targets] = 1
+    assert merit(lengths, truth, "micro-f1") > 0.95
+    assert merit(lengths, truth, "macro-f1") > 0.95
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slopes_are_those_of_the_cross_entropy(several: bool, weighted: bool) -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(5, 3, requires_grad=True)
+    weights = torch.tensor([1.0, 2.0, 0.5]) if weighted else None
+    if several:
+        targets = (torch.rand(5, 3) < 0.5).float()
+        loss = F.binary_cross_entropy_with_logits(logits, targets, pos_weight=weights, reduction="sum")
+    else:
+        targets = torch.tensor([0, 2, 1, 1, 0])
+        each = F.cross_entropy(logits, targets, reduction="none")
+        loss = (each if weights is None else weights[targets] * each).sum()
+    loss.backward()
+    torch.testing.assert_close(errors(logits.detach(), targets, weights), logits.grad)
+
+
+def test_how_much_it_counts_is_chosen_on_validation() -> None:
+    valid = pairs_corpus(200, seed=2)
+    network = build_network(replace(MODEL, head="linear"), 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    table = fit(pairs_corpus(400), 4096, 1, None, lambda: False)
+    assert table is not None
+    assert choose_strength(network, table, valid, "accuracy") > 0
+    assert choose_strength(network, table, valid, "macro-f1") > 0
+
+
+def test_a_table_that_says_the_opposite_is_left_out() -> None:
+    valid = pairs_corpus(100, seed=2)
+
+    class Right(torch.nn.Module):
+        """Knows the class of a text by where the word 2 stands."""
+
+        head = build_network(replace(MODEL, head="linear"), 50, 2).head
+
+        def embed(self, ids: torch.Tensor) -> torch.Tensor:
+            return ids
+
+        def classify(self, ids: torch.Tensor, lengths: torch.Tensor):
+            logits = 0.1 * F.one_hot((ids[:, 2] == 3).long(), 2).float()
+            return self.head.classes(logits, torch.empty(0))
+
+    table = fit(pairs_corpus(400), 4096, 1, None, lambda: False)
+    assert table is not None
+    assert choose_strength(Right(), -table, valid, "accuracy") == 0  # type: ignore[arg-type]
+    assert choose_strength(Right(), table, valid, "accuracy") > 0  # type: ignore[arg-type]
+
+
+def never() -> bool:
+    return False
+
+
+def silent(line: str) -> None:
+    pass
+
+
+def history_of(network: torch.nn.Module) -> History:
+    """A training that has ended with these weights."""
+    best = Epoch(1, 1, 1, 0.1, 0.5, 0.5, 0.5, True)
+    return History((best,), best, "finished", {name: value.numpy() for name, value in network.state_dict().items()})
+
+
+def test_the_end_of_a_training_gets_it() -> None:
+    network = build_network(MODEL, 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    before, lines = history_of(network), []
+    train, valid = pairs_corpus(400), pairs_corpus(100, seed=1)
+    after = with_shortcut(before, network, train, valid, OPTIONS, 1024, None, never, lines.append)
+    assert after.weights["shortcut.levels"].shape == (1024, 2)
+    assert after.weights["shortcut.levels"].dtype == np.int8
+    assert after.best.valid_accuracy > 0.9 and after.epochs == before.epochs
+    assert len(lines) == 1 and f"{100 * after.best.valid_accuracy:.2f} %" in lines[0]
+    for name, value in before.weights.items():
+        np.testing.assert_array_equal(after.weights[name], value)
+
+
+def test_label_sets_get_thresholds_of_their_new_scores() -> None:
+    network = build_network(SETS, 50, 3)
+    initialise(network, 1, 0.1, 0.3, True)
+    before = history_of(network)
+    before.weights[THRESHOLDS] = np.full(3, 0.9)
+    before = replace(before, best=replace(before.best, valid_macro_f1=0.1, valid_micro_f1=0.1))
+    after = with_shortcut(before, network, sets_corpus(400), sets_corpus(100, 1), OPTIONS, 1024, None, never, silent)
+    assert (after.weights[THRESHOLDS] != 0.9).all()
+    assert after.best.valid_micro_f1 is not None and after.best.valid_micro_f1 > 0.9
+
+
+def test_whoever_asks_to_stop_gets_what_there_was() -> None:
+    network = build_network(MODEL, 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    before = history_of(network)
+    train = pairs_corpus(100)
+    assert with_shortcut(before, network, train, train, OPTIONS, 64, None, lambda: True, silent) is before
+
+
+def test_without_validation_texts_it_counts_a_little() -> None:
+    network = build_network(MODEL, 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    lines: list[str] = []
+    after = with_shortcut(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
+    assert "shortcut.levels" in after.weights and "strength of 0.2" in lines[0] and "training" in lines[0]
+
+
+def test_eight_bits_are_enough() -> None:
+    table = torch.randn(1000, 4) * torch.tensor([0.001, 1.0, 10.0, 0.0])
+    found = rounded(table)
+    assert found.levels.abs().max() == 127
+    torch.testing.assert_close(found.levels * found.scales, table, atol=0.2, rtol=0)
+    assert not (found.levels[:, 3]).any()
