@@ -120,7 +120,7 @@ def contributions(classifier: capsulet.Classifier, text: str, label: int) -> NDA
 
 
 def scorer(network: Network) -> Callable[..., torch.Tensor]:
-    """Class lengths of embedded texts, for Captum."""
+    """Class lengths of embedded texts, for Captum: what words give past the encoder has no gradient to integrate."""
 
     def score(embedded: torch.Tensor) -> torch.Tensor:
         return network.classify(embedded, torch.full((len(embedded),), embedded.shape[1])).lengths

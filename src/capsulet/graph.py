@@ -39,6 +39,7 @@ from capsulet.packing import FIELDS, Rounded, field_places, grouped, pack_bits
 
 OPSET = 17
 IR_VERSION = 8  # both old enough for runtimes of the last years, browsers included
+END = np.iinfo(np.int64).max
 EPSILON = np.float32(1e-12)  # as in model/routing.py
 
 Matrix = NDArray[Any] | Rounded
@@ -119,7 +120,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
-    past = add_shortcut(graph, weights) if LEVELS in weights else None  # (B, T, C)
+    past = add_shortcut(graph, weights) if LEVELS in weights else None  # (B, C)
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, past)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
@@ -271,39 +272,48 @@ def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tupl
 
 
 def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
-    """What each token gives to the classes by itself and with its neighbours: ids (B, T) -> (B, T, C)."""
+    """What words and pairs give to the classes past the encoder (B, C); and, as an output, what each token gives."""
     levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
     rows, num_classes = levels.shape
-    ids, kept = "ids", weights.get(KEYS)  # a compressed model numbers its words anew
-    if kept is not None:
-        ids = graph.add("Cast", graph.add("Gather", graph.constant("shortcut_keys", kept), "ids"), to=TensorProto.INT64)
-    first_word, prime = graph.constant("first_word", np.int64(FIRST_WORD)), graph.constant("prime", np.int64(PRIME))
-    last, end, one = graph.integers(-1), graph.integers(np.iinfo(np.int64).max), graph.integers(1)
-    start = graph.integers(0)
+    ids, keys = "ids", weights.get(KEYS)  # a compressed model numbers its words anew
+    if keys is not None:
+        ids = graph.add("Cast", graph.add("Gather", graph.constant("shortcut_keys", keys), "ids"), to=TensorProto.INT64)
+    # behind the last word comes padding, so that there is a pair for every word
+    longer = graph.add("Pad", ids, graph.integers(0, 0, 0, 1))
+    behind = graph.add("Slice", longer, graph.integers(1), graph.integers(END), graph.integers(1))  # (B, T)
 
-    def factor(numbers: str, value: int) -> str:
-        return graph.add("Mul", numbers, graph.constant(f"factor_{value}", np.int64(value)))
+    def number(value: int) -> str:
+        return graph.constant(f"number_{value}", np.int64(value))
 
-    def values(numbers: str, there: str) -> str:  # rows of the table, zero where there is nothing: (B, F, C)
-        number = graph.add("Mod", graph.add("Mod", numbers, prime), graph.constant("shortcut_rows", np.int64(rows)))
-        found = graph.add("Cast", add_levels(graph, levels, number, weights.get(LEVEL_BITS, 8)), to=TensorProto.FLOAT)
-        return graph.add("Mul", found, graph.add("Unsqueeze", there, graph.integers(2)))
+    def known(words: str) -> str:
+        return graph.add("Cast", graph.add("GreaterOrEqual", words, number(FIRST_WORD)), to=TensorProto.FLOAT)
 
-    real = graph.add("GreaterOrEqual", ids, first_word)  # (B, T)
-    first, second = graph.add("Slice", ids, start, last, one), graph.add("Slice", ids, one, end, one)
-    known = graph.add("Cast", real, to=TensorProto.FLOAT)
-    both = graph.add("Mul", graph.add("Slice", known, start, last, one), graph.add("Slice", known, one, end, one))
-    words = values(graph.add("Add", factor(ids, FIRST), graph.constant("word", np.int64(WORD))), known)
-    sums = graph.add("Add", factor(first, FIRST), factor(second, SECOND))
-    pairs = values(graph.add("Add", sums, graph.constant("pair", np.int64(PAIR))), both)
-    halves = graph.add("Mul", pairs, graph.number(0.5))  # (B, T - 1, C)
-    before = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, 0, 0))  # to the second word of the pair
-    behind = graph.add("Pad", halves, graph.integers(0, 0, 0, 0, 1, 0))
-    given = graph.add("Add", words, graph.add("Add", before, behind))  # (B, T, C)
-    count = graph.add("Add", graph.sum(known, 1, keep=True), graph.sum(both, 1, keep=True))  # (B, 1)
+    def values(numbers: str) -> str:  # of rows of the table: (B, T) -> (B, T, C)
+        places = graph.add("Mod", graph.add("Mod", numbers, number(PRIME)), number(rows))
+        return graph.add("Cast", add_levels(graph, levels, places, weights.get(LEVEL_BITS, 8)), to=TensorProto.FLOAT)
+
+    def total(there: str, given: str) -> str:  # of what is there: (B, T), (B, T, C) -> (B, 1, C)
+        return graph.add("MatMul", graph.add("Unsqueeze", there, graph.integers(1)), given)
+
+    first = graph.add("Mul", ids, number(FIRST))
+    second = graph.add("Add", graph.add("Mul", behind, number(SECOND)), number(PAIR))
+    words, pairs = values(graph.add("Add", first, number(WORD))), values(graph.add("Add", first, second))
+    there = known(ids)
+    both = graph.add("Mul", there, known(behind))
+    count = graph.add("Add", graph.sum(there, 1, keep=True), graph.sum(both, 1, keep=True))  # (B, 1)
     root = graph.add("Unsqueeze", graph.add("Sqrt", graph.add("Max", count, graph.number(1))), graph.integers(2))
-    scaled = graph.add("Mul", given, graph.constant("shortcut_scales", weights[SCALES].reshape(1, 1, num_classes)))
-    return graph.add("Div", scaled, root, name="shortcut")
+    scales = graph.constant("shortcut_scales", weights[SCALES].reshape(1, 1, num_classes))
+    factors = graph.add("Div", scales, root)  # (B, 1, C)
+
+    def counted(there: str, given: str) -> str:  # (B, T), (B, T, C) -> (B, T, C)
+        return graph.add("Mul", given, graph.add("Unsqueeze", there, graph.integers(2)))
+
+    halves = graph.add("Mul", counted(both, pairs), graph.number(0.5))
+    later = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, -1, 0))  # to the second word of each pair
+    parts = graph.add("Add", counted(there, words), graph.add("Add", halves, later))
+    graph.add("Mul", parts, factors, name="shortcut")
+    given = graph.add("Mul", graph.add("Add", total(there, words), total(both, pairs)), factors)
+    return graph.add("Squeeze", given, graph.integers(1))
 
 
 def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
@@ -368,7 +378,7 @@ def add_capsules(
     norm = graph.norm(capsules)  # (B, C, 1)
     whole = graph.add("Squeeze", norm, graph.integers(2), name="" if past else "norms")  # (B, C)
     if past:  # a capsule may be said to be shorter than nothing: then it is as short as it can be
-        whole = graph.add("Relu", graph.add("Add", whole, graph.sum(past, 1), name="norms"))
+        whole = graph.add("Relu", graph.add("Add", whole, past, name="norms"))
     square = graph.add("Mul", whole, whole)
     # |squash(v)| = |v|^2 / (1 + |v|^2)
     graph.add("Div", square, graph.add("Add", square, graph.number(1)), name="lengths")
@@ -392,9 +402,9 @@ def add_capsules(
 
 
 def add_contributions(graph: GraphBuilder, parts: str, back: str, past: str | None) -> None:
-    """A token's share of `norms`: its part (B, T, H) of the pooled state, and what went past the encoder (B, T, C)."""
+    """A token's share of `norms`: its part (B, T, H) of the pooled state, and what it gave past the encoder."""
     if past:
-        graph.add("Add", graph.add("MatMul", parts, back), past, name="contributions")
+        graph.add("Add", graph.add("MatMul", parts, back), "shortcut", name="contributions")
     else:
         graph.add("MatMul", parts, back, name="contributions")
 
@@ -445,7 +455,7 @@ def add_linear(
         projection = graph.constant("projection", weight.T)  # (H, C)
     logits = graph.add("MatMul", pooled, projection, name="" if past else "norms")
     if past:
-        graph.add("Add", logits, graph.sum(past, 1), name="norms")
+        graph.add("Add", logits, past, name="norms")
     if options.multi_label:
         graph.add("Sigmoid", "norms", name="lengths")
     else:

@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from capsulet.model.network import build_network, initialise
-from capsulet.model.shortcut import features, root
+from capsulet.model.shortcut import features, root, sums
 from capsulet.results import Epoch
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import THRESHOLDS, History
-from capsulet.training.shortcut import choose_strength, errors, fit, merit, rounded, scores, with_shortcut
+from capsulet.training.shortcut import choose_strength, errors, fit, merit, rounded, with_shortcut
 from tests.training.test_label_sets import SETS, sets_corpus
 from tests.training.test_loop import MODEL, OPTIONS
 
@@ -33,7 +33,7 @@ def pairs_corpus(size: int, seed: int = 0) -> Corpus:
 
 def said_by(table: torch.Tensor, corpus: Corpus, length: int) -> torch.Tensor:
     found, there = features(torch.from_numpy(corpus.ids.reshape(-1, length).astype(np.int64)), len(table))
-    return scores(table, found, there) / root(there).unsqueeze(1)
+    return sums(table, found, there) / root(there).unsqueeze(1)
 
 
 def test_it_learns_what_words_alone_do_not_say() -> None:
@@ -150,7 +150,8 @@ def test_whoever_asks_to_stop_gets_what_there_was() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)
     train = pairs_corpus(100)
-    assert with_shortcut(before, network, train, train, OPTIONS, 64, None, lambda: True, silent) is before
+    after = with_shortcut(before, network, train, train, OPTIONS, 64, None, lambda: True, silent)
+    assert after == replace(before, stopped="interrupted")
 
 
 def test_without_validation_texts_it_counts_a_little() -> None:
@@ -167,3 +168,11 @@ def test_eight_bits_are_enough() -> None:
     assert found.levels.abs().max() == 127
     torch.testing.assert_close(found.levels * found.scales, table, atol=0.2, rtol=0)
     assert not (found.levels[:, 3]).any()
+
+
+def test_many_numbers_are_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fit(pairs_corpus(100), 256, 1, None, never)
+    monkeypatch.setattr("capsulet.training.shortcut.LARGEST", 64)
+    parts = fit(pairs_corpus(100), 256, 1, None, never)
+    assert whole is not None and parts is not None
+    torch.testing.assert_close(parts, whole)

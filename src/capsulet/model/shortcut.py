@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from capsulet.hashing import FIRST_WORD, pair_rows, word_rows
 
@@ -28,8 +29,7 @@ class Shortcut(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         rows, there = features(ids if self.keys is None else self.keys[ids], len(self.levels))
-        values = self.levels[rows].to(self.scales.dtype) * there.unsqueeze(2)  # (B, 2T - 1, C)
-        return values.sum(1) * self.scales / root(there).unsqueeze(1)
+        return sums(self.levels.to(self.scales.dtype), rows, there) * self.scales / root(there).unsqueeze(1)
 
 
 def features(ids: Tensor, rows: int) -> tuple[Tensor, Tensor]:
@@ -40,6 +40,12 @@ def features(ids: Tensor, rows: int) -> tuple[Tensor, Tensor]:
     known = ids >= FIRST_WORD
     found = torch.cat([word_rows(ids, rows), pair_rows(ids[:, :-1], ids[:, 1:], rows)], 1)
     return found, torch.cat([known, known[:, :-1] & known[:, 1:]], 1)
+
+
+def sums(table: Tensor, rows: Tensor, there: Tensor) -> Tensor:
+    """The sum of the rows of each text that are there: (S, C), (B, F), (B, F) -> (B, C)."""
+    counts = there.sum(1)
+    return F.embedding_bag(rows[there], table, counts.cumsum(0) - counts, mode="sum")
 
 
 def root(there: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from capsulet.config import TrainingOptions
 from capsulet.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
-from capsulet.model.shortcut import Shortcut, features, root
+from capsulet.model.shortcut import Shortcut, features, root, sums
 from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus
 from capsulet.training.adaptation import choose_rows
@@ -33,6 +33,7 @@ STRENGTHS = (0.2, 0.3, 0.1, 0.4, 0.05, 0.6, 0.8, 0.0)  # of equal ones the first
 UNCHOSEN = STRENGTHS[0]  # where there are no validation texts
 MOST_TEXTS = 20_000  # to choose on
 LARGEST_LEVEL = 127
+LARGEST = 1 << 22  # numbers at once
 
 
 def with_shortcut(
@@ -46,12 +47,12 @@ def with_shortcut(
     stop: Callable[[], bool],
     tell: Callable[[str], None],
 ) -> History:
-    """The end of a training with a shortcut in its weights; as it was where that would not help, or `stop` says so."""
+    """The end of a training with a shortcut in its weights; without one where that does not help, or `stop` says so."""
     weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
     network.to("cpu").load_state_dict(weights)
     table = fit(train, rows, options.seed, class_weights, stop)
     if table is None:
-        return history
+        return replace(history, stopped="interrupted")
     select = selection(options, several=train.label_starts is not None)
     strength = UNCHOSEN if valid is None else choose_strength(network, table, valid, select)
     if not strength:
@@ -82,6 +83,7 @@ def fit(
     emphasis = None if weights is None else torch.from_numpy(weights)
     passes = max(1, min(PASSES, TOKENS // max(len(corpus.ids), 1)))
     steps = passes * -(-len(corpus) // BATCH)
+    most = max(1, LARGEST // corpus.num_classes)
     for number in range(passes):
         plan = Plan(corpus, BATCH, np.random.default_rng([seed, number]))
         for place in range(len(plan)):
@@ -90,21 +92,17 @@ def fit(
             batch = gather(corpus, plan[place])
             found, there = features(torch.from_numpy(batch.ids), rows)
             scale = root(there).unsqueeze(1)
-            slopes = errors(scores(table, found, there) / scale, torch.from_numpy(batch.targets), emphasis) / scale
-            touched = found[there]
-            given = slopes.repeat_interleave(there.sum(1), 0)  # (features of all texts, C)
-            squares.index_add_(0, touched, given * given)
+            slopes = errors(sums(table, found, there) / scale, torch.from_numpy(batch.targets), emphasis) / scale
             rate = RATE * (1 - (number * len(plan) + place) / steps)
-            table.index_add_(0, touched, given / squares[touched].sqrt(), alpha=-rate)
+            touched, texts = found[there], there.nonzero()[:, 0]  # of all texts, and the text of each
+            parts = [(touched[at : at + most], texts[at : at + most]) for at in range(0, len(touched), most)]
+            for some, owners in parts:
+                squares.index_add_(0, some, slopes[owners].square())
+            for some, owners in parts:
+                table.index_add_(0, some, slopes[owners] / squares[some].sqrt(), alpha=-rate)
     if corpus.label_starts is None:
         table -= table.mean(1, keepdim=True)  # what all classes get alike decides nothing
     return table
-
-
-def scores(table: Tensor, found: Tensor, there: Tensor) -> Tensor:
-    """The sum of the rows that are there: (S, C), (B, F), (B, F) -> (B, C)."""
-    counts = there.sum(1)
-    return F.embedding_bag(found[there], table, counts.cumsum(0) - counts, mode="sum")
 
 
 def errors(logits: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
@@ -128,7 +126,7 @@ def choose_strength(network: Network, table: Tensor, valid: Corpus, select: str)
         classes = network.classify(network.embed(ids), lengths)
         parts.append(classes._replace(coupling=torch.empty(0)))
         found, there = features(ids, len(table))
-        given.append(scores(table, found, there) / root(there).unsqueeze(1))
+        given.append(sums(table, found, there) / root(there).unsqueeze(1))
         order.append(rows)
     classes = Classes(*(torch.cat(one) for one in zip(*parts, strict=True)))
     added, truth = torch.cat(given), targets_of(valid, np.concatenate(order))
