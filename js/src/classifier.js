@@ -9,6 +9,7 @@ import { checkText, typeOf } from './tokens.js';
 
 const BATCH = 64;
 const LARGEST_BATCH = 64 * 512; // tokens, padding included: long texts go in smaller batches
+const LARGEST_GIVEN = 2 ** 22; // tokens times classes, likewise
 const LARGEST_VOTES = 64 * 256; // texts times classes, likewise
 
 /**
@@ -162,10 +163,11 @@ function some(labels) {
 
 /** Rows, shortest text first, cut so that neither padded tokens nor votes of a batch grow large. */
 function* batches(rows, encoded, classes) {
+  const tokens = Math.min(LARGEST_BATCH, Math.max(1, Math.floor(LARGEST_GIVEN / classes)));
   for (let start = 0; start < rows.length;) {
     let size = Math.min(BATCH, rows.length - start, Math.max(1, Math.floor(LARGEST_VOTES / classes)));
     // the last row of a batch is its longest
-    while (size > 1 && size * encoded[rows[start + size - 1]].length > LARGEST_BATCH) size = Math.ceil(size / 2);
+    while (size > 1 && size * encoded[rows[start + size - 1]].length > tokens) size = Math.ceil(size / 2);
     yield rows.slice(start, start + size);
     start += size;
   }

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 NO_PLACE = "--out MODEL"  # of a command that is written down
+MOST_NUMBERS = 1 << 28  # of a shortcut's table: more make files that nobody can load
 FEW = 5  # validation texts of a class below which its figures say nothing
 
 
@@ -97,6 +98,12 @@ def train(
             tell(f"note: {warning}")
         shapes = parameter_shapes(options.model, corpora.vocab_size, len(labels))
         parameters = num_parameters(shapes)
+        rows = shapes[LEVELS][0] if LEVELS in shapes else 0
+        if rows * len(labels) > MOST_NUMBERS:
+            raise InputError(
+                f"--shortcut {rows} with {len(labels):,} classes is a table of {rows * len(labels):,} numbers: "
+                f"expected {MOST_NUMBERS // len(labels):,} rows at most"
+            )
         tell(
             f"{train_rows:,} texts to train on, {valid_rows:,} to validate on, {len(labels):,} classes, "
             f"{corpora.vocab_size:,} words, {parameters:,} parameters"
@@ -124,13 +131,14 @@ def train(
             weights: Mapping[str, NDArray[Any]],
             stopped: str = "running",
             best: Epoch | None = None,
+            shortcut: Mapping[str, float] | None = None,
         ) -> None:
             best = best or next(epoch for epoch in reversed(epochs) if epoch.best)
             weights = dict(weights)
             thresholds = weights.pop(THRESHOLDS, None)
             told = {**description, "parameters": sum(value.size for value in weights.values())}
             told |= {} if thresholds is None else {"thresholds": thresholds.tolist()}
-            told |= {"shortcut": {"rows": len(weights[LEVELS])}} if LEVELS in weights else {}
+            told |= {"shortcut": shortcut} if shortcut else {}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
                 if stopped != "running":
@@ -153,13 +161,12 @@ def train(
             network, corpora.train, corpora.valid if valid_rows else corpora.train, training, monitor, keep,
             interruption.asked, checkpoints, resume, workers, emphasis,
         )  # fmt: skip
-        rows = shapes[LEVELS][0] if LEVELS in shapes else 0
         if rows and workers.rank == 0 and history.stopped != "interrupted":
             history = with_shortcut(
                 history, network, corpora.train, corpora.valid if valid_rows else None, training, rows, emphasis,
                 interruption.asked, tell,
             )  # fmt: skip
-        keep(history.epochs, history.weights, history.stopped, history.best)
+        keep(history.epochs, history.weights, history.stopped, history.best, history.shortcut)
         workers.add(0.0)  # the others stay until the model is written: one who leaves early can end the whole run
         if history.stopped != "interrupted":
             checkpoints.remove()

@@ -134,7 +134,10 @@ def training_of(out: Path, seconds: float) -> Training:
     """What a model folder says of its training."""
     config = storage.read_config(out)
     epochs = tuple(Epoch(**json.loads(line)) for line in storage.read_file(out, storage.LOG, config).splitlines())
-    best = next(epoch for epoch in epochs if epoch.epoch == config["metrics"]["best_epoch"])
+    best, metrics = next(epoch for epoch in epochs if epoch.epoch == config["metrics"]["best_epoch"]), config["metrics"]
+    if "shortcut" in config:  # came after the last epoch
+        names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
+        best = dataclasses.replace(best, **{name: metrics[name] for name in names if getattr(best, name) is not None})
     rows = config["data"]
     return Training(
         str(out), tuple(config["labels"]), config["parameters"], rows["train_rows"], rows["valid_rows"], best, epochs,

@@ -64,7 +64,7 @@ class ModelOptions:
     shortcut: int = option(
         -1,
         "rows of a table of words and pairs of words, found by a hash, that adds to the classes past the encoder; "
-        "0: none; -1: eight times the words, a million numbers or 262,144 rows at most",
+        "0: none; -1: a power of two from eight times the words on, a million numbers or 262,144 rows at most",
         low=-1,
         high=2**24,
     )

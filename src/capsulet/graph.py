@@ -55,8 +55,8 @@ class GraphBuilder:
 
     def constant(self, name: str, value: Any) -> str:
         """A constant under this name; the same name again is the same constant."""
-        if name not in self.constants:
-            self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        tensor = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        assert self.constants.setdefault(name, tensor) == tensor, f"{name} is two constants"
         return name
 
     def integers(self, *values: int) -> str:
@@ -283,7 +283,7 @@ def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
     behind = graph.add("Slice", longer, graph.integers(1), graph.integers(END), graph.integers(1))  # (B, T)
 
     def number(value: int) -> str:
-        return graph.constant(f"number_{value}", np.int64(value))
+        return graph.constant(f"whole_{value}", np.int64(value))
 
     def known(words: str) -> str:
         return graph.add("Cast", graph.add("GreaterOrEqual", words, number(FIRST_WORD)), to=TensorProto.FLOAT)

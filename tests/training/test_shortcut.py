@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from capsulet.model.network import build_network, initialise
 from capsulet.model.shortcut import features, root, sums
 from capsulet.results import Epoch
+from capsulet.text.batch import Plan
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import THRESHOLDS, History
 from capsulet.training.shortcut import choose_strength, errors, fit, merit, rounded, with_shortcut
@@ -56,6 +57,7 @@ def test_it_learns_label_sets() -> None:
     truth[np.repeat(np.arange(200), np.diff(other.label_starts)), other.targets] = 1
     assert merit(lengths, truth, "micro-f1") > 0.95
     assert merit(lengths, truth, "macro-f1") > 0.95
+    assert 0.5 < merit(lengths, truth, "accuracy") < merit(lengths, truth, "micro-f1"), "of whole label sets"
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -129,7 +131,7 @@ def test_the_end_of_a_training_gets_it() -> None:
     assert after.weights["shortcut.levels"].shape == (1024, 2)
     assert after.weights["shortcut.levels"].dtype == np.int8
     assert after.best.valid_accuracy > 0.9 and after.epochs == before.epochs
-    assert len(lines) == 1 and f"{100 * after.best.valid_accuracy:.2f} %" in lines[0]
+    assert len(lines) == 2 and f"{100 * after.best.valid_accuracy:.2f} %" in lines[1]
     for name, value in before.weights.items():
         np.testing.assert_array_equal(after.weights[name], value)
 
@@ -159,7 +161,7 @@ def test_without_validation_texts_it_counts_a_little() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     lines: list[str] = []
     after = with_shortcut(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
-    assert "shortcut.levels" in after.weights and "strength of 0.2" in lines[0] and "training" in lines[0]
+    assert "shortcut.levels" in after.weights and "strength of 0.2" in lines[1] and "training" in lines[1]
 
 
 def test_eight_bits_are_enough() -> None:
@@ -176,3 +178,19 @@ def test_many_numbers_are_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     parts = fit(pairs_corpus(100), 256, 1, None, never)
     assert whole is not None and parts is not None
     torch.testing.assert_close(parts, whole)
+
+
+def test_many_classes_get_fewer_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+
+    def counting(corpus: Corpus, size: int, generator: np.random.Generator) -> Plan:
+        passes.append(1)
+        return Plan(corpus, size, generator)
+
+    monkeypatch.setattr("capsulet.training.shortcut.Plan", counting)
+    corpus = pairs_corpus(100)  # 600 tokens
+    for numbers, wanted in ((10**9, 6), (2 * 600 * 3, 3), (1, 1)):
+        passes.clear()
+        monkeypatch.setattr("capsulet.training.shortcut.NUMBERS", numbers)
+        fit(corpus, 64, 1, None, never)
+        assert len(passes) == wanted

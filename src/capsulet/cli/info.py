@@ -121,7 +121,7 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def describe_model(path: Path) -> dict[str, Any]:
     """What a model holds, how large it is and how it was trained."""
     from capsulet import storage
-    from capsulet.model.shapes import num_codewords, parameter_shapes, parameters_by_part
+    from capsulet.model.shapes import num_codewords, parameters_by_part, stored_shapes
 
     if path.is_dir():
         config = storage.read_config(path)
@@ -132,9 +132,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
     options, several = stored_options(config, path), storage.is_multi_label(config)
-    there = dataclasses.replace(options, shortcut=config.get("shortcut", {"rows": 0})["rows"])
-    shapes = parameter_shapes(there, config["vocab_size"], len(config["labels"]))
-    made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(shapes)}
+    made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(stored_shapes(options, config))}
     if options.embedding != "plain":
         made_of["codewords"] = num_codewords(options, config["vocab_size"])
     if "compression" in config:  # the shapes are those of the whole model
@@ -147,6 +145,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
         **made_of,
+        **({"shortcut": config["shortcut"]} if "shortcut" in config else {}),
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": dataclasses.asdict(options),

@@ -110,6 +110,6 @@ def higher(result: Training, select: str) -> str:
     name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if several else "valid_accuracy"
     merits = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}
     first = max(merits, key=lambda epoch: merits[epoch])
-    if merits[first] <= merits[result.best.epoch]:
+    if merits[first] <= max(merits[result.best.epoch], getattr(result.best, name)):
         return ""
     return f" (epoch {first} had {100 * merits[first]:.2f} %, within one standard error, and later epochs have settled)"

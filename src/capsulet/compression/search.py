@@ -52,8 +52,9 @@ TRIAL_TEXTS, TRIAL_TOKENS, CHECKED_TEXTS = 1500, 120_000, 64
 TOLERANCE = 1e-4  # between a file and the weights in it
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
 NEARLY = 0.9  # sizes are estimated with room to spare: so near to the smallest only making it can tell
-Answering = Callable[[Tensor, Tensor], Classes]  # ids (B, T) and lengths (B,) to classes
 SPARE = 400  # bytes for what is said of the compression, and for numbers that become longer
+
+Answering = Callable[[Tensor, Tensor], Classes]  # ids (B, T) and lengths (B,) to classes
 
 
 @dataclass(frozen=True)
@@ -261,6 +262,8 @@ class Compressor:
         words = [source.words[number] for number in old[1:]]
         config = {key: value for key, value in source.config.items() if key not in ("calibration", "histograms")}
         config |= {"compression": compression, **described}
+        if not setting.shortcut:
+            config.pop("shortcut", None)
         card = source.card + compression_card(setting)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
@@ -323,8 +326,10 @@ class Compressor:
         train = self.sample.train
         assert train is not None
         training = self.source.options.training
+        # without the shortcut the network itself is to say what both have said
+        teacher = self.extended(self.teacher, None if setting.shortcut else self.whole_shortcut)
         adapt(
-            student, self.teacher, train, (self.numbers(setting), self.sample.numbers),
+            student, teacher, train, (self.numbers(setting), self.sample.numbers),
             batch_size(training, len(train)), steps, training.seed,
             lambda done, _: self.progress(done, steps),
         )  # fmt: skip

@@ -1,12 +1,15 @@
 """The parameters of every variant by name and shape, worked out without allocating any and without PyTorch.
 
 Axis letters as everywhere: V words, M codebooks, K codewords, D embedding, H hidden, N primary capsules, C classes,
-L class capsule length.
+L class capsule length, S rows of the shortcut.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from capsulet.config import ModelOptions, smallest_num_codewords
 
@@ -50,13 +53,19 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
     return shapes
 
 
+def stored_shapes(options: ModelOptions, config: Mapping[str, Any]) -> Shapes:
+    """The same of a model that is there: by its configuration it has a shortcut or not."""
+    shortcut = config.get("shortcut") or {"rows": 0}
+    return parameter_shapes(replace(options, shortcut=shortcut["rows"]), config["vocab_size"], len(config["labels"]))
+
+
 def shortcut_rows(options: ModelOptions, vocab_size: int, num_classes: int) -> int:
     """S: as asked for, or the power of two from eight times the words on, as long as it stays small."""
     if options.shortcut >= 0:
         return options.shortcut
     wanted = 1 << (8 * vocab_size - 1).bit_length()
-    most = 1 << ((SHORTCUT_NUMBERS // num_classes).bit_length() - 1) if num_classes <= SHORTCUT_NUMBERS else 1
-    return min(wanted, most, SHORTCUT_ROWS)
+    most = max(1, SHORTCUT_NUMBERS // num_classes)
+    return min(wanted, 1 << (most.bit_length() - 1), SHORTCUT_ROWS)
 
 
 def num_parameters(shapes: Shapes) -> int:
@@ -65,7 +74,7 @@ def num_parameters(shapes: Shapes) -> int:
 
 
 def parameters_by_part(shapes: Shapes) -> dict[str, int]:
-    """The same, by the first word of the name: embedding, encoder, head."""
+    """The same, by the first word of the name: embedding, encoder, head, shortcut."""
     parts: dict[str, int] = {}
     for name, shape in shapes.items():
         part = name.split(".")[0]

@@ -139,6 +139,10 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
     first, reached = merits[0].name, dict(merits[0].points)[best.epoch]
     chosen = f"best epoch: {best.epoch}"
     where = "validation" if config["data"]["valid_rows"] else "training"
+    past = ""
+    if "shortcut" in config:
+        accuracy = percent(round(config["metrics"]["valid_accuracy"], 4))
+        past = f" Afterwards words and pairs were added by themselves: accuracy {accuracy}."
     return section(
         "Learning",
         '<div class="charts">',
@@ -152,7 +156,7 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
             line_chart(merits, across, axis(first, shown, percent), [(best.epoch, reached, chosen)]),
             f"Epoch {best.epoch} of {len(epochs)} was kept: {first} {percent(round(reached, 4))} on all {where} "
             "texts. It was chosen on these texts, so expect a little less on others. Where the learning rate falls, "
-            "the latest epoch within one standard error of the highest is kept.",
+            "the latest epoch within one standard error of the highest is kept." + past,
         ),
         "</div>",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 from capsulet import storage
 from capsulet.config import ModelOptions, check
 from capsulet.errors import CapsuletError, InputError
-from capsulet.model.shapes import parameter_shapes, parameters_by_part
+from capsulet.model.shapes import parameters_by_part, stored_shapes
 from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
@@ -59,7 +59,7 @@ def write_report(
             measures=measures,
             config=config,
             epochs=stored_epochs(model),
-            parameters=parameters_by_part(parameter_shapes(options, config["vocab_size"], len(config["labels"]))),
+            parameters=parameters_by_part(stored_shapes(options, config)),
             sizes=stored_sizes(model),
             commands=commands,
             versions=versions(config["capsulet_version"]),

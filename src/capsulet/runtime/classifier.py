@@ -36,6 +36,7 @@ FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so th
 LONG_WAIT = 0.05  # seconds for one text: it comes from somebody who types, or from a slow pipe
 BATCH = 64
 LARGEST_BATCH = 64 * 512  # tokens, padding included: long texts go in smaller batches
+LARGEST_GIVEN = 1 << 22  # tokens times classes, likewise
 LARGEST_VOTES = 64 * 256  # texts times classes, likewise
 
 
@@ -321,7 +322,9 @@ def batches(
     lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
 ) -> Iterator[NDArray[np.int64]]:
     """Rows, shortest text first, cut so that neither padded tokens nor votes of those done at once grow large."""
-    most_tokens, most_votes = LARGEST_BATCH // at_once, LARGEST_VOTES // at_once
+    # what each token gives to each class is there at once, too, where there is a shortcut
+    most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
+    most_votes = LARGEST_VOTES // at_once
     start = 0
     while start < len(rows):
         size = min(BATCH, len(rows) - start, max(1, most_votes // num_classes))

@@ -91,7 +91,7 @@ class Student:
 
 def adapt(
     student: Student,
-    teacher: Network,
+    teacher: Callable[[Tensor, Tensor], Classes],
     corpus: Corpus,
     numbers: tuple[NDArray[np.int64], NDArray[np.int64]],
     batch_size: int,
@@ -119,7 +119,7 @@ def adapt(
             wanted = teacher(numbered(batch, numbers[1]), lengths).lengths  # (B, C)
         adam.zero_grad(set_to_none=True)
         loss = (student(numbered(batch, numbers[0]), lengths).lengths - wanted).square().sum(1).mean()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(own, LARGEST_GRADIENT)
         factor = learning_rate_factor("linear", WARMUP, step, steps)
         for group in adam.param_groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -74,6 +74,7 @@ class History:
     best: Epoch
     stopped: str  # finished | early | interrupted
     weights: Weights  # of the best epoch
+    shortcut: Mapping[str, float] | None = None  # rows and strength of one that was fitted afterwards
 
 
 class Validation(NamedTuple):
@@ -211,6 +212,7 @@ def train_network(
         if asked:
             return history_of(state, "interrupted")
 
+    checkpoints.save(network.state_dict(), optimiser.state(), state)  # what comes after may be interrupted, too
     return history_of(state, "early" if state.epoch <= epochs else "finished")
 
 

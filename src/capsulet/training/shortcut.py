@@ -26,10 +26,12 @@ from capsulet.training.adaptation import choose_rows
 from capsulet.training.checkpoint import array
 from capsulet.training.loop import MERITS, THRESHOLDS, History, finite, selection, validate
 
-PASSES, TOKENS = 6, 60_000_000  # over the training texts; fewer where that would be more tokens
+# over the training texts; fewer where that would be more tokens, or more tokens times classes, but at least one
+PASSES, TOKENS, NUMBERS = 6, 60_000_000, 1_000_000_000
 BATCH = 64
 RATE, FIRST_SQUARES = 0.7, 1e-3  # of Adagrad (Duchi et al. 2011): a rare row learns as fast as a frequent one
-STRENGTHS = (0.2, 0.3, 0.1, 0.4, 0.05, 0.6, 0.8, 0.0)  # of equal ones the first
+# of equal ones the first: few texts cannot tell, and on most sets it helped (docs/log.md)
+STRENGTHS = (0.2, 0.3, 0.1, 0.4, 0.05, 0.6, 0.8, 0.0)
 UNCHOSEN = STRENGTHS[0]  # where there are no validation texts
 MOST_TEXTS = 20_000  # to choose on
 LARGEST_LEVEL = 127
@@ -50,13 +52,14 @@ def with_shortcut(
     """The end of a training with a shortcut in its weights; without one where that does not help, or `stop` says so."""
     weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
     network.to("cpu").load_state_dict(weights)
+    tell("fitting what words and pairs say by themselves")
     table = fit(train, rows, options.seed, class_weights, stop)
     if table is None:
         return replace(history, stopped="interrupted")
     select = selection(options, several=train.label_starts is not None)
     strength = UNCHOSEN if valid is None else choose_strength(network, table, valid, select)
     if not strength:
-        tell("words and pairs by themselves: no more right on the validation texts, so they are left out")
+        tell("with words and pairs by themselves fewer validation texts are right: they are left out")
         return history
     network.shortcut = rounded(strength * table)
     emphasis = None if class_weights is None else torch.from_numpy(class_weights)
@@ -67,11 +70,11 @@ def with_shortcut(
     )  # fmt: skip
     before, after = (100 * getattr(one, MERITS[select]) for one in (history.best, best))
     texts = "training" if valid is None else "validation"
-    tell(f"words and pairs by themselves, at a strength of {strength:g}: {before:.2f} → {after:.2f} % on {texts}")
+    tell(f"with words and pairs by themselves, at a strength of {strength:g}: {before:.2f} → {after:.2f} % on {texts}")
     learned = {name: array(value).copy() for name, value in network.state_dict().items()}
     if found.thresholds is not None:
         learned[THRESHOLDS] = found.thresholds
-    return replace(history, best=best, weights=learned)
+    return replace(history, best=best, weights=learned, shortcut={"rows": rows, "strength": strength})
 
 
 def fit(
@@ -81,7 +84,8 @@ def fit(
     table = torch.zeros(rows, corpus.num_classes)
     squares = torch.full_like(table, FIRST_SQUARES)
     emphasis = None if weights is None else torch.from_numpy(weights)
-    passes = max(1, min(PASSES, TOKENS // max(len(corpus.ids), 1)))
+    tokens = max(len(corpus.ids), 1)
+    passes = max(1, min(PASSES, TOKENS // tokens, NUMBERS // (tokens * corpus.num_classes)))
     steps = passes * -(-len(corpus) // BATCH)
     most = max(1, LARGEST // corpus.num_classes)
     for number in range(passes):
@@ -142,7 +146,8 @@ def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.fl
     if truth.ndim == 2:
         counts = LabelSetCounts(fit_thresholds(lengths, truth > 0))
         counts.add(truth > 0, lengths)
-        return counts.evaluation([""] * lengths.shape[1]).macro_f1 if select == "macro-f1" else counts.micro_f1
+        figures = counts.evaluation([""] * lengths.shape[1])
+        return {"macro-f1": figures.macro_f1, "accuracy": figures.accuracy}.get(select, counts.micro_f1)
     said = lengths.argmax(1)
     if select != "macro-f1":
         return float((said == truth).mean())
