@@ -264,7 +264,7 @@ class Compressor:
         config |= {"compression": compression, **described}
         if not setting.shortcut:
             config.pop("shortcut", None)
-        card = source.card + compression_card(setting)
+        card = source.card + compression_card(setting, source.has_shortcut)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
     def file(
@@ -444,10 +444,11 @@ class Compressor:
         return low
 
 
-def compression_card(setting: Setting) -> str:
+def compression_card(setting: Setting, had_shortcut: bool) -> str:
     """What the card says of a compressed file."""
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
-        + (f"Words and pairs also speak for themselves, in {SHORTCUT_BITS} bits.\n" if setting.shortcut else "")
+        + (f"The shortcut has {SHORTCUT_BITS} bits.\n" if setting.shortcut else "")
+        + ("The shortcut is left out.\n" if had_shortcut and not setting.shortcut else "")
     )
