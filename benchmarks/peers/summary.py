@@ -60,18 +60,20 @@ def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
 def with_seeds(runs: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The runs, and the accuracies that further seeds of ours have by benchmarks.accuracy: the same training.
 
-    Sets where ours was not run here stay without it: there would be no time and no memory to go with them.
+    Sets where ours was not run here stay without it: there would be no time and no memory to go with them. So do those
+    whose network had another number of parameters.
     """
     whole = [run for run in runs if (run["peer"], run["options"]) == (OURS, {}) and "failure" not in run]
     here = {(run["set"], run["seed"]) for run in whole}
+    networks = {(run["set"], run["parameters"]) for run in whole}
     shared = ("set", "seed", "options", "accuracy", "macro_f1", "valid_accuracy", "parameters", "command", "commit")
     return [
         *runs,
         *(
             {"peer": OURS, **{name: run[name] for name in shared if name in run}}
             for run in trained
-            if run["set"] in {name for name, _ in here}
-            and isinstance(run["seed"], int)
+            if isinstance(run["seed"], int)
+            and (run["set"], run.get("parameters")) in networks
             and (run["set"], run["seed"]) not in here
             and not run["options"]
         ),

@@ -216,11 +216,17 @@ def test_further_seeds_of_ours_are_those_of_the_accuracy_benchmark() -> None:
         {**trained, "seed": 3, "accuracy": 0.2, "options": {"epochs": 1}},
         {**trained, "seed": "tf-idf", "accuracy": 0.3},
         {**trained, "seed": 2, "accuracy": 0.4, "set": "other"},
+        {**trained, "seed": 4, "accuracy": 0.5, "parameters": 2000},  # another network
     ]
     found = summary.with_seeds([made_up("ours", 1), made_up("tf-idf", 1, set="other")], others)
     (ours,) = summary.summaries(found, "tiny")
     assert (ours.seeds, ours.accuracy, ours.bytes, ours.train_ratio) == (2, pytest.approx(92.0), 5000, 1.0)
     assert [one.peer for one in summary.summaries(found, "other")] == ["tf-idf"]
+    from docs import peers
+
+    then = [made_up("ours", 1)]
+    assert not peers.changed("tiny", then, others) and not peers.changed("other", then, others)
+    assert "another network" in peers.changed("tiny", then, others[-1:])[1]
     failed = [made_up("ours", 1, failure="no memory")]
     assert summary.with_seeds(failed, others) == failed, "no time to go with an accuracy"
 
