@@ -177,7 +177,7 @@ class CurvePoint:
     codebooks: int
     adapted: bool  # after the network has learned to live with it
     chosen: bool = False
-    shortcut: bool = False  # whether words and pairs speak for themselves, too
+    shortcut: int = 0  # bits of a number of its table; 0: none
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,6 @@ def print_tables(result: Compression) -> None:
     for point in result.curve:
         curve.add_row(
             f"{point.bytes:,}", f"{100 * point.accuracy:.2f} %", f"{point.words:,}", f"{point.codebooks}",
-            f"{point.bits}", "yes" if point.shortcut else "no", "*" if point.chosen else "",
+            f"{point.bits}", f"{point.shortcut} bits" if point.shortcut else "none", "*" if point.chosen else "",
         )  # fmt: skip
     screen.print(curve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
 from capsulet.compression.shortcut import BITS as SHORTCUT_BITS
-from capsulet.compression.shortcut import in_few_bits, key_type
+from capsulet.compression.shortcut import FewBits, in_few_bits, key_type
 from capsulet.compression.source import Source
 from capsulet.errors import CapsuletError, InputError
 from capsulet.hashing import FIRST_WORD
@@ -33,11 +33,12 @@ from capsulet.results import CurvePoint
 from capsulet.runtime.classifier import Classifier, some
 from capsulet.runtime.histograms import FEWEST_TEXTS, largest_json
 from capsulet.runtime.session import Session
+from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpora, Corpus, word_counts
 from capsulet.text.dictionary import pack_words
 from capsulet.text.tokens import UNKNOWN_ID
-from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows
-from capsulet.training.loop import batch_size
+from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows, numbered
+from capsulet.training.loop import EVALUATION_BATCH, batch_size
 from capsulet.validation import chosen_rows, describe_corpus
 
 BITS = (8, 6, 5, 4, 3)
@@ -139,12 +140,12 @@ class Compressor:
         self.num_classes = len(source.config["labels"])
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
-        self.whole_shortcut = self.few_bits = self.shortcut = None
+        self.whole_shortcut: Shortcut | None = None
+        self.few_bits: dict[int, FewBits] = {}
         if source.has_shortcut:
             levels, scales = source.weights[LEVELS].astype(np.int8), source.weights[SCALES]
             self.whole_shortcut = Shortcut(torch.from_numpy(levels), torch.from_numpy(scales))
-            self.few_bits = in_few_bits(levels, scales)
-            self.shortcut = Shortcut(*(torch.from_numpy(part) for part in self.few_bits))
+            self.few_bits = {bits: in_few_bits(levels, scales, bits) for bits in SHORTCUT_BITS}
         self.wanted = answers(
             self.extended(self.teacher, self.whole_shortcut), sample.valid, sample.numbers, self.num_classes
         )
@@ -168,12 +169,19 @@ class Compressor:
 
     def largest(self) -> Setting:
         """The way that loses least."""
-        return Setting(self.num_words, max(CODEBOOKS), max(BITS), self.shortcut is not None)
+        return Setting(self.num_words, max(CODEBOOKS), max(BITS), self.choices[0])
 
     @property
-    def choices(self) -> tuple[bool, ...]:
-        """With the shortcut or without."""
-        return (True, False) if self.shortcut else (False,)
+    def choices(self) -> tuple[int, ...]:
+        """Bits of the shortcut, the most first; none last."""
+        return (*self.few_bits, 0)
+
+    def shortcut(self, setting: Setting, keys: Tensor | None = None) -> Shortcut | None:
+        """The shortcut in its bits, if there is one; keys are the old ids of words that are numbered anew."""
+        if not setting.shortcut:
+            return None
+        levels, scales, _ = self.few_bits[setting.shortcut]
+        return Shortcut(torch.from_numpy(levels), torch.from_numpy(scales), keys)
 
     def extended(self, network: Answering, shortcut: Shortcut | None) -> Answering:
         """A network, and what words and pairs say by themselves on top."""
@@ -222,10 +230,11 @@ class Compressor:
 
     def shortcut_weights(self, setting: Setting, old: NDArray[np.int64]) -> dict[str, Any]:
         """The shortcut as the graph of a file has it, whose words are these old ones."""
-        if not setting.shortcut or self.few_bits is None:
+        if not setting.shortcut:
             return {}
         keys = old.astype(key_type(len(self.source.words)))
-        return {LEVELS: self.few_bits.levels, SCALES: self.few_bits.scales, KEYS: keys, LEVEL_BITS: SHORTCUT_BITS}
+        levels, scales, bits = self.few_bits[setting.shortcut]
+        return {LEVELS: levels, SCALES: scales, KEYS: keys, LEVEL_BITS: bits}
 
     def describe(self, session: Session, setting: Setting) -> dict[str, Any]:
         """What a file, with the words and codes it has, says of the validation texts: calibration and histograms."""
@@ -280,9 +289,7 @@ class Compressor:
             for name, value in self.source.network_weights.items()
         }
         network = self.plain_network(plain, compose(choices, codebooks))
-        if setting.shortcut and self.few_bits is not None:
-            levels, scales = (torch.from_numpy(part) for part in self.few_bits)
-            network.shortcut = Shortcut(levels, scales, torch.from_numpy(old))
+        network.shortcut = self.shortcut(setting, torch.from_numpy(old))
         weights |= {"embedding.choices": choices, **self.shortcut_weights(setting, old)}
         return self.build(weights, setting, figures, described), network
 
@@ -347,9 +354,24 @@ class Compressor:
 
     def measure(self, student: Student, setting: Setting, adapted: bool = False) -> Trial:
         """How a student fares on the trial texts."""
-        network = self.extended(student, self.shortcut if setting.shortcut else None)
-        found = answers(network, self.trial_texts, self.numbers(setting), self.num_classes)
-        return self.judge(found, self.trial_rows, setting, adapted, self.size(setting))
+        (trial,) = self.measure_each(student, [setting], adapted)
+        return trial
+
+    @torch.no_grad()
+    def measure_each(self, student: Student, settings: Sequence[Setting], adapted: bool) -> list[Trial]:
+        """The same for ways that differ in their shortcut alone: the student is asked once."""
+        found = [np.zeros((len(self.trial_texts), self.num_classes), np.float32) for _ in settings]
+        shortcuts, numbers = [self.shortcut(setting) for setting in settings], self.numbers(settings[0])
+        for rows, batch in ordered_batches(self.trial_texts, EVALUATION_BATCH):
+            ids = numbered(batch, numbers)
+            classes = student(ids, torch.from_numpy(batch.lengths))
+            for lengths, shortcut in zip(found, shortcuts, strict=True):
+                said = classes if shortcut is None else self.teacher.head.extended(classes, shortcut(ids))
+                lengths[rows] = said.lengths.numpy()
+        return [
+            self.judge(lengths, self.trial_rows, setting, adapted, self.size(setting))
+            for lengths, setting in zip(found, settings, strict=True)
+        ]
 
     def judge(self, found: Floats, rows: NDArray[np.int64], setting: Setting, adapted: bool, size: int) -> Trial:
         """Class lengths of these validation texts against those of the whole model and against the labels."""
@@ -383,7 +405,7 @@ class Compressor:
         if bits > FEW_BITS or self.sample.train is None:
             return None
         if bits not in self.warm:
-            setting = Setting(self.num_words, USUAL_CODEBOOKS, bits)
+            setting = Setting(self.num_words, USUAL_CODEBOOKS, bits, self.choices[0])
             self.warm[bits] = self.adapted(setting, min(HEAT_STEPS, self.steps))
         return self.warm[bits]
 
@@ -395,9 +417,8 @@ class Compressor:
             start = self.warmed(bits)
             student = self.student(Setting(self.num_words, USUAL_CODEBOOKS, bits), start)
             for words in sorted({max(round(share * self.num_words), 1) for share in SHARES}):
-                for shortcut in self.choices:
-                    setting = Setting(words, USUAL_CODEBOOKS, bits, shortcut)
-                    trials.append(self.measure(student, setting, adapted=start is not None))
+                settings = [Setting(words, USUAL_CODEBOOKS, bits, shortcut) for shortcut in self.choices]
+                trials += self.measure_each(student, settings, adapted=start is not None)
         return sorted(trials, key=lambda trial: trial.bytes)
 
     def fit_size(self, target: int) -> Setting:
@@ -421,7 +442,7 @@ class Compressor:
                 if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits, shortcut):
                     break  # everything fits: fewer bits would only lose
             if trials and trials[-1].setting == self.largest():
-                break  # and so would no shortcut
+                break  # and so would a smaller shortcut, or none
         return min(trials, key=lambda trial: trial.error).setting
 
     def too_small(self, target: int, smallest: str) -> InputError:
@@ -449,6 +470,6 @@ def compression_card(setting: Setting, had_shortcut: bool) -> str:
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
-        + (f"The shortcut has {SHORTCUT_BITS} bits.\n" if setting.shortcut else "")
+        + (f"The shortcut has {setting.shortcut} bits.\n" if setting.shortcut else "")
         + ("The shortcut is left out.\n" if had_shortcut and not setting.shortcut else "")
     )

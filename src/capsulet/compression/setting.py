@@ -26,7 +26,7 @@ class Setting:
     words: int  # in the dictionary
     codebooks: int  # choices of four bits a word
     bits: int  # of a weight of encoder and head
-    shortcut: bool = False  # whether it is there
+    shortcut: int = 0  # bits of a number of its table; 0: none
 
 
 def parse_size(said: str | int | float) -> int:

@@ -9,20 +9,21 @@ from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
 
-BITS = 4
+BITS = (4, 2)
 CLIPS = np.geomspace(0.05, 1, 16)  # shares of the largest value tried as the largest level: most numbers are small
 
 
 class FewBits(NamedTuple):
-    """A table of whole numbers of `BITS` bits, and a scale a class."""
+    """A table of small whole numbers, and a scale a class."""
 
     levels: NDArray[np.int8]  # (S, C)
     scales: Floats  # (C,)
+    bits: int
 
 
-def in_few_bits(levels: NDArray[np.int8], scales: Floats) -> FewBits:
-    """The table of eight bits at the scales whose rounding has the smallest squared error."""
-    most = 2 ** (BITS - 1) - 1
+def in_few_bits(levels: NDArray[np.int8], scales: Floats, bits: int) -> FewBits:
+    """A table of eight bits in fewer, at the scales whose rounding has the smallest squared error."""
+    most = 2 ** (bits - 1) - 1
     found, factors = np.zeros_like(levels), np.zeros(levels.shape[1], np.float32)
     for place, column in enumerate(levels.T.astype(np.float32)):
         largest = max(float(np.abs(column).max()), 1.0)
@@ -32,7 +33,7 @@ def in_few_bits(levels: NDArray[np.int8], scales: Floats) -> FewBits:
             few = np.clip(np.rint(column / factor), -most, most)
             tries.append((float(np.square(column - factor * few).sum()), factor, few))
         _, factors[place], found[:, place] = min(tries, key=lambda one: one[0])
-    return FewBits(found, (factors * scales).astype(np.float32))
+    return FewBits(found, (factors * scales).astype(np.float32), bits)
 
 
 def key_type(largest: int) -> type[np.uint16] | type[np.int32]:
