@@ -333,11 +333,11 @@ class Compressor:
         train = self.sample.train
         assert train is not None
         training = self.source.options.training
-        # without the shortcut the network itself is to say what both have said
-        teacher = self.extended(self.teacher, None if setting.shortcut else self.whole_shortcut)
+        # what a shortcut of fewer bits no longer says, or all of it where there is none, the network is to say itself
+        teacher = self.extended(self.teacher, self.whole_shortcut)
         adapt(
-            student, teacher, train, (self.numbers(setting), self.sample.numbers),
-            batch_size(training, len(train)), steps, training.seed,
+            student, self.extended(student, self.shortcut(setting)), teacher, train,
+            (self.numbers(setting), self.sample.numbers), batch_size(training, len(train)), steps, training.seed,
             lambda done, _: self.progress(done, steps),
         )  # fmt: skip
         return student

@@ -91,6 +91,7 @@ class Student:
 
 def adapt(
     student: Student,
+    answering: Callable[[Tensor, Tensor], Classes],
     teacher: Callable[[Tensor, Tensor], Classes],
     corpus: Corpus,
     numbers: tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -101,6 +102,7 @@ def adapt(
 ) -> None:
     """Make the student answer like the teacher; `numbers` are, for each word of the corpus, its id to either of them.
 
+    `answering` is the student itself, or the student and what else decides about its answers.
     `progress` gets the steps done and a running mean of the loss.
     """
     own = [parameter for parameter in student.network.parameters() if parameter.requires_grad]
@@ -118,7 +120,7 @@ def adapt(
         with torch.no_grad():
             wanted = teacher(numbered(batch, numbers[1]), lengths).lengths  # (B, C)
         adam.zero_grad(set_to_none=True)
-        loss = (student(numbered(batch, numbers[0]), lengths).lengths - wanted).square().sum(1).mean()
+        loss = (answering(numbered(batch, numbers[0]), lengths).lengths - wanted).square().sum(1).mean()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(own, LARGEST_GRADIENT)
         factor = learning_rate_factor("linear", WARMUP, step, steps)
