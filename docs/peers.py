@@ -31,7 +31,8 @@ def section() -> str:
         if PICTURE.exists()
         else []
     )
-    for name in sorted({run["set"] for run in runs}, key=list(NAMES).index):
+    names = sorted({run["set"] for run in runs}, key=list(NAMES).index)
+    for name in (name for name in names if name in SETS):
         lines += [
             f"## {NAMES[name]}",
             "",
@@ -41,6 +42,7 @@ def section() -> str:
             *made_by(name, runs),
             "",
         ]
+    lines += [*beside_ours([name for name in names if name not in SETS], runs)]
     lines += [
         "Written by `python -m docs.peers` from benchmarks/results/peers.json.",
         circumstances("peers"),
@@ -65,8 +67,6 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
     lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
-    if name not in SETS:
-        return [*lines, "", "Run for the table in [results.md](results.md), which has ours and TF-IDF beside it."]
     missing = [peer for peer in PEERS if peer not in {summary.peer for summary in found}]
     for why, absent in (
         ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE]),
@@ -76,6 +76,28 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     if reference_title(found) not in ("", PEERS["ours"].title):
         lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
     return lines
+
+
+def beside_ours(names: list[str], runs: list[dict[str, Any]]) -> list[str]:
+    """Sets on which rivals were run for the tables of results.md alone."""
+    columns = ["set", "peer", "accuracy, %", "seeds", "parameters", "on disk"]
+    lines = [
+        "## Other sets",
+        "",
+        "Run for the tables in [results.md](results.md), which have ours and TF-IDF beside it.",
+    ]
+    lines += ["", "| " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * (len(columns) - 2)]
+    made: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        lines += [
+            "| " + " | ".join([NAMES[name], *cells(summary)[: len(columns) - 1]]) + " |"
+            for summary in summaries(runs, name)
+        ]
+        for run in (run for run in runs if run["set"] == name):
+            said = made.setdefault((run["command"], run["commit"]), [])
+            said += [] if name in said else [name]
+    commands = [f"- {', '.join(said)}: `{command}`, commit `{commit}`" for (command, commit), said in made.items()]
+    return [*lines, "", *commands, ""] if names else []
 
 
 def made_by(name: str, runs: list[dict[str, Any]]) -> list[str]:

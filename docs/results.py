@@ -116,10 +116,10 @@ def dense_adam_table() -> list[str]:
     return lines
 
 
-def made_by() -> list[str]:
+def made_by(file: str = "accuracy") -> list[str]:
     """Which command and commit made the runs of each data set, where they were not made by one."""
     found: dict[tuple[str, str], set[str]] = {}
-    for run in read("accuracy")["runs"]:
+    for run in read(file)["runs"]:
         if "commit" in run:
             found.setdefault((run["command"], run["commit"]), set()).add(NAMES[run["set"]])
     return [
@@ -198,11 +198,12 @@ def readme_section() -> str:
     )
 
 
-LOCAL = textwrap.wrap(
-    "Texts that a machine already has, cut into two parts by `python -m benchmarks.local_sets --out ../local`. No "
-    "option of the recipe was chosen on them. Which packages and libraries there are depends on machine and day.",
-    118,
-)
+UNTUNED = {
+    "public": "Public sets from clones of the repositories that hold them (`python -m benchmarks.cloned_sets --help` "
+    "says which); a text that stands in both parts is left out of the test part.",
+    "local": "Texts that a machine already has, cut into two parts by `python -m benchmarks.local_sets --out ../local`."
+    " Which packages and libraries there are depends on machine and day.",
+}
 OTHERS = {
     "browser": (
         "In Node and Chromium",
@@ -245,9 +246,7 @@ def render_page() -> str:
         circumstances("accuracy") + " fastText's runs are in [peers.md](peers.md).",
         *made_by(),
     ]
-    if (RESULTS / "local.json").exists():
-        lines += ["", "## Accuracy on sets that nobody has tuned on", "", *LOCAL, "", *accuracy_table("local"), ""]
-        lines += [circumstances("local")]
+    lines += untuned()
     if (RESULTS / "dense_adam.json").exists():
         lines += ["", "## Row-wise and dense Adam", "", *dense_adam_table(), "", circumstances("dense_adam")]
     for name, (title, text) in OTHERS.items():
@@ -257,6 +256,15 @@ def render_page() -> str:
                 told_of = f"`{told['command']}`, commit `{told['commit']}`, load {told['load_average']}"
                 lines += ["", f"{part}: {told_of}."]
     return "\n".join(lines) + "\n"
+
+
+def untuned() -> list[str]:
+    """Sets that have no part in the choice of the recipe."""
+    lines = ["", "## Accuracy on sets that nobody has tuned on", "", "No option of the recipe was chosen on them."]
+    for file in (file for file in UNTUNED if (RESULTS / f"{file}.json").exists()):
+        lines += ["", *textwrap.wrap(UNTUNED[file], 118), "", *accuracy_table(file), "", count_ahead(file)]
+        lines += ["", circumstances(file), *made_by(file)]
+    return lines
 
 
 def table_of(result: dict[str, Any]) -> list[str]:
