@@ -11,6 +11,7 @@ from benchmarks.peers.summary import OURS, cells, header, reasons, reference_tit
 from docs import results as others
 from docs.results import NAMES, ROOT, circumstances, read
 
+SLOW = ("ulmfit", "minilm")  # too slow for the larger sets
 PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
 
 
@@ -69,7 +70,11 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
     missing = [peer for peer in PEERS if peer not in {summary.peer for summary in found}]
     for why, absent in (
-        ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE]),
+        ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE and peer not in SLOW]),
+        (
+            "Not run, they take too long here (see the end of this page)",
+            [f"`{peer}`" for peer in missing if peer in SLOW],
+        ),
         ("Not run, they need a checkpoint from the network", [f"`{peer}`" for peer in missing if peer not in OFFLINE]),
     ):
         lines += ["", f"{why}: {', '.join(absent)}."] if absent else []
