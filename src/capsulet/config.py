@@ -20,6 +20,7 @@ LOSSES = ("margin", "focal", "cross-entropy")
 SELECTIONS = ("auto", "accuracy", "macro-f1", "micro-f1")
 # how much of the pooled state is the mean over the tokens; the rest is the largest value of each number
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
+MANY_TEXTS = 20_000  # to train on: from here on less has to be got out of each
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 
 
@@ -77,7 +78,12 @@ class ModelOptions:
 class TextOptions:
     """How texts become numbers."""
 
-    min_count: int = option(2, "leave out words that occur fewer times than this", low=1, high=2**31 - 1)
+    min_count: int = option(
+        0,
+        "leave out words that occur fewer times than this; 0: none, from 20,000 training texts on 2",
+        low=0,
+        high=2**31 - 1,
+    )
     max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1, high=2**31 - 1)
     max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1, high=2**31 - 1)
 

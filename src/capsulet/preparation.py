@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capsulet.config import Options
+from capsulet.config import MANY_TEXTS, Options, TextOptions
 from capsulet.errors import CapsuletError, InputError, RowError
 from capsulet.runtime.classifier import some
 from capsulet.text.cache import Cache, default_folder
@@ -143,7 +143,13 @@ def build(
             _, valid_rows = stratified_split(targets, fraction)
         else:
             _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), fraction)
-    writer.finish(labels, valid_rows, options.text.min_count, options.text.max_words, notes)
+    fewest = min_count(options.text, len(writer) - len(valid_rows))
+    writer.finish(labels, valid_rows, fewest, options.text.max_words, notes)
+
+
+def min_count(options: TextOptions, texts: int) -> int:
+    """As asked for, or every word of few texts: what one of them says once may be all there is of it (docs/log.md)."""
+    return options.min_count or (2 if texts >= MANY_TEXTS else 1)
 
 
 def paths(files: Paths) -> list[str]:

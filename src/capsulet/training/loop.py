@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capsulet.config import TrainingOptions
+from capsulet.config import MANY_TEXTS, TrainingOptions
 from capsulet.errors import CapsuletError
 from capsulet.metrics import LabelSetCounts, fit_thresholds, macro_f1
 from capsulet.model.losses import total_loss
@@ -34,7 +34,7 @@ EVALUATION_BATCH = 128
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens; adversarial noise makes room for more of them
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps an epoch
-SMALL_BATCH, LARGE_BATCH, MANY_TEXTS = 32, 64, 20_000
+SMALL_BATCH, LARGE_BATCH = 32, 64
 MANY_CLASSES, MOST_TEXTS = 30, 200_000
 MUCH_NOISE, LITTLE_NOISE = 0.6, 0.2  # lengths of a word
 THRESHOLDS = "thresholds"  # beside the weights of the best epoch, with several labels a text
