@@ -47,6 +47,11 @@ def read(name: str) -> dict[str, Any]:
     return found
 
 
+def has(name: str) -> bool:
+    """Whether a results file is there."""
+    return (RESULTS / f"{name}.json").exists()
+
+
 def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
     """Mean and deviation over the seeds of each data set, and what stands beside them."""
     rows = []
@@ -191,6 +196,7 @@ def readme_section() -> str:
             "Default recipe, mean ± standard deviation over the seeds. The epoch is chosen on a validation part of",
             "the training file; the test file is read once, at the end. TF-IDF is of words and pairs, its strength and",
             f"fastText's settings chosen on validation too. {count_ahead()}",
+            *([f"Public sets that nobody has tuned on: {count_ahead('public')}"] if has("public") else []),
             earlier(),
             "[docs/results.md](docs/results.md) has commands, machine and other figures, and",
             "[docs/log.md](docs/log.md) says how the recipe was chosen and how often test figures were seen.",
@@ -247,10 +253,10 @@ def render_page() -> str:
         *made_by(),
     ]
     lines += untuned()
-    if (RESULTS / "dense_adam.json").exists():
+    if has("dense_adam"):
         lines += ["", "## Row-wise and dense Adam", "", *dense_adam_table(), "", circumstances("dense_adam")]
     for name, (title, text) in OTHERS.items():
-        if (RESULTS / f"{name}.json").exists():
+        if has(name):
             lines += ["", f"## {title}", "", text, "", *table_of(read(name)), "", circumstances(name)]
             for part, told in read(name).get("parts", {}).items():
                 told_of = f"`{told['command']}`, commit `{told['commit']}`, load {told['load_average']}"
@@ -261,7 +267,7 @@ def render_page() -> str:
 def untuned() -> list[str]:
     """Sets that have no part in the choice of the recipe."""
     lines = ["", "## Accuracy on sets that nobody has tuned on", "", "No option of the recipe was chosen on them."]
-    for file in (file for file in UNTUNED if (RESULTS / f"{file}.json").exists()):
+    for file in (file for file in UNTUNED if has(file)):
         lines += ["", *textwrap.wrap(UNTUNED[file], 118), "", *accuracy_table(file), "", count_ahead(file)]
         lines += ["", circumstances(file), *made_by(file)]
     return lines
