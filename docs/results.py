@@ -267,8 +267,8 @@ def render_page() -> str:
 def untuned() -> list[str]:
     """Sets that have no part in the choice of the recipe."""
     told = (
-        "No option of the recipe was chosen on them. That words which occur once count for few texts was chosen on other "
-        "sets, but looked for after a first run on MPQA ([log.md](log.md))."
+        "No option of the recipe was chosen on them. That words which occur once count for few texts was chosen on "
+        "other sets, but looked for after a first run on MPQA ([log.md](log.md))."
     )
     lines = ["", "## Accuracy on sets that nobody has tuned on", "", *textwrap.wrap(told, 118)]
     for file in (file for file in UNTUNED if has(file)):
