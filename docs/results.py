@@ -103,6 +103,8 @@ def accuracy_table(file: str = "accuracy") -> list[str]:
 def count_ahead(file: str = "accuracy") -> str:
     """On how many sets ours is at least as good as the better of the two rivals, where both were run."""
     found = [row["ahead"] for row in accuracy_rows(file) if row["ahead"] is not None]
+    if not found:
+        return "Both rivals were run on none of them."
     return f"At least as good as the better of the two rivals on {sum(found)} of the {len(found)} sets with both."
 
 
