@@ -119,8 +119,9 @@ def accuracy(table: Table) -> list[str]:
     notes = [f"*{row.title}*: {row.note}." for row in table.rows if row.note]
     found = read(table.name, RESULTS)
     parts = groups(found["runs"], table) if found else []
-    if not parts:
-        lines += [f"Not run yet: `python -m paper {table.name} --data DIR`. Published test accuracy, %:", ""]
+    if not parts or table.others:  # a comparison is nothing without the others
+        missing = "" if parts else f"Not run yet: `python -m paper {table.name} --data DIR`. "
+        lines += [f"{missing}Published test accuracy, %:", ""]
         columns = ["", *(DATA_SETS[name].column for name in table.sets)]
         rows = [[row.title, *map(percent, row.published)] for row in table.rows if row.recipe == "paper"]
         rows += [[name, *map(percent, row)] for name, row in table.others.items()]
