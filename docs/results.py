@@ -198,7 +198,7 @@ def readme_section() -> str:
             "Default recipe, mean ± standard deviation over the seeds. The epoch is chosen on a validation part of",
             "the training file; the test file is read once, at the end. TF-IDF is of words and pairs, its strength and",
             f"fastText's settings chosen on validation too. {count_ahead()}",
-            *([f"Public sets that nobody has tuned on: {count_ahead('public')}"] if has("public") else []),
+            *([f"On public sets that nobody has tuned on: {count_ahead('public').lower()}"] if has("public") else []),
             earlier(),
             "[docs/results.md](docs/results.md) has commands, machine and other figures, and",
             "[docs/log.md](docs/log.md) says how the recipe was chosen and how often test figures were seen.",

@@ -139,9 +139,9 @@ def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
         line = [row.title, f"{one.published:.2f}" if one.published is not None else "", one.ours, one.difference]
         lines.append([*line, one.worth] if looking else line)
     near = closest(group.set)
-    for name, figures in table.others.items() if near else ():  # of another set the paper says nothing
-        value = published_cell(table, figures, near.name) if near else None
-        lines.append(
-            [name, f"{value:.2f}" if value is not None else "not reported", "", "", *([""] if looking else [])]
-        )
+    if near:  # of other sets the paper says nothing
+        for name, figures in table.others.items():
+            value = published_cell(table, figures, near.name)
+            said = f"{value:.2f}" if value is not None else "not reported"
+            lines.append([name, said, "", "", *([""] if looking else [])])
     return columns, lines

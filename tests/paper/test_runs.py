@@ -114,6 +114,17 @@ def test_the_published_protocol_reports_the_best_of_its_looks(call: list[str], t
     assert titles == ["ours", "ours, best of all looks at test"], "never together, never unlabelled"
 
 
+def test_published_figures_of_others_stand_beside_their_sets_alone() -> None:
+    table = TABLES["sota"]
+    about = {"row": "paper", "seed": 1, "accuracy": 0.9, "protocol": "ours", "budget": {}, "options": {}}
+    stored = json.loads((Path(command.__file__).parent / "results" / "sota.json").read_text())["runs"][0]
+    for name, expected in (("trec6", 0), ("ag_news_61k", len(table.others))):
+        group = groups([{**stored, **about, "set": name}], table)[0]
+        lines = [line for line in grid(table, group)[1] if line[0] in table.others]
+        assert len(lines) == expected
+        assert ["XLNet*", "95.55", "", ""] in lines or not expected
+
+
 def test_the_best_look() -> None:
     assert best_look([0.7, 0.9, 0.8]) == {"accuracy": 0.9, "looks": [0.7, 0.9, 0.8], "last_look": 0.8}
 
