@@ -22,7 +22,10 @@ FILES = {
         "data/o/training/C01/2": b"Another\n\n  title.",
     },
     "tweeteval": {
-        **{f"datasets/irony/{part}_text.txt": f"a tweet of {part} \n".encode() for part in ("train", "val", "test")},
+        **{
+            f"datasets/irony/{part}_text.txt": f"a tweet\u2028of {part} \n".encode()
+            for part in ("train", "val", "test")
+        },
         **{f"datasets/irony/{part}_labels.txt": b"1\n" for part in ("train", "val", "test")},
         "datasets/irony/mapping.txt": b"0\tnon_irony\n1\tirony\n",
     },
@@ -76,8 +79,8 @@ def test_a_file_a_text(clones: Path) -> None:
 def test_tweets_and_requests(clones: Path) -> None:
     parts = made(clones, "irony")
     assert parts == {
-        "train": [("a tweet of train", "irony"), ("a tweet of val", "irony")],
-        "test": [("a tweet of test", "irony")],
+        "train": [("a tweet\u2028of train", "irony"), ("a tweet\u2028of val", "irony")],
+        "test": [("a tweet\u2028of test", "irony")],
     }
     parts = made(clones, "atis")
     assert parts["train"] == [("flights of train", "atis_flight"), ("flights of valid", "atis_flight")]
