@@ -28,7 +28,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
     first, *epochs, fitting, pairs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
     assert fitting == "fitting what words and pairs say by themselves"
-    assert pairs.startswith("with words and pairs by themselves, at a strength of 0.2: ")
+    assert pairs.startswith("with words and pairs by themselves, at a strength of ")
     assert "note: 2 of 3 classes are not in the validation part (food, money)" in answer.err
     assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"

@@ -12,10 +12,10 @@ from torch.nn import functional as F
 from capsulet.model.network import build_network, initialise
 from capsulet.model.shortcut import features, root, sums
 from capsulet.results import Epoch
-from capsulet.text.batch import Plan
+from capsulet.text.batch import Plan, gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import THRESHOLDS, History
-from capsulet.training.shortcut import choose_strength, errors, fit, merit, rounded, with_shortcut
+from capsulet.training.shortcut import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_shortcut
 from tests.training.test_label_sets import SETS, sets_corpus
 from tests.training.test_loop import MODEL, OPTIONS
 
@@ -87,7 +87,7 @@ def test_how_much_it_counts_is_chosen_on_validation() -> None:
     assert choose_strength(network, table, valid, "macro-f1") > 0
 
 
-def test_a_table_that_says_the_opposite_is_left_out() -> None:
+def test_a_table_that_says_the_opposite_counts_less() -> None:
     valid = pairs_corpus(100, seed=2)
 
     class Right(torch.nn.Module):
@@ -104,8 +104,43 @@ def test_a_table_that_says_the_opposite_is_left_out() -> None:
 
     table = fit(pairs_corpus(400), 4096, 1, None, lambda: False)
     assert table is not None
-    assert choose_strength(Right(), -table, valid, "accuracy") == 0  # type: ignore[arg-type]
-    assert choose_strength(Right(), table, valid, "accuracy") > 0  # type: ignore[arg-type]
+    as_much = choose_strength(Right(), table, valid, None)  # type: ignore[arg-type]
+    assert choose_strength(Right(), table, valid, "accuracy") == as_much > 0  # type: ignore[arg-type]
+    assert choose_strength(Right(), -table, valid, "accuracy") < as_much  # type: ignore[arg-type]
+
+
+def test_another_share_has_to_be_clearly_better() -> None:
+    truth = np.zeros(100, np.int64)
+
+    def said(wrong: slice) -> np.ndarray:
+        lengths = np.tile(np.array([0.9, 0.1], np.float32), (100, 1))
+        lengths[wrong] = 0.1, 0.9
+        return lengths
+
+    even = {1.0: said(slice(20, 30)), 0.5: said(slice(0, 8)), 0.0: said(slice(0, 90))}
+    assert choose_share(even, truth, "accuracy") == 1.0  # 10 texts for, 8 against: that is chance
+    assert choose_share(even, truth, "macro-f1") == 0.5
+    clear = {1.0: said(slice(20, 30)), 2.0: said(slice(20, 24)), 0.5: said(slice(20, 22)), 0.0: said(slice(0, 90))}
+    assert choose_share(clear, truth, "accuracy") == 0.5
+    assert choose_share({1.0: said(slice(0))}, truth, "accuracy") == 1.0
+    assert choose_share({1.0: said(slice(90)), 0.5: said(slice(50)), 0.0: said(slice(9))}, truth, "accuracy") == 0.0
+
+
+@pytest.mark.parametrize("head", ["capsule", "linear"])
+def test_it_says_as_much_as_the_network(head: str) -> None:
+    network = build_network(replace(MODEL, head=head), 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    train = pairs_corpus(100)
+    table = fit(train, 1024, 1, None, never)
+    assert table is not None
+    assert choose_strength(network, torch.zeros_like(table), train, None) * 0 == 0, "a number"
+    strength = choose_strength(network, table, train, None)
+    batch = gather(train, np.arange(100))
+    ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
+    network.shortcut = rounded(strength * table)
+    apart = spread(network.head.unsquashed(network.classify(network.embed(ids), lengths)).detach())
+    assert spread(network.shortcut(ids)) == pytest.approx(apart, rel=0.02)
+    assert choose_strength(network, 10 * table, train, None) == pytest.approx(strength / 10, rel=1e-4)
 
 
 def never() -> bool:
@@ -156,12 +191,12 @@ def test_whoever_asks_to_stop_gets_what_there_was() -> None:
     assert after == replace(before, stopped="interrupted")
 
 
-def test_without_validation_texts_it_counts_a_little() -> None:
+def test_without_validation_texts_it_counts_as_much_as_the_network() -> None:
     network = build_network(MODEL, 50, 2)
     initialise(network, 1, 0.1, 0.3, True)
     lines: list[str] = []
     after = with_shortcut(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
-    assert "shortcut.levels" in after.weights and "strength of 0.2" in lines[1] and "training" in lines[1]
+    assert "shortcut.levels" in after.weights and "strength of " in lines[1] and "training" in lines[1]
 
 
 def test_eight_bits_are_enough() -> None:

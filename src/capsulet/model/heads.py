@@ -61,10 +61,13 @@ class CapsuleHead(nn.Module):
         # the paper's cross entropy takes lengths as logits; where each label is there or not, a length is a probability
         return Classes(lengths, lengths.logit(SMALLEST) if self.multi_label else lengths, coupling)
 
+    def unsquashed(self, classes: Classes) -> Tensor:
+        """The lengths of the capsules before squash, which is n^2 / (1 + n^2): (B, C)."""
+        return (classes.lengths / (1 - classes.lengths).clamp(min=SMALLEST)).sqrt()
+
     def extended(self, classes: Classes, more: Tensor) -> Classes:
         """The same capsules, each longer by so much (B, C) before squash, or as much shorter as it can be."""
-        before = (classes.lengths / (1 - classes.lengths).clamp(min=SMALLEST)).sqrt()  # squash is n^2 / (1 + n^2)
-        squares = (before + more).clamp(min=0).square()
+        squares = (self.unsquashed(classes) + more).clamp(min=0).square()
         return self.classes(squares / (1 + squares), classes.coupling)
 
 
@@ -96,6 +99,10 @@ class LinearHead(nn.Module):
     def classes(self, logits: Tensor, coupling: Tensor) -> Classes:
         """Classes of these logits (B, C)."""
         return Classes(logits.sigmoid() if self.multi_label else logits.softmax(-1), logits, coupling)
+
+    def unsquashed(self, classes: Classes) -> Tensor:
+        """The logits: (B, C)."""
+        return classes.logits
 
     def extended(self, classes: Classes, more: Tensor) -> Classes:
         """The same with so much (B, C) added to the logits."""

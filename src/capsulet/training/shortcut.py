@@ -6,7 +6,7 @@ training text before a rare pair has been seen twice, and the pair would learn n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -30,11 +30,12 @@ from capsulet.training.loop import MERITS, THRESHOLDS, History, finite, selectio
 PASSES, TOKENS, NUMBERS = 6, 60_000_000, 1_000_000_000
 BATCH = 64
 RATE, FIRST_SQUARES = 0.7, 1e-3  # of Adagrad (Duchi et al. 2011): a rare row learns as fast as a frequent one
-# of equal ones the first: few texts cannot tell, and on most sets it helped (docs/log.md)
-STRENGTHS = (0.2, 0.3, 0.1, 0.4, 0.05, 0.6, 0.8, 0.0)
-UNCHOSEN = STRENGTHS[0]  # where there are no validation texts
+# how much the table says beside what the network says: by itself as much, unless another is clearly better
+SHARES = (1.0, 0.75, 1.5, 0.5, 2.0, 0.25, 0.0)
+CLEARLY = 2.0  # standard errors of the difference (docs/log.md)
 MOST_TEXTS = 20_000  # to choose on
 LARGEST_LEVEL = 127
+TINY = 1e-12  # a table that says nothing is as much as nothing
 LARGEST = 1 << 22  # numbers at once
 
 
@@ -57,7 +58,7 @@ def with_shortcut(
     if table is None:
         return replace(history, stopped="interrupted")
     select = selection(options, several=train.label_starts is not None)
-    strength = UNCHOSEN if valid is None else choose_strength(network, table, valid, select)
+    strength = choose_strength(network, table, train if valid is None else valid, None if valid is None else select)
     if not strength:
         tell("with words and pairs by themselves fewer validation texts are right: they are left out")
         return history
@@ -70,7 +71,7 @@ def with_shortcut(
     )  # fmt: skip
     before, after = (100 * getattr(one, MERITS[select]) for one in (history.best, best))
     texts = "training" if valid is None else "validation"
-    tell(f"with words and pairs by themselves, at a strength of {strength:g}: {before:.2f} → {after:.2f} % on {texts}")
+    tell(f"with words and pairs by themselves, at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on {texts}")
     learned = {name: array(value).copy() for name, value in network.state_dict().items()}
     if found.thresholds is not None:
         learned[THRESHOLDS] = found.thresholds
@@ -119,13 +120,17 @@ def errors(logits: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
 
 
 @torch.no_grad()
-def choose_strength(network: Network, table: Tensor, valid: Corpus, select: str) -> float:
-    """By how much the table is multiplied so that most validation texts are right."""
-    if len(valid) > MOST_TEXTS:
-        valid = choose_rows(valid, np.linspace(0, len(valid) - 1, MOST_TEXTS).astype(np.int64))
+def choose_strength(network: Network, table: Tensor, texts: Corpus, select: str | None) -> float:
+    """By how much the table is multiplied: so that it says as much as the network, or another share of that.
+
+    Which one, these texts decide by the figure `select`; without one they only say how much is as much. A table of many
+    classes has larger numbers than one of few, and a network smaller ones, so the strength itself would mean little.
+    """
+    if len(texts) > MOST_TEXTS:
+        texts = choose_rows(texts, np.linspace(0, len(texts) - 1, MOST_TEXTS).astype(np.int64))
     parts: list[Classes] = []
     given, order = [], []
-    for rows, batch in ordered_batches(valid, BATCH):
+    for rows, batch in ordered_batches(texts, BATCH):
         ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
         classes = network.classify(network.embed(ids), lengths)
         parts.append(classes._replace(coupling=torch.empty(0)))
@@ -133,12 +138,40 @@ def choose_strength(network: Network, table: Tensor, valid: Corpus, select: str)
         given.append(sums(table, found, there) / root(there).unsqueeze(1))
         order.append(rows)
     classes = Classes(*(torch.cat(one) for one in zip(*parts, strict=True)))
-    added, truth = torch.cat(given), targets_of(valid, np.concatenate(order))
-    merits = {
-        strength: merit(network.head.extended(classes, strength * added).lengths.numpy(), truth, select)
-        for strength in STRENGTHS
+    added, truth = torch.cat(given), targets_of(texts, np.concatenate(order))
+    as_much = spread(network.head.unsquashed(classes)) / max(spread(added), TINY)
+    if select is None:
+        return as_much
+    said = {
+        share: network.head.extended(classes, share * as_much * added).lengths.numpy()
+        for share in (SHARES if as_much else (0.0,))
     }
-    return max(merits, key=merits.__getitem__)
+    return as_much * choose_share(said, truth, select)
+
+
+def spread(values: Tensor) -> float:
+    """How far the classes of a text are apart, over all texts: (B, C)."""
+    return float((values - values.mean(1, keepdim=True)).square().mean().sqrt())
+
+
+def choose_share(
+    said: Mapping[float, NDArray[np.float32]], truth: NDArray[np.int64] | NDArray[np.float32], select: str
+) -> float:
+    """Of class lengths (n, C) by share the share with most texts right, if that is clear; else the first.
+
+    Two shares differ in the texts about which only one of them is right. Of n such texts one of two equal shares is
+    right about √n more, give or take. Other figures than accuracy have no such measure: there the best one is taken.
+    """
+    first = next(iter(said))
+    if select != "accuracy" or truth.ndim == 2:
+        merits = {share: merit(lengths, truth, select) for share, lengths in said.items()}
+        return max(merits, key=merits.__getitem__)
+    right = {share: (lengths.argmax(1) == truth).astype(np.int64) for share, lengths in said.items()}
+    gains = {share: int((found - right[first]).sum()) for share, found in right.items()}
+    clear = [
+        share for share, found in right.items() if gains[share] > CLEARLY * np.abs(found - right[first]).sum() ** 0.5
+    ]
+    return max(clear, key=gains.__getitem__, default=first)
 
 
 def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
