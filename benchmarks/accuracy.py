@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/NAME.json, run by run")
     parser.add_argument("--name", default="accuracy", help="name of the results file (default: accuracy)")
     parser.add_argument("--models", type=Path, metavar="DIR", help="keep the models, as DIR/SET-seedN")
+    parser.add_argument("--ours-only", action="store_true", help="leave TF-IDF's rows of the results file as they are")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     options = dict(parse_option(pair) for pair in arguments.options)
@@ -71,7 +72,8 @@ def main() -> None:
         parser.error(str(error))
     source = source_digest()
     done = {(run["set"], run["seed"]) for run in runs if (run["source"], run["options"]) == (source, options)}
-    wanted = [(name, seed) for name in arguments.sets for seed in [*arguments.seeds, TF_IDF]]
+    seeds = [*arguments.seeds, *([] if arguments.ours_only else [TF_IDF])]
+    wanted = [(name, seed) for name in arguments.sets for seed in seeds]
     # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
     here = record.circumstances(record.command_line("benchmarks.accuracy"))
     # processes of one thread each do more than one process of many, and equal thread counts give equal bytes
@@ -175,12 +177,12 @@ def table(runs: list[dict[str, Any]], sets: list[str]) -> Table:
         shown.add_column(column, justify="left" if column == "set" else "right")
     for name in sets:
         ours = [run for run in runs if run["set"] == name and run["seed"] != TF_IDF]
-        other = next(run for run in runs if run["set"] == name and run["seed"] == TF_IDF)
+        other = next((run for run in runs if run["set"] == name and run["seed"] == TF_IDF), None)
         shown.add_row(
             name,
             mean_and_deviation([100 * run["accuracy"] for run in ours]),
             " ".join(str(run["seed"]) for run in ours),
-            f"{100 * other['accuracy']:.2f}",
+            f"{100 * other['accuracy']:.2f}" if other else "not run",
             f"{statistics.mean(100 * run['valid_accuracy'] for run in ours):.2f}",
             f"{ours[0]['parameters']:,}",
             f"{ours[0]['onnx_bytes'] / 1e6:.1f} MB",

@@ -38,7 +38,6 @@ from capsulet.runtime.drift import stored_histograms
 from capsulet.runtime.histograms import Histograms, fit
 from capsulet.runtime.permutation import compare, holm
 from capsulet.runtime.traits import Traits, traits_of
-from capsulet.text.tokens import encode
 
 SIZES, RATES = (200, 1000), (0.01, 0.05)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -127,7 +126,7 @@ class Sample:
 
     def noted(self, texts: Sequence[str]) -> Traits:
         """The traits of texts."""
-        return traits_of(self.classifier, encode(self.classifier.session.tokenizer, texts))
+        return traits_of(self.classifier, self.classifier.session.encode(texts))
 
     def changes(self, foreign: Sequence[str]) -> dict[str, tuple[Traits, NDArray[np.float64]]]:
         """Traits of changed texts by the name of the change, and how likely each is drawn."""

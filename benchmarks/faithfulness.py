@@ -33,7 +33,6 @@ from benchmarks.trust import calibrated
 from capsulet.config import ModelOptions
 from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
-from capsulet.text.tokens import encode
 
 SETS = ("ag_news_61k", "trec6")
 FEWEST_WORDS, DELETED, DRAWS, STEPS = 6, 3, 10, 50
@@ -74,7 +73,7 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
-        (ids,) = encode(classifier.session.tokenizer, [texts[row]])
+        ids = classifier.session.encode([texts[row]])[0] % classifier.config["vocab_size"]  # as the network reads them
         if len(ids) >= FEWEST_WORDS and len(kept) < most:
             kept.append((texts[row], ids))
     before = classifier.lengths_of([ids for _, ids in kept])

@@ -36,7 +36,6 @@ from capsulet import doubt
 from capsulet.calibration import calibration_error
 from capsulet.compression.setting import parse_size
 from capsulet.runtime.classifier import unknown_shares
-from capsulet.text.tokens import encode
 
 SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
@@ -129,10 +128,10 @@ def figures(file: Path, test: Rows) -> dict[str, float]:
     classifier = capsulet.load(file)
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in test])
-    encoded = encode(classifier.session.tokenizer, [text for text, _ in test])
+    encoded = classifier.session.encode([text for text, _ in test])
     lengths = classifier.lengths_of(encoded)
     right = lengths.argmax(1) == truth
-    certainty = doubt.certainty(lengths, unknown_shares(encoded, classifier.unknown_id))
+    certainty = doubt.certainty(lengths, unknown_shares(encoded, classifier.session))
     answered = certainty >= classifier.doubts(False, COVERAGE, None, None).least_certainty
     error = calibration_error(classifier.probabilities(lengths).max(1), right)
     return {"accuracy": float(right.mean()), "calibration_error": error, "answered": float(answered.mean())}

@@ -34,7 +34,6 @@ from capsulet.calibration import counted
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.data import ReadOptions, read_rows
-from capsulet.text.tokens import encode
 
 SETS = ("ag_news_61k", "imdb", "trec6", "clinc150")
 LARGEST_ERROR = {"ag_news_61k": 0.02, "imdb": 0.02, "trec6": 0.05}
@@ -128,7 +127,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     rows = read_test(folder)
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in rows])
-    encoded = encode(classifier.session.tokenizer, [text for text, _ in rows])
+    encoded = classifier.session.encode([text for text, _ in rows])
     lengths = classifier.lengths_of(encoded)
     right = lengths.argmax(1) == truth
     probabilities = classifier.probabilities(lengths)
@@ -143,7 +142,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         "calibration_error_before": reliability.error_before,
         "calibration_error_after": reliability.error_after,
     }
-    unknown = unknown_shares(encoded, classifier.unknown_id)
+    unknown = unknown_shares(encoded, classifier.session)
     confidence, certainty = doubt.confidence(lengths, unknown), doubt.certainty(lengths, unknown)
     found["abstain_answered_at_0.95"] = float(
         (confidence >= classifier.doubts(True, None, None, None).least_confidence).mean()
@@ -162,8 +161,8 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     found["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
     if not outside:
         return found, None
-    strange = encode(classifier.session.tokenizer, outside)
-    other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.unknown_id)
+    strange = classifier.session.encode(outside)
+    other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.session)
     other_confidence, other_certainty = doubt.confidence(other, unknown), doubt.certainty(other, unknown)
     scope = {
         "auroc": auroc(confidence, other_confidence),

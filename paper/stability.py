@@ -27,13 +27,12 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
     import torch
 
     from capsulet import load
-    from capsulet.text.tokens import encode
 
     network, config = network_of(folder)
-    tokenizer = load(folder, threads=1).session.tokenizer
+    session = load(folder, threads=1).session
     rows = list(read_rows([test], labelled=True, options=ReadOptions(), allow_empty=True))
     targets = torch.tensor([config["labels"].index(row.label) for row in rows])
-    encoded = encode(tokenizer, [row.text for row in rows])
+    encoded = [ids % config["vocab_size"] for ids in session.encode([row.text for row in rows])]
     right, entropy = dict.fromkeys(iterations, 0), dict.fromkeys(iterations, 0.0)
     order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
     with torch.no_grad():

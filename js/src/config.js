@@ -49,6 +49,11 @@ export function isMultiLabel(config) {
   return config.options?.model?.multi_label === true;
 }
 
+/** Whether a model reads words that it does not know as known ones that begin alike. */
+export function readsSimilar(config) {
+  return config.unknown_words === 'similar';
+}
+
 function areThresholds(values, count) {
   return Array.isArray(values) && values.length === count
     && values.every((value) => Number.isFinite(value) && value >= 0 && value <= 1);

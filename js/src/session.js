@@ -1,8 +1,9 @@
 /** A model file to a tokenizer, a configuration and a running graph. */
-import { parseConfig } from './config.js';
+import { parseConfig, readsSimilar } from './config.js';
 import { readDictionary } from './dictionary.js';
 import { InferenceSession, Tensor } from './engine.js';
 import { ModelError } from './errors.js';
+import { Likeness } from './likeness.js';
 import { checkDigest, CHOOSE, notAModel, readMetadata } from './metadata.js';
 import { parseTokenizer, Tokenizer } from './tokens.js';
 
@@ -112,6 +113,7 @@ async function fill(session, metadata) {
       `${name} is damaged: tokenizer of ${known} words and graph of ${classes} classes, expected ${size} and ` +
       `${config.labels.length}; its parts are of different models`);
   }
+  if (readsSimilar(config)) tokenizer.likeness = new Likeness(tokenizer.vocabulary);
   session.config = config;
   session.tokenizer = tokenizer;
 }

@@ -87,6 +87,8 @@ export class Tokenizer {
     this.vocabulary = vocabulary;
     this.unknown = unknown;
     this.maxTokens = maxTokens;
+    /** @type {import('./likeness.js').Likeness | undefined} of a model that reads unknown words as known ones */
+    this.likeness = undefined;
   }
 
   /**
@@ -97,7 +99,8 @@ export class Tokenizer {
   encode(text) {
     const { words, starts, ends } = split(text, this.maxTokens);
     if (!words.length) return { ids: [this.unknown], starts: [0], ends: [0] };
-    return { ids: words.map((word) => this.vocabulary.get(word) ?? this.unknown), starts, ends };
+    const number = (word) => this.vocabulary.get(word) ?? this.likeness?.number(word) ?? this.unknown;
+    return { ids: words.map(number), starts, ends };
   }
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from capsulet.config import SIMILAR, UNKNOWN_WORDS
+
 MOST_LABELS = 30
 ONE = (
     "It knows the labels above and gives one of them to every text, also to texts that belong to none. Its scores order"
@@ -66,6 +68,9 @@ def model_card(config: Mapping[str, Any]) -> str:
     drift = ""
     if "histograms" in config:
         drift = "\n`capsulet drift` says whether other texts still look like its validation texts."
+    unknown = "Words it has not seen in training count as one unknown word."
+    if config.get(UNKNOWN_WORDS) == SIMILAR:
+        unknown = "A word it has not seen in training is read as one it has seen that begins alike, if there is one."
     return f"""# A text classifier with {len(labels)} labels
 
 Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_version"]}.
@@ -95,7 +100,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config["capsulet_ve
 
 ## Limits
 
-{limits} Words it has not seen in training count as one unknown word.{drift}
+{limits} {unknown}{drift}
 """
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from capsulet import storage
 from capsulet.card import model_card
-from capsulet.config import Options, build_options, explicit_values
+from capsulet.config import SIMILAR, UNKNOWN_WORDS, Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import LEVELS, num_parameters, parameter_shapes
 from capsulet.preparation import Paths, Tell, labelled_pairs, paths, prepare, silent
@@ -114,6 +114,7 @@ def train(
             "recipe": recipe,
             "options": dataclasses.asdict(options),
             "vocab_size": corpora.vocab_size,
+            **({UNKNOWN_WORDS: SIMILAR} if corpora.similar else {}),
             "data": {
                 "train_rows": train_rows,
                 "valid_rows": valid_rows,
@@ -218,7 +219,10 @@ def report_training(page: Path, out: Path, measures: Measures | SetMeasures) -> 
     write_report(
         page, f"Training of {out.name}", f"{part} {texts} texts, on which the best epoch was chosen", out, config,
         measures, [config["command"].replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)],
-        ["Texts are shown as the model reads them: in lower case, and with a □ for each word that it does not know."],
+        [
+            "Texts are shown as the model reads them: in lower case, and with a □ or a known word that begins alike "
+            "for each word that it does not know."
+        ],
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ LOSSES = ("margin", "focal", "cross-entropy")
 SELECTIONS = ("auto", "accuracy", "macro-f1", "micro-f1")
 # how much of the pooled state is the mean over the tokens; the rest is the largest value of each number
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
+UNKNOWN_WORDS, SIMILAR = "unknown_words", "similar"  # a key of a model's configuration and its value, if it is there
 MANY_TEXTS = 20_000  # to train on: from here on less has to be got out of each
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 
@@ -83,6 +84,12 @@ class TextOptions:
         "leave out words that occur fewer times than this; 0: none, from 20,000 training texts on 2",
         low=0,
         high=2**31 - 1,
+    )
+    unknown_words: str = option(
+        "auto",
+        "read a word that is not in the vocabulary as the one that begins most like it (similar), or all such words as "
+        "one and the same (apart); auto: similar where every word of the training texts is in it, with --min-count 1",
+        choices=("auto", "similar", "apart"),
     )
     max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1, high=2**31 - 1)
     max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1, high=2**31 - 1)
@@ -184,6 +191,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "pooling": "mean",
         "shortcut": 0,
         "min_count": 1,
+        "unknown_words": "apart",
         "max_words": 10_000_000,
         "epochs": 10,
         "sum_margin": False,

@@ -13,7 +13,6 @@ from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batche
 from capsulet.runtime.flow import word_contributions
 from capsulet.storage import pooling_of
 from capsulet.text.batch import pad
-from capsulet.text.tokens import encode
 
 MOST_WORDS, NEAREST = 20, 5
 
@@ -37,11 +36,12 @@ def class_words(
     place = classifier.labels.index(label)
     vocabulary = classifier.session.tokenizer.get_vocab()
     spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
-    encoded = encode(classifier.session.tokenizer, list(texts))
+    encoded = classifier.session.encode(list(texts))
     if not encoded:
         encoded = [np.array([number], np.int32) for number in range(classifier.unknown_id + 1, len(spellings))]
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, given in contributions(classifier, encoded, place):
+        ids = np.where(classifier.session.unknown(ids), classifier.unknown_id, ids)
         np.add.at(sums, ids, given)
         np.add.at(counts, ids, 1)
     counts[: classifier.unknown_id + 1] = 0  # padding, where it has a number, and the unknown word

@@ -88,7 +88,7 @@ def word_table(found: Explanation) -> str:
     rows = []
     for place in ranked[:MOST_ROWS]:
         token = found.tokens[place]
-        row = [token.text or "(unknown word)", f"{token.contribution:+.4f}"]
+        row = [token.name, f"{token.contribution:+.4f}"]
         rows.append(row + ([f"{found.occlusion[place]:+.4f}"] if found.occlusion is not None else []))
     return table(titles, rows)
 

@@ -144,12 +144,18 @@ def build(
         else:
             _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), fraction)
     fewest = min_count(options.text, len(writer) - len(valid_rows))
-    writer.finish(labels, valid_rows, fewest, options.text.max_words, notes)
+    similar = reads_similar(options.text, fewest)
+    writer.finish(labels, valid_rows, fewest, options.text.max_words, notes, similar)
 
 
 def min_count(options: TextOptions, texts: int) -> int:
     """As asked for, or every word of few texts: what one of them says once may be all there is of it (docs/log.md)."""
     return options.min_count or (2 if texts >= MANY_TEXTS else 1)
+
+
+def reads_similar(options: TextOptions, fewest: int) -> bool:
+    """As asked for, or where every training word is known: what an unknown one means was then never learned."""
+    return options.unknown_words == "similar" or (options.unknown_words == "auto" and fewest <= 1)
 
 
 def paths(files: Paths) -> list[str]:

@@ -26,6 +26,12 @@ class TokenContribution:
     start: int
     end: int
     contribution: float
+    read_as: str | None = None  # the known word that an unknown one was read as
+
+    @property
+    def name(self) -> str:
+        """The word for people; a text without words has a token without letters."""
+        return (self.text or "(unknown word)") + (f" (as {self.read_as})" if self.read_as else "")
 
 
 @dataclass(frozen=True)

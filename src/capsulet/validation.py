@@ -23,7 +23,6 @@ from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.data import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
-from capsulet.text.tokens import encode
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
 SAME = 1e-6  # lengths of graphs of the same weights differ by less
@@ -82,7 +81,7 @@ def describe(
     }
     if several:
         return found
-    unknown = unknown_shares(encoded, classifier.unknown_id)
+    unknown = unknown_shares(encoded, classifier.session)
     true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
     return {
         **found,
@@ -134,7 +133,7 @@ def calibrate(
         )
     stored, config = stored_files(model)
     session = session_of(stored[storage.GRAPH], stored[storage.TOKENIZER], config)
-    texts = encode(session.tokenizer, [pairs[row][0] for row in rows])
+    texts = session.encode([pairs[row][0] for row in rows])
     found = describe_all(Classifier(session, str(model)), texts, truth if several else truth.argmax(1))
     write(model, stored, config, found)
     calibrated: dict[str, Any] = found["calibration"]

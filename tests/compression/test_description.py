@@ -15,7 +15,6 @@ from capsulet import doubt, validation
 from capsulet.compression import description, search
 from capsulet.compression.description import few_values, json_bytes
 from capsulet.runtime.classifier import unknown_shares
-from capsulet.text.tokens import encode
 from tests.conftest import TINY
 from tests.runtime.test_drift import made_up, write_rows
 
@@ -53,13 +52,13 @@ def test_it_is_fitted_to_what_the_file_says(
 ) -> None:
     small = small_file(whole, unseen, tmp_path / "small.onnx", monkeypatch)
     rows = [json.loads(line) for line in unseen.read_text().splitlines()]
-    encoded = encode(small.session.tokenizer, [row["text"] for row in rows])
+    encoded = small.session.encode([row["text"] for row in rows])
     truth = np.array([small.labels.index(row["label"]) for row in rows])
     expected = validation.describe_all(small, encoded, truth)
     found = {part: small.config[part] for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
-    certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.unknown_id))
+    certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
     ranking = doubt.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
         assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1

@@ -52,7 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain."""
     from capsulet.runtime.classifier import load
     from capsulet.text.data import SkippedRows, read_rows
-    from capsulet.text.tokens import encode
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def explained() -> Iterator[tuple[str, Explanation]]:
         for text in texts:
-            if arguments.check and (runs := len(encode(classifier.session.tokenizer, [text])[0])) >= MANY_RUNS:
+            if arguments.check and (runs := len(classifier.session.encode([text])[0])) >= MANY_RUNS:
                 tell(f"note: --check runs this text {runs:,} times, once without each of its words")
             if each:
                 yield from ((text, found) for found in classifier.explain_labels(text, *asked))
@@ -101,7 +100,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """The explanation without what was not asked for or is not there."""
-    return {key: value for key, value in dataclasses.asdict(explanation).items() if value not in (None, ())}
+    return dataclasses.asdict(
+        explanation, dict_factory=lambda pairs: {key: value for key, value in pairs if value not in (None, ())}
+    )
 
 
 def print_explanation(text: str, explanation: Explanation) -> None:
@@ -127,7 +128,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         bar = "█" * round(12 * abs(token.contribution) / largest)
         style = "green" if token.contribution > 0 else "red"
         left_out = [] if explanation.occlusion is None else [f"{explanation.occlusion[place]:+.3f}"]
-        table.add_row(Text(token.text or UNKNOWN), f"{token.contribution:+.3f}", *left_out, f"[{style}]{bar}[/]")
+        table.add_row(Text(token.name), f"{token.contribution:+.3f}", *left_out, f"[{style}]{bar}[/]")
     if rest := ranked[MOST_WORDS:]:
         total = sum(explanation.tokens[place].contribution for place in rest)
         table.add_row(f"… {len(rest)} more", f"{total:+.3f}")
@@ -136,7 +137,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         screen.print(Text(f"and not {explanation.contrast.label} ({explanation.contrast.score:.3f}), because"))
         screen.print(coloured(text, explanation.contrast.tokens))
         most = sorted(explanation.contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
-        screen.print(Text(", ".join(f"{token.text or UNKNOWN} {token.contribution:+.3f}" for token in most)))
+        screen.print(Text(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most)))
     if explanation.capsules:
         parts = (f"{part.capsule} {part.contribution:+.3f}" for part in explanation.capsules[:MOST_PARTS])
         screen.print(f"primary capsules {', '.join(parts)}", highlight=False)

@@ -111,8 +111,10 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     places = {word: number for number, word in enumerate(source.words)}
     vocabulary = json.loads(corpora.tokenizer)["model"]["vocab"]
     numbers = np.zeros(len(vocabulary), np.int64)
+    likeness = source.likeness(np.arange(FIRST_WORD, len(source.words)))
     for word, number in vocabulary.items():
-        numbers[number] = places.get(word, UNKNOWN_ID)
+        nearest = likeness.nearest(word) if likeness and word not in places else word
+        numbers[number] = places.get(nearest or "", UNKNOWN_ID)
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
         dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
@@ -200,10 +202,7 @@ class Compressor:
 
     def numbers(self, setting: Setting) -> NDArray[np.int64]:
         """For each word of the corpora its id to a student, which knows every word of the model by its old id."""
-        known = np.full(len(self.source.words), UNKNOWN_ID, np.int64)
-        kept = self.order[: setting.words]
-        known[kept] = kept
-        found: NDArray[np.int64] = known[self.sample.numbers]
+        found: NDArray[np.int64] = self.source.read_as(self.order[: setting.words])[self.sample.numbers]
         return found
 
     def size(self, setting: Setting) -> int:
@@ -240,9 +239,14 @@ class Compressor:
         """What a file, with the words and codes it has, says of the validation texts: calibration and histograms."""
         if not self.sample.describes:
             return self.kept_description(setting)
-        _, new = self.kept(setting)
+        old, new = self.kept(setting)
         few = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
-        numbered = dataclasses.replace(few, ids=new[self.sample.numbers].astype(np.int32)[few.ids])
+        words = few.ids % few.vocab_size if few.vocab_size else few.ids
+        ids = new[self.sample.numbers][words]
+        # what is read as another word is unknown all the same
+        unknown = (words != few.ids) | ~np.isin(self.sample.numbers, old)[words]
+        ids[unknown & (ids > 0)] += len(old)
+        numbered = dataclasses.replace(few, ids=ids.astype(np.int32), vocab_size=len(old))
         found = describe_corpus(Classifier(session, "the new file"), numbered)
         fitted = few_values(found, self.calibration_room)
         return {key: value for key, value in found.items() if key != "calibration"} | fitted
@@ -382,7 +386,7 @@ class Compressor:
 
     def run(self, session: Session, network: Network, setting: Setting) -> Floats:
         """Class lengths of every validation text by a file, which must be those of its own weights."""
-        _, new = self.kept(setting)
+        old, new = self.kept(setting)
         numbers = new[self.sample.numbers]
 
         def through_file(ids: Tensor, lengths: Tensor) -> Classes:
@@ -393,7 +397,7 @@ class Compressor:
         found = answers(through_file, self.sample.valid, numbers, self.num_classes)
         few = choose_rows(self.sample.valid, np.arange(min(CHECKED_TEXTS, len(self.sample.valid))))
         difference = float(np.abs(answers(network, few, numbers, self.num_classes) - found[: len(few)]).max())
-        words = {self.source.words[old]: number for old, number in enumerate(new) if number}
+        words = {self.source.words[kept]: number for number, kept in enumerate(old) if number}
         if difference > TOLERANCE or any(session.tokenizer.token_to_id(word) != words[word] for word in words):
             raise CapsuletError(
                 f"the compressed file answers differently from its own weights (by {difference:g}); nothing was written"

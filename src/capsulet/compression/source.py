@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from capsulet import storage
 from capsulet.compression.codes import Floats, gate_metric
-from capsulet.config import ModelOptions, Options, TextOptions, TrainingOptions, check
+from capsulet.config import SIMILAR, UNKNOWN_WORDS, ModelOptions, Options, TextOptions, TrainingOptions, check
 from capsulet.errors import InputError, ModelError
 from capsulet.hashing import FIRST_WORD
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
+from capsulet.text.likeness import Likeness
 from capsulet.text.tokens import UNKNOWN_ID
 
 HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in proportion to 1 / (r + 10)
@@ -68,9 +69,25 @@ class Source:
         """Old ids in the order of the new ones, the unknown word first; and the new id of every old one."""
         spelled = sorted(kept.tolist(), key=lambda number: self.words[number].encode())
         old = np.array([UNKNOWN_ID, *spelled], np.int64)
-        new = np.zeros(len(self.words), np.int64)  # what is not kept is unknown
+        new = np.zeros(len(self.words), np.int64)
         new[old[1:]] = np.arange(1, len(old))
-        return old, new
+        return old, new[self.read_as(kept)]
+
+    def read_as(self, kept: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The id of the word as which each word is read where only these are known: (V,)."""
+        found = np.full(len(self.words), UNKNOWN_ID, np.int64)
+        found[kept] = kept
+        if likeness := self.likeness(kept):
+            for number in np.flatnonzero(found == UNKNOWN_ID)[FIRST_WORD:].tolist():  # those two stay what they are
+                found[number] = likeness.numbers.get(likeness.nearest(self.words[number]) or "", UNKNOWN_ID)
+        return found
+
+    def likeness(self, kept: NDArray[np.int64]) -> Likeness | None:
+        """How unknown words are read where only these are known, if the model reads them as others."""
+        if self.config.get(UNKNOWN_WORDS) != SIMILAR:
+            return None
+        known = {self.words[number]: number for number in kept.tolist()}
+        return Likeness(lambda: known)
 
 
 def read_source(path: Path) -> Source:

@@ -14,7 +14,6 @@ from capsulet.report.measures import Floats
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier
 from capsulet.text.corpus import Labels
-from capsulet.text.tokens import encode
 
 MOST_MISTAKES = 10  # of each kind
 Counts = NDArray[np.int64]
@@ -81,8 +80,9 @@ class SetRecorder:
                 self.keep(
                     heap, float(wrong[row].max()), pairs[row][0], truth[row], given[row], scores[row], int(worst[row])
                 )
-        encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
-        self.unknown += sum(int(np.count_nonzero(ids == self.classifier.unknown_id)) for ids in encoded)
+        session = self.classifier.session
+        encoded = session.encode([text for text, _ in pairs])
+        self.unknown += sum(int(np.count_nonzero(session.unknown(ids))) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
         self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))

@@ -17,7 +17,7 @@ from capsulet.metrics import confusion_matrix
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.corpus import Corpus, Labels
-from capsulet.text.tokens import UNKNOWN_ID, encode
+from capsulet.text.tokens import UNKNOWN_ID, Numbered
 
 MOST_MISTAKES = 20
 MOST_TEXTS = 5_000  # of a validation part are measured after a training: enough for every figure, soon done
@@ -84,8 +84,9 @@ class Recorder:
         truth = np.array([self.places[label] for _, label in known])
         predicted, every = lengths.argmax(1), np.arange(len(pairs))
         best = scores[every, predicted]
-        encoded = encode(self.classifier.session.tokenizer, [text for text, _ in pairs])
-        self.unknown += sum(int(np.count_nonzero(ids == self.classifier.unknown_id)) for ids in encoded)
+        session = self.classifier.session
+        encoded = session.encode([text for text, _ in pairs])
+        self.unknown += sum(int(np.count_nonzero(session.unknown(ids))) for ids in encoded)
         tokens = np.array([len(ids) for ids in encoded])
         for row in np.flatnonzero(truth != predicted).tolist():
             text, label = known[row]
@@ -96,7 +97,7 @@ class Recorder:
                 heapq.heappush(self.mistakes, entry)
             else:
                 heapq.heappushpop(self.mistakes, entry)
-        sure = doubt.certainty(lengths, unknown_shares(encoded, self.classifier.unknown_id))
+        sure = doubt.certainty(lengths, unknown_shares(encoded, session))
         self.columns.append((truth, predicted, lengths[every, predicted].astype(np.float64), best, sure, tokens))
 
     def finish(self, evaluation: Evaluation) -> Measures:
@@ -148,9 +149,10 @@ def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Label
     words: dict[int, str] = {UNKNOWN_ID: unknown}
     step = max(len(corpus) / MOST_TEXTS, 1)
     for row in np.arange(0, len(corpus), step).astype(np.int64):
-        ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()
-        words.update((number, str(tokenizer.id_to_token(number))) for number in ids if number not in words)
-        yield " ".join(words[number] for number in ids), labels_of(corpus, int(row), classifier.labels)
+        ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
+        read = (ids % classifier.config["vocab_size"]).tolist()
+        words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
+        yield Numbered(" ".join(words[number] for number in read), ids), labels_of(corpus, int(row), classifier.labels)
 
 
 def labels_of(corpus: Corpus, row: int, names: Sequence[str]) -> Labels:

@@ -29,7 +29,7 @@ from capsulet.runtime.session import Session, open_session
 from capsulet.storage import is_multi_label
 from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
-from capsulet.text.tokens import UNKNOWN, check_text, encode
+from capsulet.text.tokens import check_text
 
 Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
@@ -61,8 +61,8 @@ class Classifier:
 
     @property
     def unknown_id(self) -> int:
-        """The id of every unknown word; compressed models number it differently."""
-        return self.session.tokenizer.token_to_id(UNKNOWN) or 0
+        """The id of every unknown word that is like no other; compressed models number it differently."""
+        return self.session.unknown_id
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -110,10 +110,10 @@ class Classifier:
     ) -> Iterator[Prediction]:
         """What `stream` gives, once its arguments are known to be right."""
         for window in windows(checked(texts), first_window):
-            encoded = encode(self.session.tokenizer, window)
+            encoded = self.session.encode(window)
             lengths = self.lengths_of(encoded)
             scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
-            reasons = doubts.reasons(lengths, unknown_shares(encoded, self.unknown_id))
+            reasons = doubts.reasons(lengths, unknown_shares(encoded, self.session))
             for row, (reason, chosen) in enumerate(zip(reasons, doubts.label_sets(lengths, self.labels), strict=True)):
                 order = np.argsort(-lengths[row], kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(scores[row, index])) for index in order)
@@ -159,7 +159,7 @@ class Classifier:
 
     def lengths(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Class lengths of each text: (len(texts), C)."""
-        return self.lengths_of(encode(self.session.tokenizer, texts))
+        return self.lengths_of(self.session.encode(texts))
 
     def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
         """The same of texts that are ids already."""
@@ -286,9 +286,9 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
     return Classifier(open_session(Path(path), threads), str(path))
 
 
-def unknown_shares(encoded: Sequence[NDArray[np.int32]], unknown: int) -> NDArray[np.float64]:
-    """Which share of each text's tokens is unknown words, which are `unknown`: (B,)."""
-    return np.array([float((ids == unknown).mean()) for ids in encoded])
+def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
+    """Which share of each text's tokens is unknown words: (B,)."""
+    return np.array([float(session.unknown(ids).mean()) for ids in encoded])
 
 
 def some(labels: Sequence[str]) -> str:

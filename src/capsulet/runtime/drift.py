@@ -198,7 +198,7 @@ def compare_texts(
         here = Gathering(reference)
         for some in part:
             found = encodings(classifier.session.tokenizer, some)
-            here.add(classifier, [np.array(encoding.ids or [unknown], np.int32) for encoding in found])
+            here.add(classifier, classifier.session.encode(some))
             words.add(some, found, unknown)
         whole.merge(here)
         if window and here.texts >= FEWEST_TEXTS:

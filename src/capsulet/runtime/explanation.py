@@ -12,7 +12,7 @@ from capsulet.runtime.flow import Layer, word_contributions
 from capsulet.runtime.session import Session
 from capsulet.storage import pooling_of
 from capsulet.text.batch import pad
-from capsulet.text.tokens import encode, encodings
+from capsulet.text.tokens import encodings
 
 MOST_CODEWORDS, WORDS_EACH = 8, 3
 LARGEST_BATCH = 64 * 512  # tokens at once
@@ -28,7 +28,7 @@ def explain(
 ) -> Explanation:
     """Why a text gets a label (default: the predicted one), and why not another."""
     (encoding,) = encodings(session.tokenizer, [text])
-    ids, counts = pad(encode(session.tokenizer, [text]))
+    ids, counts = pad(session.encode([text]))
     more = [name for name in ("shares", "codes", "directions", "embedded", "shortcut") if session.has(name)]
     names = ["lengths", "norms", "contributions", "coupling", *more]
     found = dict(zip(names, session.run(names, ids, counts), strict=True))
@@ -36,10 +36,13 @@ def explain(
     chosen = int(lengths.argmax()) if label is None else labels.index(label)
     places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
 
+    size = session.config["vocab_size"]
+    read = [session.tokenizer.id_to_token(number - size) if number >= size else None for number in ids[0].tolist()]
+
     def tokens(values: NDArray[np.float64]) -> tuple[TokenContribution, ...]:
         return tuple(
-            TokenContribution(text[start:end], start, end, float(share))
-            for (start, end), share in zip(places, values, strict=True)
+            TokenContribution(text[start:end], start, end, float(share), known)
+            for (start, end), share, known in zip(places, values, read, strict=True)
         )
 
     against, other = None, chosen
@@ -106,11 +109,9 @@ def codeword_shares(codes: NDArray[np.float32], tokens: Sequence[TokenContributi
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
     """How much shorter the capsule of a class is, before squash, without each of the tokens."""
-    (ids,) = encode(session.tokenizer, [text])
-    if len(ids) == 1:  # nothing is left: a text without words is read as one unknown word
-        variants = encode(session.tokenizer, [""])
-    else:
-        variants = [np.delete(ids, token) for token in range(len(ids))]
+    (ids,) = session.encode([text])
+    # if nothing is left: a text without words is read as one unknown word
+    variants = [np.delete(ids, token) for token in range(len(ids))] if len(ids) > 1 else session.encode([""])
     size = max(1, LARGEST_BATCH // len(ids))
     norms = [
         session.run(["norms"], *pad(variants[start : start + size]))[0][:, place]

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from capsulet import storage
+from capsulet.config import SIMILAR, UNKNOWN_WORDS
 from capsulet.errors import InputError, ModelError
 from capsulet.text.dictionary import give_words, unpack_words
+from capsulet.text.likeness import Likeness
+from capsulet.text.tokens import UNKNOWN, Numbered, encode
 
 INPUTS = {"ids", "token_counts"}
 OUTPUTS = {"lengths", "norms", "contributions"}
@@ -31,6 +34,22 @@ class Session(NamedTuple):
     tokenizer: Tokenizer
     config: dict[str, Any]
     workers: int = 1
+    likeness: Likeness | None = None  # of a model that reads unknown words as known ones
+
+    @property
+    def unknown_id(self) -> int:
+        """The id of every unknown word that is like no other; compressed models number it differently."""
+        return self.tokenizer.token_to_id(UNKNOWN) or 0
+
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Ids of each text, as `text/likeness.py` says; a text without any token is read as one unknown word."""
+        found = encode(self.tokenizer, texts, self.likeness)
+        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, found, strict=True)]
+
+    def unknown(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these ids are unknown words, whatever they are read as."""
+        found: NDArray[np.bool_] = (ids == self.unknown_id) | (ids >= self.config["vocab_size"])
+        return found
 
     def run(
         self, outputs: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]
@@ -38,6 +57,8 @@ class Session(NamedTuple):
         """The outputs of these names for ids (B, T) and token counts (B,); what they do not need is not computed."""
         settings = onnxruntime.RunOptions()
         settings.only_execute_path_to_fetches = True
+        if self.likeness:
+            ids = ids % self.config["vocab_size"]
         found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
         return found
 
@@ -77,7 +98,7 @@ def open_session(path: Path, threads: int = 0) -> Session:
         config = storage.read_config(path)
         tokenizer = parse_tokenizer(storage.read_file(path, storage.TOKENIZER, config), path / storage.TOKENIZER)
         graph = start(storage.read_file(path, storage.GRAPH, config), path / storage.GRAPH)
-        return agreeing(Session(graph, tokenizer, config, count_workers(threads)), path)
+        return agreeing(reading(Session(graph, tokenizer, config, count_workers(threads))), path)
     if not path.exists():
         raise ModelError(
             f"{path} does not exist: expected a model folder or .onnx file; `capsulet train … --out {path}` makes one"
@@ -102,10 +123,16 @@ def open_session(path: Path, threads: int = 0) -> Session:
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
     tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
-    session = Session(graph, tokenizer, config, count_workers(threads))
+    session = reading(Session(graph, tokenizer, config, count_workers(threads)))
     if "dictionary" in config:
         read_dictionary(session, path)
     return agreeing(session, path)
+
+
+def reading(session: Session) -> Session:
+    """The same session, reading unknown words as its configuration has it."""
+    similar = session.config.get(UNKNOWN_WORDS) == SIMILAR
+    return session._replace(likeness=Likeness(session.tokenizer.get_vocab)) if similar else session
 
 
 def read_dictionary(session: Session, source: Path) -> None:
@@ -132,7 +159,7 @@ def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: 
     """A model that is on no disk yet."""
     source = Path("the new model")
     parsed = parse_tokenizer(tokenizer, source)
-    return agreeing(Session(start(graph, source), parsed, config, count_workers(threads)), source)
+    return agreeing(reading(Session(start(graph, source), parsed, config, count_workers(threads))), source)
 
 
 def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:

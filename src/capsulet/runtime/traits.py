@@ -51,7 +51,7 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
         found = classifier.session.run(wanted, ids, sizes)
         lengths[rows] = found[0]
         if usage is not None:
-            usage[rows] = mean_codes(found[1], ids, sizes, classifier.unknown_id)
+            usage[rows] = mean_codes(found[1], sizes, classifier.session.unknown(ids))
 
     session = classifier.session
     session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels), session.workers)), fill)
@@ -61,13 +61,13 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
     if classifier.multi_label:
         given = np.where(lengths >= classifier.thresholds, lengths, -1)
         classes = np.where(given.max(1) >= 0, given.argmax(1), len(classifier.labels))
-    return Traits(unknown_shares(encoded, classifier.unknown_id), counts, usage, classes, score)
+    return Traits(unknown_shares(encoded, classifier.session), counts, usage, classes, score)
 
 
-def mean_codes(codes: NDArray[np.float32], ids: Integers, sizes: Integers, unknown: int) -> Floats:
+def mean_codes(codes: NDArray[np.float32], sizes: Integers, unknown: NDArray[np.bool_]) -> Floats:
     """Codes (B, T, M, K) to their means over the known words of each text: (B, at most MOST_CODES)."""
-    known = (np.arange(ids.shape[1]) < sizes[:, None]) & (ids != unknown)  # (B, T)
-    flat = codes.reshape(*ids.shape, -1)
+    known = (np.arange(unknown.shape[1]) < sizes[:, None]) & ~unknown  # (B, T)
+    flat = codes.reshape(*unknown.shape, -1)
     sums = np.einsum("btk,bt->bk", flat, known.astype(np.float32)).astype(np.float64)
     if sums.shape[1] > MOST_CODES:
         starts = np.arange(MOST_CODES) * sums.shape[1] // MOST_CODES

@@ -34,6 +34,8 @@ def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
     """The batch of these rows of the corpus."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
+    if corpus.vocab_size:
+        ids %= corpus.vocab_size  # unknown words as what they are read as (text/likeness.py)
     return Batch(ids, lengths, targets_of(corpus, rows))
 
 

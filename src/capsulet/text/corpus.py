@@ -3,7 +3,7 @@
 A folder holds two corpora, the texts to train on and those to validate on, and `corpus.json`, written last: labels,
 counts, and the size and digest of every other file.
 
-train.ids, valid.ids          int32, the words of all texts one after the other
+train.ids, valid.ids          int32, the words of all texts one after the other; unknown ones by text/likeness.py
 train.starts, valid.starts    int64, where each text begins, and where the last one ends
 train.targets, valid.targets  int32, the class of each text
 tokenizer.json                text to ids
@@ -30,6 +30,7 @@ from typing import IO, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.text.likeness import Likeness
 from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer
 from capsulet.text.words import NO_WORD, Words
 
@@ -49,7 +50,8 @@ Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
 class Corpus:
     """Text i is ids[starts[i]:starts[i + 1]] and has the class targets[i].
 
-    With label_starts it has the classes targets[label_starts[i]:label_starts[i + 1]] of num_classes.
+    With label_starts it has the classes targets[label_starts[i]:label_starts[i + 1]] of num_classes. Ids from
+    vocab_size on, if that is known, are unknown words that are read as others (text/likeness.py).
     """
 
     ids: NDArray[np.int32]
@@ -57,6 +59,7 @@ class Corpus:
     targets: NDArray[np.int32]
     label_starts: NDArray[np.int64] | None = None
     num_classes: int = 0
+    vocab_size: int = 0
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -79,6 +82,7 @@ class Corpora:
     vocab_size: int
     notes: list[str]  # what was said while the files were read
     tokenizer: str  # the text of tokenizer.json
+    similar: bool  # whether unknown words are read as known ones that begin alike
     digest: str  # of all of it
 
 
@@ -90,7 +94,7 @@ def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
     """How often each word occurs: (V,)."""
     counts = np.zeros(vocab_size, np.int64)
     for start in range(0, len(corpus.ids), 1 << 20):  # bincount makes a copy of what it counts
-        counts += np.bincount(corpus.ids[start : start + (1 << 20)], minlength=vocab_size)
+        counts += np.bincount(corpus.ids[start : start + (1 << 20)] % vocab_size, minlength=vocab_size)
     return counts
 
 
@@ -149,7 +153,13 @@ class CorpusWriter:
         self.lengths.frombytes(lengths.tobytes())
 
     def finish(
-        self, labels: Sequence[str], valid_rows: NDArray[np.int64], min_count: int, max_words: int, notes: Sequence[str]
+        self,
+        labels: Sequence[str],
+        valid_rows: NDArray[np.int64],
+        min_count: int,
+        max_words: int,
+        notes: Sequence[str],
+        similar: bool = False,
     ) -> None:
         """Cut off the validation texts, choose the vocabulary by the others, and write everything."""
         valid = np.zeros(len(self), bool)
@@ -162,6 +172,10 @@ class CorpusWriter:
         places[chosen] = np.arange(2, len(chosen) + 2)  # after padding and the unknown word
 
         tokenizer = build_tokenizer([self.words.spelling(int(number)) for number in chosen], self.max_tokens)
+        if similar:
+            likeness = Likeness(tokenizer.get_vocab)
+            for number in np.flatnonzero(places[1:] == UNKNOWN_ID) + 1:  # all but NO_WORD
+                places[number] = likeness.number(self.words.spelling(int(number)), UNKNOWN_ID)
         self.write(TOKENIZER, [tokenizer.to_str(pretty=False).encode()])
         order = {label: place for place, label in enumerate(labels)}
         classes = np.array([order[label] for label in self.label_numbers], np.int32)
@@ -182,6 +196,7 @@ class CorpusWriter:
             "vocab_size": len(chosen) + 2,
             "label_counts": label_counts,
             "notes": list(notes),
+            "similar": similar,
             **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }
@@ -244,6 +259,7 @@ def open_corpora(folder: Path) -> Corpora:
                 mapped(folder / f"{part}.targets", np.int32),
                 mapped(folder / f"{part}.label_starts", np.int64) if several else None,
                 len(labels),
+                description["vocab_size"],
             )
             for part in PARTS
         )
@@ -257,6 +273,7 @@ def open_corpora(folder: Path) -> Corpora:
             description["vocab_size"],
             description["notes"],
             (folder / TOKENIZER).read_text(encoding="utf-8"),
+            description["similar"],
             hashlib.sha256(text).hexdigest(),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

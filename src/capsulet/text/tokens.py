@@ -17,12 +17,24 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
 
 from capsulet.errors import InputError
+from capsulet.text.likeness import Likeness
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 # The pattern can never make a token of these, so no text can name them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
 LONG = 1 << 20  # characters
+
+
+class Numbered(str):
+    """A text whose ids are known, as one that was put together from them."""
+
+    ids: NDArray[np.int32]
+
+    def __new__(cls, text: str, ids: NDArray[np.int32]) -> Numbered:
+        found = super().__new__(cls, text)
+        found.ids = ids
+        return found
 
 
 def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
@@ -35,11 +47,25 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     return tokenizer
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-    """Ids of each text; a text without any token is read as one unknown word."""
+def encode(tokenizer: Tokenizer, texts: Sequence[str], likeness: Likeness | None = None) -> list[NDArray[np.int32]]:
+    """Ids of each text; a text without any token is read as one unknown word.
+
+    With a likeness unknown words have ids of their own, which say what they are read as.
+    """
     unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # compressed models number it differently
     found = encodings(tokenizer, texts, offsets=False)
-    return [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in found]
+    encoded = [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in found]
+    if likeness:
+        for text, ids in zip(texts, encoded, strict=True):
+            if unknown in ids:
+                likeness.fill(ids, split(tokenizer, text), unknown)
+    return encoded
+
+
+def split(tokenizer: Tokenizer, text: str) -> list[str]:
+    """The words of a text."""
+    text = tokenizer.normalizer.normalize_str(beginning(tokenizer, text))
+    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
 
 
 def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:

@@ -8,6 +8,7 @@ network and those of the whole one on the same texts: it has learned from the la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -153,7 +154,8 @@ def choose_rows(corpus: Corpus, rows: Sequence[int] | NDArray[np.int64]) -> Corp
     starts = np.concatenate([[0], np.cumsum([len(part) for part in ids])]).astype(np.int64)
     words = np.concatenate(ids) if ids else corpus.ids[:0]
     if corpus.label_starts is None:
-        return Corpus(words, starts, corpus.targets[np.asarray(rows, np.int64)], num_classes=corpus.num_classes)
+        return replace(corpus, ids=words, starts=starts, targets=corpus.targets[np.asarray(rows, np.int64)])
     labels = [corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]] for row in rows]
     targets = np.concatenate(labels) if labels else corpus.targets[:0]
-    return Corpus(words, starts, targets, places_of(np.array([len(part) for part in labels])), corpus.num_classes)
+    own = places_of(np.array([len(part) for part in labels]))
+    return replace(corpus, ids=words, starts=starts, targets=targets, label_starts=own)

@@ -71,7 +71,9 @@ def with_shortcut(
     )  # fmt: skip
     before, after = (100 * getattr(one, MERITS[select]) for one in (history.best, best))
     texts = "training" if valid is None else "validation"
-    tell(f"with words and pairs by themselves, at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on {texts}")
+    tell(
+        f"with words and pairs by themselves, at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on {texts}"
+    )
     learned = {name: array(value).copy() for name, value in network.state_dict().items()}
     if found.thresholds is not None:
         learned[THRESHOLDS] = found.thresholds
