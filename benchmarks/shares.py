@@ -1,0 +1,139 @@
+"""How much the shortcut should say beside the network, and how unknown words are read: what docs/log.md decides by.
+
+    python -m benchmarks.shares --data ../shared/data --set sst2 --rows 8000 --cut 4000
+    python -m benchmarks.shares --data ../shared/data --set sst2 --rows 12000 --cut 4000 --most-words 5
+
+So many rows are drawn from a training file and so many of them cut off; the default recipe trains on the others. No
+test file is read. Printed is the accuracy, in per cent, on the rows cut off, with unknown words read as one and the
+same (apart) or as known ones (similar), by the share of the shortcut: at 1 it says as much as the network. Then, with
+unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
+many draws: by the rule of training/shortcut.py, by most of the few right, and 1 whatever they say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from safetensors.numpy import load_file
+
+import capsulet
+from benchmarks import record
+from benchmarks.accuracy import parse_option
+from benchmarks.peers.rows import split_file
+from capsulet.config import ModelOptions
+from capsulet.model.heads import Classes
+from capsulet.model.network import load_network
+from capsulet.text.batch import ordered_batches
+from capsulet.text.corpus import Corpus, places_of
+from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.likeness import Likeness
+from capsulet.text.tokens import encode
+from capsulet.training.shortcut import SHARES, choose_share, spread
+
+BATCH, DRAWS = 64, 200
+Pairs = list[tuple[str, str]]
+Lengths = Mapping[float, NDArray[np.float32]]
+
+
+def main(words: list[str] | None = None) -> None:
+    """Train, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--set", required=True, metavar="NAME")
+    parser.add_argument("--rows", type=int, required=True, metavar="N", help="rows to draw, to train on and to cut off")
+    parser.add_argument("--cut", type=int, required=True, metavar="N", help="rows to cut off and judge by")
+    parser.add_argument(
+        "--most-words", type=int, default=10**9, metavar="N", help="only texts of at most so many words"
+    )
+    parser.add_argument("--choose", type=int, default=200, metavar="N", help="rows to choose on (default: 200)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE")
+    arguments = parser.parse_args(words)
+    source = read_rows([split_file(arguments.data / arguments.set, "train")], labelled=True, options=ReadOptions())
+    short = sorted({(row.text, str(row.label)) for row in source if len(row.text.split()) <= arguments.most_words})
+    if arguments.rows > len(short) or arguments.cut + arguments.choose >= arguments.rows:
+        parser.error(
+            f"--rows {arguments.rows} of {len(short):,} such rows, --cut {arguments.cut}, --choose {arguments.choose}: "
+            "expected no more rows than there are, and less cut off and chosen on"
+        )
+    chosen = random.Random(arguments.seed).sample(short, arguments.rows)
+    given = dict(parse_option(pair) for pair in arguments.options)
+    with tempfile.TemporaryDirectory() as scratch:
+        file, model = Path(scratch) / "train.jsonl", Path(scratch) / "model"
+        lines = [json.dumps({"label": label, "text": text}) + "\n" for text, label in chosen[arguments.cut :]]
+        file.write_text("".join(lines))
+        record.finished(capsulet.train(file, model, seed=arguments.seed, threads=1, cache=None, report=None, **given))
+        cut = chosen[: arguments.cut]
+        answers = {reading: answer(model, cut, reading == "similar") for reading in ("apart", "similar")}
+        reads = "similar" if capsulet.load(model).session.likeness else "apart"
+    shown = Table(title=f"{arguments.set}, {arguments.rows - arguments.cut:,} rows", title_justify="left")
+    for column in ("unknown words", *(f"{share:g}" for share in sorted(SHARES))):
+        shown.add_column(column, justify="left" if column == "unknown words" else "right")
+    for reading, (said, truth) in answers.items():
+        rights = (100 * np.mean(said[share].argmax(1) == truth) for share in sorted(SHARES))
+        shown.add_row(reading, *(f"{right:.2f}" for right in rights))
+    console = Console(width=110)
+    console.print(shown)
+    for rule, accuracy in choosing(*answers[reads], arguments.choose).items():
+        console.print(f"{rule}: {100 * accuracy:.2f}", highlight=False)
+
+
+@torch.no_grad()
+def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[np.int64]]:
+    """Class lengths of these texts by the share of the shortcut, and their classes."""
+    config: dict[str, Any] = json.loads((model / "config.json").read_text())
+    size, labels = config["vocab_size"], config["labels"]
+    network = load_network(
+        ModelOptions(**config["options"]["model"]), size, len(labels), load_file(model / "model.safetensors")
+    )
+    if network.shortcut is None:
+        raise SystemExit("the model has no shortcut: nothing to choose")
+    tokenizer = capsulet.load(model).session.tokenizer
+    encoded = encode(tokenizer, [text for text, _ in pairs], Likeness(tokenizer.get_vocab) if similar else None)
+    targets = np.array([labels.index(label) for _, label in pairs], np.int32)
+    starts = places_of(np.array([len(ids) for ids in encoded]))
+    corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), vocab_size=size)
+    parts, more, order = [], [], []
+    for rows, batch in ordered_batches(corpus, BATCH):
+        ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
+        parts.append(network.classify(network.embed(ids), lengths)._replace(coupling=torch.empty(0)))
+        more.append(network.shortcut(ids))
+        order.append(rows)
+    classes, added = Classes(*(torch.cat(one) for one in zip(*parts, strict=True))), torch.cat(more)
+    as_much = spread(network.head.unsquashed(classes)) / spread(added)
+    said = {share: network.head.extended(classes, share * as_much * added).lengths.numpy() for share in SHARES}
+    return said, targets[np.concatenate(order)].astype(np.int64)
+
+
+def choosing(said: Lengths, truth: NDArray[np.int64], few: int) -> dict[str, float]:
+    """The mean accuracy on all but a few texts, of which each rule chooses by the few."""
+    generator, found = np.random.default_rng(0), {"as the recipe chooses": [], "most right": [], "1": []}
+    for _ in range(DRAWS):
+        order = generator.permutation(len(truth))
+        some, others = order[:few], order[few:]
+        right = {share: lengths.argmax(1) == truth for share, lengths in said.items()}
+        shares = {
+            "as the recipe chooses": choose_share(
+                {share: lengths[some] for share, lengths in said.items()}, truth[some], "accuracy"
+            ),
+            "most right": max(right, key=lambda share: right[share][some].sum()),
+            "1": 1.0,
+        }
+        for rule, share in shares.items():
+            found[rule].append(right[share][others].mean())
+    return {f"chosen on {few} rows, {rule}": float(np.mean(values)) for rule, values in found.items()}
+
+
+if __name__ == "__main__":
+    main()
