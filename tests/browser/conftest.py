@@ -115,7 +115,9 @@ def answers(model: Path, more: Sequence[str] = ()) -> dict[str, Any]:
     classifier, dice = capsulet.load(model), random.Random(1)
     words = [word for word in classifier.session.tokenizer.get_vocab() if word[0] != "["]
     texts = [*more, *PLAIN, "", " ", "👍🏽 match", "İstanbul soup", "the " * 5100, "\0", "中文 bread"]
-    texts += [" ".join(dice.choices([*words, "unknown", "ß", "👍"], k=dice.randint(1, 80))) for _ in range(80)]
+    forms = [form for word in words for form in (word + "ish", word[:-1])]  # most of them unknown, but like known ones
+    words += [*dice.sample(forms, len(words) // 4), "unknown", "ß", "👍"]
+    texts += [" ".join(dice.choices(words, k=dice.randint(1, 80))) for _ in range(80)]
     asked = [(text, label) for text in texts[:40] for label in (None, classifier.labels[len(text) % 3])]
     explanations = []
     for text, label in asked:
