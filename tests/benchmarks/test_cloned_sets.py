@@ -33,6 +33,12 @@ FILES = {
         **{f"data/atis/{part}/seq.in": f"flights of {part}\n".encode() for part in ("train", "valid", "test")},
         **{f"data/atis/{part}/label": b"atis_flight\n" for part in ("train", "valid", "test")},
     },
+    "tk-knn": {
+        f"data/hwu64/{part}.csv": f'text,category\n"lights, {part}",iot\n'.encode() for part in ("train", "val", "test")
+    },
+    "sms-spam-collection": {
+        "SMSSpamCollection": b"Label\tSMS\n" + b"".join(b"ham\tmessage\t%d\r\n" % row for row in range(50)),
+    },
 }
 
 
@@ -94,3 +100,11 @@ def test_what_is_missing_is_named(clones: Path, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         made(clones, "irony")
     assert "has no folder tweeteval" in capsys.readouterr().err
+
+
+def test_intents_and_messages(clones: Path) -> None:
+    parts = made(clones, "hwu64")
+    assert parts == {"train": [("lights, train", "iot"), ("lights, val", "iot")], "test": [("lights, test", "iot")]}
+    parts = made(clones, "sms")
+    assert len(parts["train"]) == 40 and len(parts["test"]) == 10
+    assert ("message\t7", "ham") in [*parts["train"], *parts["test"]]
