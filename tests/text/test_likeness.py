@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import capsulet
 from capsulet.text.likeness import LEAST, Likeness, same_letters
-from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer, encode
+from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer, encode, split
 
 WORDS = ("fabulous", "quality", "film", "films", "match", "matches", "qu", "中", "inter", "international")
 
@@ -120,3 +120,10 @@ def test_exported_and_compressed_files_read_them_too(model: Path) -> None:
     for name in ("whole.onnx", "small.onnx"):
         classifier = capsulet.load(model / name)
         assert [found.label for found in classifier.predict(["wonderfully", "horribly"])] == ["good", "bad"]
+
+
+@pytest.mark.parametrize("text", ["A Cat's 4x4, mp3!", "tab\tand\x1cmark", "Ünïted straße", "İstanbul\u2028cafe", ""])
+def test_words_are_those_of_the_library(text: str) -> None:
+    tokenizer = build_tokenizer([], 100)
+    wanted = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
+    assert split(tokenizer, text) == [word for word, _ in wanted]

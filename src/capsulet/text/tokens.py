@@ -7,6 +7,7 @@ kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,8 @@ from capsulet.errors import InputError
 from capsulet.text.likeness import Likeness
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
+PATTERN = re.compile(TOKEN)
+ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # a space to Python, a character to the library
 # The pattern can never make a token of these, so no text can name them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID = 0, 1
@@ -63,9 +66,16 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str], likeness: Likeness | None
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text."""
-    text = tokenizer.normalizer.normalize_str(beginning(tokenizer, text))
-    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+    """The words of a text, as many as are read or more."""
+    text = beginning(tokenizer, text)
+    if is_plain(text):
+        return PATTERN.findall(text.lower())
+    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))]
+
+
+def is_plain(text: str) -> bool:
+    """Whether Python's `re`, which is faster, finds the same words in a text as the library."""
+    return text.isascii() and not ODD_SPACE.search(text)
 
 
 def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:

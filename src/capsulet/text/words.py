@@ -8,7 +8,6 @@ All three give the same words; a test tries every character.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -16,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import native
-from capsulet.text.tokens import TOKEN, build_tokenizer, check_text
+from capsulet.text.tokens import PATTERN, build_tokenizer, check_text, is_plain
 
 NO_WORD = 0
-_PATTERN = re.compile(TOKEN)
-_ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # a space to Python, a character to the library
 
 
 class Table(Protocol):
@@ -50,10 +47,10 @@ class PlainTable:
         ids: list[int] = []
         lengths: list[int] = []
         for text in texts:
-            if not text.isascii() or _ODD_SPACE.search(text):
+            if not is_plain(text):
                 lengths.append(-1)
                 continue
-            found = [self.number(word) for word in _PATTERN.findall(text.lower())[:limit]] or [NO_WORD]
+            found = [self.number(word) for word in PATTERN.findall(text.lower())[:limit]] or [NO_WORD]
             ids += found
             lengths.append(len(found))
         return np.array(ids, np.int32).tobytes(), np.array(lengths, np.int32).tobytes()
