@@ -6,7 +6,7 @@ training text before a rare pair has been seen twice, and the pair would learn n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,7 @@ SHARES = (1.0, 0.75, 1.5, 0.5, 2.0, 0.25, 0.0)
 CLEARLY = 2.0  # standard errors of the difference (docs/log.md)
 MOST_TEXTS = 20_000  # to choose on
 LARGEST_LEVEL = 127
-TINY = 1e-12  # a table that says nothing is as much as nothing
+TINY = 1e-12  # a table whose classes lie no further apart says nothing
 LARGEST = 1 << 22  # numbers at once
 
 
@@ -141,13 +141,15 @@ def choose_strength(network: Network, table: Tensor, texts: Corpus, select: str 
         order.append(rows)
     classes = Classes(*(torch.cat(one) for one in zip(*parts, strict=True)))
     added, truth = torch.cat(given), targets_of(texts, np.concatenate(order))
-    as_much = spread(network.head.unsquashed(classes)) / max(spread(added), TINY)
-    if select is None:
+    said_here = spread(added)
+    as_much = spread(network.head.unsquashed(classes)) / said_here if said_here > TINY else 0.0
+    if select is None or not as_much:
         return as_much
-    said = {
-        share: network.head.extended(classes, share * as_much * added).lengths.numpy()
-        for share in (SHARES if as_much else (0.0,))
-    }
+
+    def said(share: float) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = network.head.extended(classes, share * as_much * added).lengths.numpy()
+        return found
+
     return as_much * choose_share(said, truth, select)
 
 
@@ -157,23 +159,24 @@ def spread(values: Tensor) -> float:
 
 
 def choose_share(
-    said: Mapping[float, NDArray[np.float32]], truth: NDArray[np.int64] | NDArray[np.float32], select: str
+    said: Callable[[float], NDArray[np.float32]],
+    truth: NDArray[np.int64] | NDArray[np.float32],
+    select: str,
+    shares: Sequence[float] = SHARES,
 ) -> float:
-    """Of class lengths (n, C) by share the share with most texts right, if that is clear; else the first.
+    """Which share makes class lengths (n, C) of which most texts are right, if that is clear; else the first.
 
     Two shares differ in the texts about which only one of them is right. Of n such texts one of two equal shares is
     right about √n more, give or take. Other figures than accuracy have no such measure: there the best one is taken.
     """
-    first = next(iter(said))
     if select != "accuracy" or truth.ndim == 2:
-        merits = {share: merit(lengths, truth, select) for share, lengths in said.items()}
+        merits = {share: merit(said(share), truth, select) for share in shares}
         return max(merits, key=merits.__getitem__)
-    right = {share: (lengths.argmax(1) == truth).astype(np.int64) for share, lengths in said.items()}
-    gains = {share: int((found - right[first]).sum()) for share, found in right.items()}
-    clear = [
-        share for share, found in right.items() if gains[share] > CLEARLY * np.abs(found - right[first]).sum() ** 0.5
-    ]
-    return max(clear, key=gains.__getitem__, default=first)
+    right = {share: (said(share).argmax(1) == truth).astype(np.int64) for share in shares}
+    first = right[shares[0]]
+    gains = {share: int((found - first).sum()) for share, found in right.items()}
+    clear = [share for share in shares if gains[share] > CLEARLY * np.abs(right[share] - first).sum() ** 0.5]
+    return max(clear, key=gains.__getitem__, default=shares[0])
 
 
 def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
