@@ -56,8 +56,6 @@ def changed(name: str, runs: list[dict[str, Any]], trained: list[dict[str, Any]]
     """A line where ours is another network by now: what it had then was measured with its time, and stays here."""
     then = {run.get("parameters") for run in runs if (run["set"], run["peer"]) == (name, OURS)}
     now = {run["parameters"] for run in trained if run["set"] == name and isinstance(run["seed"], int)}
-    if then and name in others.BEFORE_THE_SHORTCUT:
-        return ["", "Ours was run before there was a shortcut for words and pairs ([method.md](method.md))."]
     if not then or not now or then & now:
         return []
     return ["", "Ours is another network since it was run here: [results.md](results.md) has its accuracy today."]
