@@ -20,10 +20,10 @@ FOOD = ["stir", "the", "soup", "and", "bake", "the", "bread", "with", "salt", "a
 
 @pytest.fixture
 def mislabelled(tmp_path: Path) -> Path:
-    """Ninety rows of two classes that are easy to tell apart; the labels of lines 10 and 60 are wrong."""
+    """A hundred and eighty rows of two classes that are easy to tell apart; the labels of lines 10 and 60 are wrong."""
     dice = np.random.default_rng(0)
     rows = []
-    for number in range(90):
+    for number in range(180):
         label, words = (("sport", SPORT), ("food", FOOD))[number % 2]
         rows.append((label, " ".join(dice.choice(words, 8))))
     for line in (10, 60):
