@@ -81,7 +81,7 @@ def processes(name: str, parent: int) -> list[int]:
 
 def kill_one(name: str, running: subprocess.Popen[str], when) -> None:
     """Kill a worker as soon as there is something to lose."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600  # a busy machine takes minutes
     while time.monotonic() < deadline and running.poll() is None:
         found = processes(name, running.pid)
         if found and when():
