@@ -5,13 +5,14 @@ import { test } from 'node:test';
 import { Likeness } from '../src/likeness.js';
 import { Tokenizer } from '../src/tokens.js';
 
-const WORDS = ['fabulous', 'quality', 'film', 'films', 'match', 'matches', 'qu', '中', 'inter', 'international'];
+const WORDS = ['fabulous', 'quality', 'film', 'films', 'match', 'matches', 'qu', '中', 'inter', 'international', 'planetary',
+  'planets'];
 const vocabulary = new Map(['[PAD]', '[UNK]', ...WORDS].map((word, number) => [word, number]));
 
 test('the known word that begins most like it', () => {
   const likeness = new Likeness(vocabulary);
   for (const [word, known] of [
-    ['fabulously', 'fabulous'], ['qualities', 'quality'], ['filmed', 'film'], ['matching', 'match'],
+    ['fabulously', 'fabulous'], ['qualities', 'quality'], ['filmed', 'film'], ['matching', 'match'], ['planeted', 'planets'],
     ['matche', 'matches'], ['matc', 'match'], ['fabian', undefined], ['filmographies', undefined],
     ['interpretation', undefined], ['internationally', 'international'], ['intern', undefined], ['qui', undefined],
     ['文', undefined], ['zzzz', undefined], ['aaaa', undefined],

@@ -14,7 +14,20 @@ import capsulet
 from capsulet.text.likeness import LEAST, Likeness, same_letters
 from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer, encode, split
 
-WORDS = ("fabulous", "quality", "film", "films", "match", "matches", "qu", "中", "inter", "international")
+WORDS = (
+    "fabulous",
+    "quality",
+    "film",
+    "films",
+    "match",
+    "matches",
+    "qu",
+    "中",
+    "inter",
+    "international",
+    "planetary",
+    "planets",
+)
 
 
 def likeness(*words: str) -> Likeness:
@@ -30,6 +43,7 @@ def likeness(*words: str) -> Likeness:
         ("qualities", "quality"),
         ("filmed", "film"),  # of two that begin alike the shorter
         ("matching", "match"),
+        ("planeted", "planets"),  # also where the longer one comes first
         ("matche", "matches"),  # the longer beginning counts first
         ("matc", "match"),
         ("fabian", None),  # three letters
