@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,4 +92,37 @@ def sets_model(sets_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
     path = tmp_path_factory.mktemp("models") / "sets"
     capsulet.train(sets_file, path, valid=sets_file, multi_label=True, pooling="mean", **TINY)
+    return path
+
+
+def generated_rows(count: int) -> Iterator[tuple[str, str]]:
+    """Made-up texts of three classes whose words are as uneven as real ones: some occur once only."""
+    dice = random.Random(5)
+    for number in range(count):
+        place = dice.randrange(3)
+        words = [f"w{min(int(dice.expovariate(1 / 300)), 3999)}x" for _ in range(6)]
+        words.append(f"topic{'abc'[place]}{'defghij'[dice.randrange(7)]}")
+        yield ("food", "money", "sport")[place], " ".join([*words, *([f"once{number}"] if number % 7 == 0 else [])])
+
+
+MANY_ROWS = 21_500  # from 20,000 training texts on, automatic options are others
+
+
+@pytest.fixture(scope="session")
+def many_rows_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """More than 20,000 generated texts as JSONL."""
+    path = tmp_path_factory.mktemp("many") / "rows.jsonl"
+    with path.open("w") as file:
+        file.writelines(json.dumps({"label": label, "text": text}) + "\n" for label, text in generated_rows(MANY_ROWS))
+    return path
+
+
+@pytest.fixture(scope="session")
+def large_model(many_rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of more than 20,000 rows, with the automatic options of such files; read it, do not change it."""
+    import capsulet
+
+    path = tmp_path_factory.mktemp("models") / "large"
+    sizes = {"embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6}
+    capsulet.train(many_rows_file, path, epochs=1, threads=THREADS, **sizes)
     return path

@@ -71,7 +71,9 @@ def compress(
         sample: Sample | None = None
         if paths(files):
             # every word of the files, however rare: which of them the model knows is a question of its own
-            text = dataclasses.replace(source.options.text, min_count=1, max_words=2**31 - 1)
+            text = dataclasses.replace(
+                source.options.text, min_count=1, max_words=2**31 - 1, unknown_words=source.unknown_words
+            )
             options = dataclasses.replace(source.options, text=text)
             with Interruption() as interruption:
                 corpora = prepare(

@@ -46,6 +46,11 @@ class Source:
         return LEVELS in self.weights
 
     @property
+    def unknown_words(self) -> str:
+        """How the model reads words that it does not know, whatever its options left open."""
+        return SIMILAR if self.config.get(UNKNOWN_WORDS) == SIMILAR else "apart"
+
+    @property
     def metric(self) -> Floats:
         """How errors in a word's vector count: by what they do to the gates of the first layer."""
         names = ("encoder.gru.weight_ih_l0", "encoder.gru.weight_ih_l0_reverse")
@@ -84,7 +89,7 @@ class Source:
 
     def likeness(self, kept: NDArray[np.int64]) -> Likeness | None:
         """How unknown words are read where only these are known, if the model reads them as others."""
-        if self.config.get(UNKNOWN_WORDS) != SIMILAR:
+        if self.unknown_words != SIMILAR:
             return None
         known = {self.words[number]: number for number in kept.tolist()}
         return Likeness(lambda: known)
