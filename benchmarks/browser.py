@@ -28,7 +28,8 @@ import numpy as np
 
 import capsulet
 from benchmarks import record
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 
 JS = Path(__file__).parents[1] / "js"
 ALONE = 300  # texts that are also labelled one by one

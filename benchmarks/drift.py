@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 import capsulet
 from benchmarks import record
 from benchmarks.peers.rows import read_test, split_file
-from capsulet.runtime.drift import stored_histograms
-from capsulet.runtime.histograms import Histograms, fit
-from capsulet.runtime.permutation import compare, holm
-from capsulet.runtime.traits import Traits, traits_of
+from capsulet.drifting.drift import stored_histograms
+from capsulet.drifting.histograms import Histograms, fit
+from capsulet.drifting.permutation import compare, holm
+from capsulet.drifting.traits import Traits, traits_of
 
 SIZES, RATES = (200, 1000), (0.01, 0.05)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import record
 from benchmarks.timing import interleave
-from capsulet.model.recurrence import bidirectional_gru
+from capsulet.model.gru import bidirectional_gru
 from capsulet.native import available, gru
 
 TOKENS, INPUT_SIZE, HIDDEN_SIZE = 45, 64, 128

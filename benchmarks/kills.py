@@ -51,8 +51,7 @@ def main() -> None:
 def run(kills: int, seed: int) -> dict[str, int]:
     """Rounds of kills until there are enough of them."""
     # the processes below are copies of this one, and need not load again what training takes
-    import capsulet.classifier
-    import capsulet.graph
+    import capsulet.model.graph
     import capsulet.training.loop  # noqa: F401 - so that it is loaded
 
     generator = random.Random(seed)

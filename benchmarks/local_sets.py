@@ -28,8 +28,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.debian import packages, source_of, tenth
-from capsulet.demo import Pair, docstrings
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.docstrings import Pair, docstrings
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split
 
 FEWEST_TEXTS = 100  # of a label

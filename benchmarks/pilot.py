@@ -23,7 +23,8 @@ import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.peers.rows import split_file
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 
 MOST_ROWS = 5000
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from capsulet import storage
 from capsulet.errors import InputError
 from capsulet.results import Training
+from capsulet.storage.atomic import check_place as check_writable
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
@@ -89,7 +89,7 @@ def stored(name: str, folder: Path | None = None, part: str = "runs") -> list[An
 
 def check_place(name: str, folder: Path | None = None) -> None:
     """Say before the first training that its result could not be written."""
-    storage.check_place((folder or RESULTS) / f"{name}.json")
+    check_writable((folder or RESULTS) / f"{name}.json")
 
 
 def own(here: dict[str, Any]) -> dict[str, Any]:

@@ -36,10 +36,11 @@ from capsulet.model.heads import Classes
 from capsulet.model.network import load_network
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpus, places_of
-from capsulet.text.data import ReadOptions, read_rows
-from capsulet.text.likeness import Likeness
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from capsulet.text.tokens import encode
-from capsulet.training.shortcut import SHARES, choose_share, spread
+from capsulet.text.vocabulary import Likeness
+from capsulet.training.ngrams import SHARES, choose_share, spread
 
 BATCH, DRAWS = 64, 200
 Pairs = list[tuple[str, str]]

@@ -32,9 +32,9 @@ from benchmarks import record
 from benchmarks.accuracy import source_digest
 from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
-from capsulet import doubt
-from capsulet.calibration import calibration_error
 from capsulet.compression.setting import parse_size
+from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation.reliability import calibration_error
 from capsulet.runtime.classifier import unknown_shares
 
 SETS = ("ag_news_61k", "imdb", "banking77")

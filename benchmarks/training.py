@@ -34,12 +34,12 @@ from benchmarks import encoder, record
 from benchmarks.textbook import TextbookTraining
 from benchmarks.timing import interleave
 from capsulet.config import ModelOptions, TrainingOptions, build_options, smallest_num_codewords
-from capsulet.model.compiled import training_threads
+from capsulet.model.kernels import training_threads
 from capsulet.model.losses import total_loss
 from capsulet.model.network import build_network, initialise
 from capsulet.model.noise import step_noise
+from capsulet.text.numbering import Words
 from capsulet.text.tokens import TOKEN, build_tokenizer, encode
-from capsulet.text.words import Words
 from capsulet.training.optimiser import Optimiser
 
 BATCH, TOKENS, CLASSES = 32, 45, 4

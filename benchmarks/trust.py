@@ -29,11 +29,12 @@ import capsulet
 from benchmarks import record
 from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
-from capsulet import doubt
-from capsulet.calibration import counted
 from capsulet.errors import InputError
+from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation.reliability import counted
 from capsulet.runtime.classifier import unknown_shares
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 
 SETS = ("ag_news_61k", "imdb", "trec6", "clinc150")
 LARGEST_ERROR = {"ag_news_61k": 0.02, "imdb": 0.02, "trec6": 0.05}

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import storage
 from capsulet.errors import InputError
+from capsulet.storage.folder import TOKENIZER
 from paper.network import network_of
 from paper.plot import heat, panels
 
@@ -29,7 +29,7 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     network, config = network_of(folder)
     if config["options"]["model"]["embedding"] == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
-    vocabulary = json.loads((folder / storage.TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]
+    vocabulary = json.loads((folder / TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]
     weights = code_weights(network)  # (V, M, K)
     spelled = {place: word for word, place in vocabulary.items()}
     for word in words:

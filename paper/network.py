@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet import storage
 from capsulet.config import ModelOptions
+from capsulet.storage.folder import WEIGHTS, read_config, read_file
 
 if TYPE_CHECKING:
     from capsulet.model.network import Network
@@ -18,7 +18,7 @@ def network_of(folder: Path) -> tuple[Network, dict[str, Any]]:
 
     from capsulet.model.network import load_network
 
-    config = storage.read_config(folder)
+    config = read_config(folder)
     options = ModelOptions(**config["options"]["model"])
-    weights = {name: value.copy() for name, value in load(storage.read_file(folder, storage.WEIGHTS, config)).items()}
+    weights = {name: value.copy() for name, value in load(read_file(folder, WEIGHTS, config)).items()}
     return load_network(options, config["vocab_size"], len(config["labels"]), weights), config

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capsulet.errors import InputError
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from paper.datasets import DataSet, Source
 
 EMPTY = "∅"  # a row without a text keeps its place: the published counts have it too, and training takes no empty text

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from capsulet.text.batch import pad
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from paper.network import network_of
 from paper.plot import lines, panels
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from capsulet.classifier import command_line
 from capsulet.cli.main import build_parser
 from capsulet.cli.options import given_values, reading_options
 from capsulet.config import (
@@ -23,7 +22,8 @@ from capsulet.config import (
     smallest_num_codewords,
 )
 from capsulet.errors import InputError
-from capsulet.text.data import ReadOptions
+from capsulet.text.rows import ReadOptions
+from capsulet.training.run import command_line
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
 FIELDS = [(kind, spec) for kind in KINDS for spec in dataclasses.fields(kind)]

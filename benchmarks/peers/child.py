@@ -19,7 +19,7 @@ from benchmarks.peers.memory import SPENT, peak_memory
 from benchmarks.peers.protocol import Model, PeerModule, Rows
 from benchmarks.peers.rows import read_test, read_training
 from capsulet.errors import CapsuletError
-from capsulet.metrics import evaluate
+from capsulet.evaluation.metrics import evaluate
 
 MODEL, RESULT = "model", "result.json"
 LEAST_SECONDS = 0.5  # of prediction: fast models predict the test texts several times

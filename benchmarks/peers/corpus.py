@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 from capsulet.text.batch import Batch, Plan, gather
 from capsulet.text.corpus import Corpus
+from capsulet.text.numbering import Words
 from capsulet.text.tokens import encode
-from capsulet.text.words import Words
 
 
 def count_words(texts: Sequence[str], min_count: int, max_words: int) -> list[str]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from benchmarks.peers.protocol import Rows
 from capsulet.config import build_options
-from capsulet.preparation import sorted_labels
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.preparation import sorted_labels
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split
 
 # the share that `capsulet train` cuts by default: every peer trains on the same rows and chooses on the same rows

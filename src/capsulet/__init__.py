@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capsulet.version import VERSION
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from capsulet.bundle import export as export
-    from capsulet.classifier import evaluate as evaluate
-    from capsulet.classifier import train as train
+    from capsulet.checking.check import check as check
     from capsulet.compression.compress import compress as compress
+    from capsulet.drifting.drift import drift as drift
     from capsulet.errors import CapsuletError as CapsuletError
-    from capsulet.hygiene.check import check as check
+    from capsulet.evaluation.calibrate import calibrate as calibrate
+    from capsulet.evaluation.evaluate import evaluate as evaluate
     from capsulet.results import Compression as Compression
     from capsulet.results import Drift as Drift
     from capsulet.results import Evaluation as Evaluation
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from capsulet.results import Training as Training
     from capsulet.runtime.classifier import Classifier as Classifier
     from capsulet.runtime.classifier import load as load
-    from capsulet.runtime.drift import drift as drift
-    from capsulet.text.data import ReadOptions as ReadOptions
-    from capsulet.validation import calibrate as calibrate
+    from capsulet.storage.export import export as export
+    from capsulet.text.rows import ReadOptions as ReadOptions
+    from capsulet.training.run import train as train
 
 _HOMES = {
-    "train": "capsulet.classifier",
-    "evaluate": "capsulet.classifier",
-    "check": "capsulet.hygiene.check",
+    "train": "capsulet.training.run",
+    "evaluate": "capsulet.evaluation.evaluate",
+    "check": "capsulet.checking.check",
     "compress": "capsulet.compression.compress",
-    "calibrate": "capsulet.validation",
-    "drift": "capsulet.runtime.drift",
-    "export": "capsulet.bundle",
+    "calibrate": "capsulet.evaluation.calibrate",
+    "drift": "capsulet.drifting.drift",
+    "export": "capsulet.storage.export",
     "load": "capsulet.runtime.classifier",
     "Classifier": "capsulet.runtime.classifier",
     "Prediction": "capsulet.results",
@@ -44,10 +44,9 @@ _HOMES = {
     "Explanation": "capsulet.results",
     "Training": "capsulet.results",
     "Compression": "capsulet.results",
-    "ReadOptions": "capsulet.text.data",
+    "ReadOptions": "capsulet.text.reading",
     "CapsuletError": "capsulet.errors",
 }
-__version__ = VERSION
 __all__ = ["__version__", *_HOMES]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -45,3 +46,10 @@ class MissingExtraError(InputError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")
+
+
+def some(labels: Sequence[str]) -> str:
+    """A few labels, for messages."""
+    return ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8]) + (
+        f" … ({len(labels)} in all)" if len(labels) > 8 else ""
+    )

@@ -18,7 +18,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import capsulet
-from capsulet import storage
+from capsulet.storage.file import DIGEST
 from capsulet.text.tokens import build_tokenizer, encodings
 from tests.conftest import SETS
 
@@ -164,16 +164,16 @@ def calibrations() -> dict[str, Any]:
         {"method": method, "scale": scale, "factor": factor, **rest}
         for method, rest in more.items() for scale in ("length", "log", "logit", "norm") for factor in (0.5, 8.0)
     ]  # fmt: skip
-    if importlib.util.find_spec("capsulet.calibration") is None:
+    if importlib.util.find_spec("capsulet.evaluation.calibration") is None:
         return {"stored": [], "lengths": lengths, "probabilities": []}
-    calibration = importlib.import_module("capsulet.calibration")
+    calibration = importlib.import_module("capsulet.evaluation.calibration")
     found = [calibration.from_json(each, "model").probabilities(np.array(lengths)).tolist() for each in stored]
     return {"stored": stored, "lengths": lengths, "probabilities": found}
 
 
 def metadata(graph: onnx.ModelProto) -> dict[str, str]:
     """What a file says of itself, without its digest: what is changed on purpose is read as if there were none."""
-    return {entry.key: entry.value for entry in graph.metadata_props if entry.key != storage.DIGEST}
+    return {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST}
 
 
 def front_coded(words: list[bytes]) -> bytes:

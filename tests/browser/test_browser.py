@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from benchmarks import browser
-from capsulet.storage import FORMAT_VERSION
+from capsulet import __version__
+from capsulet.storage.model_config import FORMAT_VERSION
 from capsulet.text.tokens import TOKEN
-from capsulet.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
@@ -110,7 +110,7 @@ def test_what_is_said_twice_is_the_same() -> None:
     assert f"const RULE = '{TOKEN.replace(chr(92), 2 * chr(92))}';" in (JS / "src" / "tokens.js").read_text()
     assert f"const FORMAT_VERSION = {FORMAT_VERSION};" in (JS / "src" / "config.js").read_text()
     package, lock = (json.loads((JS / name).read_text()) for name in ("package.json", "package-lock.json"))
-    assert package["version"] == lock["version"] == VERSION
+    assert package["version"] == lock["version"] == __version__
 
 
 def test_every_version_is_pinned() -> None:

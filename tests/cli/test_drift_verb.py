@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_drift import made_up, texts_of, write_rows
+from tests.drifting.test_drift import made_up, texts_of, write_rows
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import capsulet
-from capsulet.lexicon import class_words
+from capsulet.runtime.class_words import class_words
 from tests.conftest import TEXTS
 
 

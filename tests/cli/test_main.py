@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from capsulet import __version__
 from capsulet.cli.main import VERBS, build_parser, main
-from capsulet.version import VERSION
 
 NAMES = [verb.__name__.rsplit(".", 1)[-1] for verb in VERBS]
 
@@ -41,7 +41,7 @@ def test_help_lists_every_verb(run) -> None:
 
 
 def test_version(run) -> None:
-    assert run("--version") == (0, f"capsulet {VERSION}\n", "")
+    assert run("--version") == (0, f"capsulet {__version__}\n", "")
 
 
 @pytest.mark.parametrize(

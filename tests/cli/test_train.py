@@ -253,7 +253,9 @@ def test_the_second_run_on_the_same_file_reads_the_cache(
     call = ("train", rows_file, "--cache", tmp_path / "cache", *tiny, "--out")
     assert run(*call, tmp_path / "one").status == 0
     with monkeypatch.context() as patch:
-        patch.setattr("capsulet.preparation.read_rows", lambda *words, **named: pytest.fail("the file was read again"))
+        patch.setattr(
+            "capsulet.text.preparation.read_rows", lambda *words, **named: pytest.fail("the file was read again")
+        )
         assert run(*call, tmp_path / "two").status == 0
         (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.name != "contents")
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]

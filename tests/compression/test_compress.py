@@ -19,7 +19,7 @@ from capsulet.compression import search
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.results import Compression
-from capsulet.text.dictionary import unpack_words
+from capsulet.text.word_list import unpack_words
 from tests.conftest import TEXTS, TINY
 
 VARIANTS = [
@@ -174,8 +174,8 @@ def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path
     from contextlib import ExitStack
 
     from capsulet.compression.source import read_source
-    from capsulet.preparation import prepare
-    from capsulet.text.data import ReadOptions
+    from capsulet.text.preparation import prepare
+    from capsulet.text.rows import ReadOptions
 
     source = read_source(model)
     with ExitStack() as scratch:

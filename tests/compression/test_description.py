@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet import doubt, validation
 from capsulet.compression import description, search
 from capsulet.compression.description import few_values, json_bytes
+from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import describe as validation
 from capsulet.runtime.classifier import unknown_shares
 from tests.conftest import TINY
-from tests.runtime.test_drift import made_up, write_rows
+from tests.drifting.test_drift import made_up, write_rows
 
 PARTS = ("calibration", "histograms")
 

@@ -11,8 +11,7 @@ import pytest
 import capsulet
 from capsulet.compression.merit import Merit, merit_of
 from capsulet.errors import InputError
-from capsulet.text.corpus import Corpus
-from capsulet.training.adaptation import choose_rows
+from capsulet.text.corpus import Corpus, choose_rows
 from tests.conftest import SETS
 
 LENGTHS = np.array([[0.9, 0.6], [0.2, 0.1], [0.4, 0.8]], np.float32)

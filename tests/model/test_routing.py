@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from capsulet.model import compiled
+from capsulet.model import kernels as compiled
 from capsulet.model import routing as module
 from capsulet.model.routing import dynamic_routing, kmeans_routing, squash, torch_kmeans_routing
 from capsulet.native import routing as native

@@ -10,8 +10,8 @@ import torch
 from capsulet.cli.main import main
 from capsulet.config import ModelOptions, build_options, smallest_num_codewords
 from capsulet.model.network import build_network
+from capsulet.model.ngrams import Shortcut
 from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes
-from capsulet.model.shortcut import Shortcut
 
 # data set: (classes, words), from the paper's table of data sets
 DATA_SETS = {

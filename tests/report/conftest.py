@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capsulet import metrics
+from capsulet.evaluation import metrics
 from capsulet.report.measures import Measures, Mistake
 from capsulet.report.page import Report
 from capsulet.results import Epoch, Explanation, TokenContribution

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet import doubt
+from capsulet.evaluation import abstention as doubt
 from capsulet.report.measures import (
     MOST_MISTAKES,
     MOST_TEXTS,

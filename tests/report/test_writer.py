@@ -110,8 +110,8 @@ def test_a_full_disk_leaves_the_old_report(
 
     page = tmp_path / "page.html"
     page.write_text("old")
-    monkeypatch.setattr("capsulet.storage.write_file", full)
-    with pytest.raises(CapsuletError, match=r"the report could not be written to .*: No space left"):
+    monkeypatch.setattr("capsulet.storage.atomic.write_file", full)
+    with pytest.raises(CapsuletError, match=r"could not be written: No space left"):
         capsulet.evaluate(model, rows_file, report=page)
     assert page.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

@@ -14,7 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from capsulet.errors import InputError
-from capsulet.text.data import ReadOptions, Row, SkippedRows, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions, Row, SkippedRows
 
 H = "label,text\nx,fine\n"
 PAIRS = [("good film", "pos"), ("bad film", "neg")]

@@ -14,7 +14,8 @@ import pytest
 
 from capsulet.errors import InputError, MissingExtraError, RowError
 from capsulet.text import files, tables
-from capsulet.text.data import ReadOptions, Row, SkippedRows, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions, Row, SkippedRows
 from tests.text.rows import PAIRS, H, as_format, parquet, read, refusal, skipping, write
 
 BAD_ROWS: dict[str, tuple[str, str | bytes, int, list[str]]] = {

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from capsulet.errors import InputError, RowError
 from capsulet.text.batch import gather, targets_of
 from capsulet.text.corpus import FILES, LABEL_SETS, CorpusWriter, DamagedCorpusError, open_corpora
-from capsulet.text.data import ReadOptions, read_rows
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
 
 EXPECTED = [("one", ("a", "b")), ("two", ("b",)), ("three", ()), ("four", ("c", "a"))]

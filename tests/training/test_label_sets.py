@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from capsulet.config import TrainingOptions
-from capsulet.metrics import evaluate, fit_thresholds
+from capsulet.evaluation.metrics import evaluate, fit_thresholds
 from capsulet.model.network import build_network
 from capsulet.results import Epoch
 from capsulet.text.batch import targets_of

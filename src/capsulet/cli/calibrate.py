@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate."""
-    from capsulet.runtime.histograms import FEWEST_TEXTS
-    from capsulet.validation import calibrate
+    from capsulet.drifting.histograms import FEWEST_TEXTS
+    from capsulet.evaluation.calibrate import calibrate
 
     found = calibrate(
         arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell

@@ -24,7 +24,7 @@ from capsulet.cli.output import console, print_json, tell
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from capsulet.hygiene.findings import Check, Doubt, Example
+    from capsulet.checking.findings import Check, Doubt, Example
 
 MOST_DOUBTS = 20
 MOST_LETTERS = 80  # of a text in their table: what is longer would leave no room for the rest
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
-    from capsulet.hygiene.check import check
+    from capsulet.checking.check import check
 
     result = check(
         arguments.files,

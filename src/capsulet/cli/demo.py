@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what capsulet does."""
-    from capsulet.classifier import evaluate as measure
-    from capsulet.demo import library_rows, majority_accuracy, word_count_accuracy
+    from capsulet.evaluation.evaluate import evaluate as measure
     from capsulet.runtime.classifier import load
+    from capsulet.text.docstrings import library_rows, majority_accuracy, word_count_accuracy
 
     folder = Path(arguments.out)
     make_folder(folder)

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look for drift."""
-    from capsulet.runtime.drift import drift
+    from capsulet.drifting.drift import drift
 
     result = drift(
         arguments.model,

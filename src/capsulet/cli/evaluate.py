@@ -14,8 +14,9 @@ import dataclasses
 from pathlib import Path
 
 from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
-from capsulet.cli.output import check_text_file, console, print_json, tell, write_text_file
+from capsulet.cli.output import check_text_file, console, print_json, tell
 from capsulet.results import Evaluation
+from capsulet.storage.atomic import replace_file
 
 MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
-    from capsulet.classifier import evaluate
+    from capsulet.evaluation.evaluate import evaluate
     from capsulet.runtime.classifier import load
 
     reading = reading_options(arguments)
@@ -46,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     classifier = load(arguments.model, arguments.threads)
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if diagram and result.reliability:
-        from capsulet.diagram import reliability_svg
+        from capsulet.report.reliability import reliability_svg
 
-        write_text_file(diagram, reliability_svg(result.reliability, measured(result)))
+        replace_file(diagram, reliability_svg(result.reliability, measured(result)).encode())
         tell(f"the reliability diagram is in {diagram}")
     if arguments.report:
         tell(f"the report is in {arguments.report}")

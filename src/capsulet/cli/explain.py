@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet.cli.options import add_reading_flags, reading_options
-from capsulet.cli.output import check_text_file, console, print_json, print_json_list, tell, write_text_file
+from capsulet.cli.output import check_text_file, console, print_json, print_json_list, tell
 from capsulet.errors import InputError
 from capsulet.results import Explanation, TokenContribution
+from capsulet.storage.atomic import replace_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain."""
     from capsulet.runtime.classifier import load
-    from capsulet.text.data import SkippedRows, read_rows
+    from capsulet.text.reading import read_rows
+    from capsulet.text.rows import SkippedRows
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
@@ -80,10 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     pairs: Iterable[tuple[str, Explanation]] = explained()
     if page:
-        from capsulet.page import explanations_page
+        from capsulet.report.explanations import explanations_page
 
         pairs = list(pairs)
-        write_text_file(page, explanations_page(pairs, arguments.model))
+        replace_file(page, explanations_page(pairs, arguments.model).encode())
         tell(f"the page is in {page}")
     if arguments.json and len(arguments.text) == 1 and not each:
         ((_, found),) = pairs

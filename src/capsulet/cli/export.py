@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export."""
-    from capsulet.bundle import export
+    from capsulet.storage.export import export
 
     file = export(arguments.model, arguments.file)
     size = file.stat().st_size

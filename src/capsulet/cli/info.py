@@ -66,9 +66,10 @@ def run_class(arguments: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from capsulet.lexicon import class_words
+    from capsulet.runtime.class_words import class_words
     from capsulet.runtime.classifier import load
-    from capsulet.text.data import ReadOptions, read_rows
+    from capsulet.text.reading import read_rows
+    from capsulet.text.rows import ReadOptions
 
     classifier = load(arguments.model)
     rows = (
@@ -120,18 +121,19 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def describe_model(path: Path) -> dict[str, Any]:
     """What a model holds, how large it is and how it was trained."""
-    from capsulet import storage
     from capsulet.model.shapes import num_codewords, parameters_by_part, stored_shapes
+    from capsulet.storage.folder import FILES, read_config
+    from capsulet.storage.model_config import is_multi_label
 
     if path.is_dir():
-        config = storage.read_config(path)
-        sizes = {name: (path / name).stat().st_size for name in storage.FILES if (path / name).exists()}
+        config = read_config(path)
+        sizes = {name: (path / name).stat().st_size for name in FILES if (path / name).exists()}
     else:
         from capsulet.runtime.session import open_session
 
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
-    options, several = stored_options(config, path), storage.is_multi_label(config)
+    options, several = stored_options(config, path), is_multi_label(config)
     made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(stored_shapes(options, config))}
     if options.embedding != "plain":
         made_of["codewords"] = num_codewords(options, config["vocab_size"])

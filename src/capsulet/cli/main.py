@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
 from capsulet.errors import CapsuletError
-from capsulet.version import VERSION
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=Help,
     )
-    parser.add_argument("--version", action="version", version=f"capsulet {VERSION}")
+    parser.add_argument("--version", action="version", version=f"capsulet {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in VERBS:
         name = verb.__name__.rsplit(".", 1)[-1]

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any, get_type_hints
 
 from capsulet.config import RECIPES, ModelOptions, TextOptions, TrainingOptions
-from capsulet.text.data import FORMATS, ReadOptions
+from capsulet.text.rows import FORMATS, ReadOptions
 
 GROUPS = {ModelOptions: "the network", TextOptions: "the text", TrainingOptions: "the training"}
 

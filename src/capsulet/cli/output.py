@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.errors import CapsuletError, InputError
+from capsulet.errors import InputError
 from capsulet.results import Epoch
-from capsulet.storage import check_place, replace_file
+from capsulet.storage.atomic import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,16 +63,6 @@ def check_text_file(path: Path, ending: str) -> None:
     if not path.resolve().parent.is_dir():
         raise InputError(f"{path.parent} is not a folder that exists: make it, or choose another place")
     check_place(path)
-
-
-def write_text_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise CapsuletError(
-            f"{path} could not be written: {error.strerror or error}; what was there is unchanged"
-        ) from None
 
 
 def console() -> Console:

@@ -69,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     from capsulet.runtime.classifier import FIRST_WINDOW, load
-    from capsulet.text.data import LABEL_SEPARATOR, SkippedRows, read_rows
+    from capsulet.text.reading import read_rows
+    from capsulet.text.rows import LABEL_SEPARATOR, SkippedRows
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
@@ -116,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_on_ray(arguments: argparse.Namespace) -> int:
     """Predict on a cluster."""
-    from capsulet.cluster import predict_on_ray
+    from capsulet.runtime.ray import predict_on_ray
 
     doubtful = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
     plain = arguments.top_k == 1 and arguments.to == "jsonl" and not doubtful and not arguments.raw_scores

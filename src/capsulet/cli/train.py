@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
-    from capsulet.classifier import train
+    from capsulet.training.run import train
 
     said = {
         "valid": arguments.valid,
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         **given_values(arguments, *KINDS),
     }
     if arguments.engine == "ray":
-        from capsulet.cluster import train_on_ray
+        from capsulet.training.ray import train_on_ray
 
         result = train_on_ray(arguments.files, arguments.out, arguments.workers, **said)
     else:

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capsulet.bundle import bundled, check_file, write_whole
-from capsulet.classifier import require_training, several_labels
 from capsulet.compression.file import bytes_by_part
 from capsulet.compression.plot import curve_plot
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.compression.source import read_source
 from capsulet.errors import CapsuletError, InputError
-from capsulet.preparation import Paths, Tell, paths, prepare, silent
+from capsulet.evaluation.describe import chosen_rows, other_rows, trained_rows
 from capsulet.results import Compression
 from capsulet.runtime.session import open_session
-from capsulet.storage import check_place
+from capsulet.storage.atomic import check_place, replace_file
+from capsulet.storage.export import check_file
+from capsulet.storage.file import bundled
 from capsulet.text.corpus import Corpora
-from capsulet.text.data import ReadOptions
-from capsulet.validation import chosen_rows, other_rows, trained_rows
+from capsulet.text.preparation import Paths, Tell, paths, prepare, silent
+from capsulet.text.rows import ReadOptions, several_labels
+from capsulet.training.run import require_training
 
 if TYPE_CHECKING:
     from capsulet.compression.search import Compressor, Sample, Trial
@@ -61,7 +62,7 @@ def compress(
         raise InputError("--valid is beside training files: name the files that the model was trained on, too")
     require_training("Compressing")
     from capsulet.compression.search import Compressor, file_sample, made_up_sample
-    from capsulet.model.compiled import training_threads
+    from capsulet.model.kernels import training_threads
     from capsulet.training.interruption import Interruption
 
     source = read_source(Path(model))
@@ -97,7 +98,7 @@ def compress(
             data, chosen = make(compressor, compressor.largest(), tell, threads)
         before, parts = bytes_by_part(bundled(Path(model))), bytes_by_part(data)
         points = sorted([*(trial.point() for trial in curve), chosen.point(chosen=True)], key=lambda one: one.bytes)
-        write_whole(out, data, lambda part: None)
+        replace_file(out, data)
         compression = Compression(
             path=str(out), bytes=len(data), bytes_before=sum(before.values()), parts=parts, parts_before=before,
             accuracy=chosen.accuracy if sample else None, accuracy_before=compressor.accuracy if sample else None,
@@ -107,7 +108,7 @@ def compress(
             measure=compressor.merit.measure,
         )  # fmt: skip
         if picture:
-            write_whole(picture, curve_plot(compression).encode(), lambda part: None)
+            replace_file(picture, curve_plot(compression).encode())
     return compression
 
 

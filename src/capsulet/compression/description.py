@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from capsulet import doubt
+from capsulet.evaluation import abstention as doubt
 
 FEW_VALUES = 200  # in each ranking of the validation texts: thresholds answer up to half a per cent more than asked for
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.compression.setting import part_of
 from capsulet.config import ModelOptions
-from capsulet.storage import DIGEST, UNSEALED, seal
-from capsulet.text.dictionary import pack_words
+from capsulet.storage.file import DIGEST, UNSEALED, seal
 from capsulet.text.tokens import UNKNOWN
+from capsulet.text.word_list import pack_words
 
 if TYPE_CHECKING:
     import onnx
@@ -30,7 +30,7 @@ def build_file(
     """The file; choices in the weights are in the order of the words, behind those of the unknown word."""
     import onnx
 
-    from capsulet.graph import build_graph
+    from capsulet.model.graph import build_graph
 
     model = build_graph(dict(weights), options, pack_words(words))
     shorten_names(model)

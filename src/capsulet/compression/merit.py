@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
-from capsulet.metrics import LabelSetCounts
-from capsulet.storage import is_multi_label
+from capsulet.evaluation.metrics import LabelSetCounts
+from capsulet.storage.model_config import is_multi_label
 from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus
 

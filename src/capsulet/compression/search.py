@@ -14,32 +14,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from capsulet.compression.adaptation import Rounding, Student, adapt, answers, numbered
 from capsulet.compression.codes import Floats, compose, fit_codes
 from capsulet.compression.description import calibration_room, few_values, kept_histograms
 from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
+from capsulet.compression.ngrams import BITS as SHORTCUT_BITS
+from capsulet.compression.ngrams import FewBits, in_few_bits, key_type
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
-from capsulet.compression.shortcut import BITS as SHORTCUT_BITS
-from capsulet.compression.shortcut import FewBits, in_few_bits, key_type
 from capsulet.compression.source import Source
-from capsulet.errors import CapsuletError, InputError
-from capsulet.hashing import FIRST_WORD
+from capsulet.drifting.histograms import FEWEST_TEXTS, largest_json
+from capsulet.errors import CapsuletError, InputError, some
+from capsulet.evaluation.describe import chosen_rows, describe_corpus
+from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
+from capsulet.model.ngrams import Shortcut
+from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows
 from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
-from capsulet.model.shortcut import Shortcut
-from capsulet.packing import Rounded, as_rows, best_scales, from_rows
 from capsulet.results import CurvePoint
-from capsulet.runtime.classifier import Classifier, some
-from capsulet.runtime.histograms import FEWEST_TEXTS, largest_json
+from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
 from capsulet.text.batch import ordered_batches
-from capsulet.text.corpus import Corpora, Corpus, word_counts
-from capsulet.text.dictionary import pack_words
+from capsulet.text.corpus import Corpora, Corpus, choose_rows, word_counts
 from capsulet.text.tokens import UNKNOWN_ID
-from capsulet.training.adaptation import Rounding, Student, adapt, answers, choose_rows, numbered
+from capsulet.text.word_list import pack_words
 from capsulet.training.loop import EVALUATION_BATCH, batch_size
-from capsulet.validation import chosen_rows, describe_corpus
 
 BITS = (8, 6, 5, 4, 3)
 CODEBOOKS = (8, 6, 4)

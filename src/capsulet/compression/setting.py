@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
-from capsulet.packing import Rounded, as_rows, best_scales, rounded
+from capsulet.model.quantisation import Rounded, as_rows, best_scales, rounded
 
 CODEWORDS, CODE_BITS = 16, 4
 CODEBOOK_BITS = BIAS_BITS = 8

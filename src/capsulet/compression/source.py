@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import storage
 from capsulet.compression.codes import Floats, gate_metric
 from capsulet.config import SIMILAR, UNKNOWN_WORDS, ModelOptions, Options, TextOptions, TrainingOptions, check
 from capsulet.errors import InputError, ModelError
-from capsulet.hashing import FIRST_WORD
+from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
-from capsulet.text.likeness import Likeness
+from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
 from capsulet.text.tokens import UNKNOWN_ID
+from capsulet.text.vocabulary import Likeness
 
 HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in proportion to 1 / (r + 10)
 
@@ -104,7 +104,7 @@ def read_source(path: Path) -> Source:
         raise InputError(f"{path} is a file: compress takes the folder that `capsulet train` wrote, with its weights")
     from safetensors.numpy import load
 
-    config = storage.read_config(path)
+    config = read_config(path)
     try:
         stored = config["options"]
         kinds = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
@@ -112,8 +112,8 @@ def read_source(path: Path) -> Source:
     except (KeyError, TypeError, InputError) as error:
         raise ModelError(f"{path} is damaged: its options cannot be read ({error})") from None
     try:
-        weights = load(storage.read_file(path, storage.WEIGHTS, config))
-        tokenizer = storage.read_file(path, storage.TOKENIZER, config).decode()
+        weights = load(read_file(path, WEIGHTS, config))
+        tokenizer = read_file(path, TOKENIZER, config).decode()
         vocabulary = json.loads(tokenizer)["model"]["vocab"]
         words = sorted(vocabulary, key=vocabulary.__getitem__)
         vectors = word_vectors(weights, options.model)
@@ -123,7 +123,7 @@ def read_source(path: Path) -> Source:
         raise ModelError(f"{path} is damaged: its weights or words cannot be read ({error})") from None
     if len(vectors) != len(words):
         raise ModelError(f"{path} is damaged: {len(words)} words and {len(vectors)} vectors")
-    card = storage.read_file(path, storage.CARD, config).decode(errors="replace")
+    card = read_file(path, CARD, config).decode(errors="replace")
     return Source(config, options, weights, tokenizer, card, words, vectors)
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from capsulet.config import POOLINGS
+from capsulet.model.gru import bidirectional_gru
 from capsulet.model.noise import Noise, dropout
-from capsulet.model.recurrence import bidirectional_gru
 
 
 class Encoder(nn.Module):

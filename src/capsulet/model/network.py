@@ -17,9 +17,9 @@ from capsulet.config import ModelOptions
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
+from capsulet.model.ngrams import Shortcut
 from capsulet.model.noise import Noise, dropout
 from capsulet.model.shapes import LEVELS, SCALES, num_codewords
-from capsulet.model.shortcut import Shortcut
 
 EMBEDDED, POOLED = 100, 101  # what random numbers are for; the encoder's layers have the numbers below
 

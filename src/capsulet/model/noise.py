@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from capsulet import native
-from capsulet.model.compiled import usable
+from capsulet.model.kernels import usable
 
 _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd; as a signed number, as all of these
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from capsulet.model.compiled import threads, usable
+from capsulet.model.kernels import threads, usable
 from capsulet.native import routing as native
 
 EPSILON = 1e-12  # under square roots: their slope at zero is infinite

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import calibration, doubt
-from capsulet.calibration import BINS
-from capsulet.metrics import confusion_matrix
+from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation.metrics import confusion_matrix
+from capsulet.evaluation.reliability import BINS, counted
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.corpus import Corpus, Labels
@@ -124,7 +124,7 @@ class Recorder:
 
 def reliability(scores: Floats, right: NDArray[np.bool_]) -> list[Bin]:
     """Bins of equal width that hold any answers."""
-    rows = enumerate(calibration.counted(scores, right, BINS).rows)
+    rows = enumerate(counted(scores, right, BINS).rows)
     return [Bin(place / BINS, (place + 1) / BINS, *row) for place, row in rows if row[0]]
 
 

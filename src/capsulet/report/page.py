@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.calibration import calibration_error
+from capsulet.evaluation.reliability import calibration_error
 from capsulet.report import charts
 from capsulet.report.charts import Series, axis, line_chart, percent, plain
 from capsulet.report.classes import class_table, label_sets, label_table

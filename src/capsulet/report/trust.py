@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from capsulet.calibration import BINS, calibration_error
+from capsulet.evaluation.reliability import BINS, calibration_error
 from capsulet.report import charts
 from capsulet.report.charts import Series, line_chart, percent, share_axis
 from capsulet.report.elements import figure, section

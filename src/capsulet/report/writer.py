@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from capsulet import storage
+from capsulet import __version__
 from capsulet.config import ModelOptions, check
-from capsulet.errors import CapsuletError, InputError
+from capsulet.errors import InputError
 from capsulet.model.shapes import parameters_by_part, stored_shapes
 from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
-from capsulet.version import VERSION
+from capsulet.storage.atomic import closed_folder, replace_file
+from capsulet.storage.folder import FILES, LOG, is_model
 
 LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
 
@@ -30,11 +31,11 @@ def check_report(path: Path) -> None:
             raise InputError(f"--report {path} is a folder: name a file, such as {path / 'report.html'}")
         if path.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"--report {path} does not end in .html: name the page to write, such as report.html")
-        if storage.is_model(place.parent):
+        if is_model(place.parent):
             raise InputError(
                 f"--report {path} lies inside a model, which the next training replaces: choose another place"
             )
-        if (closed := storage.closed_folder(place)) is not None:
+        if (closed := closed_folder(place)) is not None:
             raise InputError(f"--report {path}: {closed} cannot be written to: choose another place")
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"--report {path} cannot be written to ({error}): choose another place") from None
@@ -66,17 +67,13 @@ def write_report(
             notes=notes,
         )
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        storage.replace_file(path, page.encode(errors="backslashreplace"))
-    except OSError as error:
-        raise CapsuletError(f"the report could not be written to {path}: {error.strerror or error}") from None
+    replace_file(path, page.encode(errors="backslashreplace"))
 
 
 def stored_epochs(model: Path) -> list[Epoch]:
     """The history of a training, if the model is a folder that has one."""
     try:
-        return [Epoch(**json.loads(line)) for line in (model / storage.LOG).read_text().splitlines()]
+        return [Epoch(**json.loads(line)) for line in (model / LOG).read_text().splitlines()]
     except (OSError, ValueError, TypeError):
         return []
 
@@ -84,13 +81,15 @@ def stored_epochs(model: Path) -> list[Epoch]:
 def stored_sizes(model: Path) -> dict[str, int]:
     """Bytes of each file of a model."""
     if model.is_dir():
-        return {name: (model / name).stat().st_size for name in storage.FILES if (model / name).exists()}
+        return {name: (model / name).stat().st_size for name in FILES if (model / name).exists()}
     return {model.name: model.stat().st_size}
 
 
 def versions(trained: str) -> dict[str, str]:
     """What this page was made with."""
-    found = {"capsulet": VERSION if trained == VERSION else f"{VERSION} (the model was trained with {trained})"}
+    found = {
+        "capsulet": __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
+    }
     found["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return found | {name: installed for name in LIBRARIES if (installed := installed_version(name))}
 

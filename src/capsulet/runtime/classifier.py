@@ -13,9 +13,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet import calibration, doubt, metrics
-from capsulet.calibration import ReliabilityCounts
-from capsulet.errors import InputError
+from capsulet.errors import InputError, some
+from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import calibration, metrics
+from capsulet.evaluation.reliability import ReliabilityCounts, counted
 from capsulet.results import (
     Evaluation,
     Explanation,
@@ -23,10 +24,10 @@ from capsulet.results import (
     Reliability,
     ReliabilityBin,
 )
+from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
-from capsulet.runtime.flow import Layer
 from capsulet.runtime.session import Session, open_session
-from capsulet.storage import is_multi_label
+from capsulet.storage.model_config import is_multi_label
 from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
 from capsulet.text.tokens import check_text
@@ -246,7 +247,7 @@ class Classifier:
         if not truth:
             return found
         right = np.array(truth) == np.array(predicted)
-        before, after = (calibration.counted(np.array(scores), right) for scores in (raw, sure))
+        before, after = (counted(np.array(scores), right) for scores in (raw, sure))
         return dataclasses.replace(found, reliability=self.reliability(before, after))
 
     def reliability(self, before: ReliabilityCounts, after: ReliabilityCounts) -> Reliability:
@@ -289,13 +290,6 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
 def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
     """Which share of each text's tokens is unknown words: (B,)."""
     return np.array([float(session.unknown(ids).mean()) for ids in encoded])
-
-
-def some(labels: Sequence[str]) -> str:
-    """A few labels, for messages."""
-    return ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8]) + (
-        f" … ({len(labels)} in all)" if len(labels) > 8 else ""
-    )
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:

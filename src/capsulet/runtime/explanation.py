@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
-from capsulet.runtime.flow import Layer, word_contributions
+from capsulet.runtime.attribution import Layer, word_contributions
 from capsulet.runtime.session import Session
-from capsulet.storage import pooling_of
+from capsulet.storage.model_config import pooling_of
 from capsulet.text.batch import pad
 from capsulet.text.tokens import encodings
 

@@ -14,12 +14,14 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from capsulet import storage
 from capsulet.config import SIMILAR, UNKNOWN_WORDS
 from capsulet.errors import InputError, ModelError
-from capsulet.text.dictionary import give_words, unpack_words
-from capsulet.text.likeness import Likeness
+from capsulet.storage.file import check_seal
+from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
+from capsulet.storage.model_config import check_config
 from capsulet.text.tokens import UNKNOWN, Numbered, encode
+from capsulet.text.vocabulary import Likeness
+from capsulet.text.word_list import give_words, unpack_words
 
 INPUTS = {"ids", "token_counts"}
 OUTPUTS = {"lengths", "norms", "contributions"}
@@ -95,9 +97,9 @@ def open_session(path: Path, threads: int = 0) -> Session:
     So many threads do batches at the same time; 0: one a core.
     """
     if path.is_dir():
-        config = storage.read_config(path)
-        tokenizer = parse_tokenizer(storage.read_file(path, storage.TOKENIZER, config), path / storage.TOKENIZER)
-        graph = start(storage.read_file(path, storage.GRAPH, config), path / storage.GRAPH)
+        config = read_config(path)
+        tokenizer = parse_tokenizer(read_file(path, TOKENIZER, config), path / TOKENIZER)
+        graph = start(read_file(path, GRAPH, config), path / GRAPH)
         return agreeing(reading(Session(graph, tokenizer, config, count_workers(threads))), path)
     if not path.exists():
         raise ModelError(
@@ -107,7 +109,7 @@ def open_session(path: Path, threads: int = 0) -> Session:
         data = path.read_bytes()
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror or error})") from None
-    storage.check_seal(data, path)
+    check_seal(data, path)
     graph = start(data, path)
     try:
         metadata = graph.get_modelmeta().custom_metadata_map
@@ -119,7 +121,7 @@ def open_session(path: Path, threads: int = 0) -> Session:
             "`capsulet compress` wrote"
         )
     try:
-        config = storage.check_config(json.loads(metadata["capsulet.config"]), str(path))
+        config = check_config(json.loads(metadata["capsulet.config"]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
     tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)

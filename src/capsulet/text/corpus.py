@@ -22,7 +22,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -30,9 +30,9 @@ from typing import IO, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.text.likeness import Likeness
+from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer
-from capsulet.text.words import NO_WORD, Words
+from capsulet.text.vocabulary import Likeness
 
 T = TypeVar("T")
 CHUNK = 4096  # texts numbered at a time
@@ -300,3 +300,16 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
+
+
+def choose_rows(corpus: Corpus, rows: Sequence[int] | NDArray[np.int64]) -> Corpus:
+    """A corpus of these texts only."""
+    ids = [corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows]
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in ids])]).astype(np.int64)
+    words = np.concatenate(ids) if ids else corpus.ids[:0]
+    if corpus.label_starts is None:
+        return replace(corpus, ids=words, starts=starts, targets=corpus.targets[np.asarray(rows, np.int64)])
+    labels = [corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]] for row in rows]
+    targets = np.concatenate(labels) if labels else corpus.targets[:0]
+    own = places_of(np.array([len(part) for part in labels]))
+    return replace(corpus, ids=words, starts=starts, targets=targets, label_starts=own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -143,3 +144,28 @@ class Reading:
         if not self.allow_empty and all(not text or str(text).isspace() for text in texts.values()):
             return EMPTY_TEXT
         return None
+
+
+def several_labels(reading: ReadOptions, multi_label: bool) -> ReadOptions:
+    """How rows are read for a model of this kind."""
+    if reading.label_separator is not None and not multi_label:
+        raise InputError(
+            "--label-separator is for texts of several labels: leave it out, or train the model with --multi-label"
+        )
+    return dataclasses.replace(reading, multi_label=multi_label)
+
+
+def reading_words(reading: ReadOptions) -> list[str]:
+    """The flags that say how files are read."""
+    words: list[str] = []
+    for column in reading.text_columns:
+        words += ["--text-column", column]
+    for flag, said in (
+        ("--label-column", reading.label_column),
+        ("--label-separator", reading.label_separator),
+        ("--format", reading.file_format),
+    ):
+        words += [flag, said] if said is not None else []
+    words += ["--no-header"] if reading.header is False else []
+    words += ["--on-bad-row", reading.on_bad_row] if reading.on_bad_row != "fail" else []
+    return words

@@ -18,7 +18,7 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
 
 from capsulet.errors import InputError
-from capsulet.text.likeness import Likeness
+from capsulet.text.vocabulary import Likeness
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 PATTERN = re.compile(TOKEN)

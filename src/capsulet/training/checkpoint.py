@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import struct
 import time
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from torch import Tensor
 
 from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
+from capsulet.storage.atomic import replace_file, sweep
 
 MAGIC = b"capsulet checkpoint 1\n"
 Weights = dict[str, NDArray[Any]]
@@ -76,12 +76,10 @@ class Checkpoints:
         header = {"identity": json.dumps(self.identity), "state": json.dumps(counters)}
         data = serialise(tensors, metadata=header)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)  # the first epoch may take longer than `seconds`
-            replace_file(self.path, [MAGIC, hashlib.sha256(data).digest(), data])
-        except OSError as error:
+            replace_file(self.path, MAGIC, hashlib.sha256(data).digest(), data)
+        except CapsuletError as error:
             raise CapsuletError(
-                f"the checkpoint {self.path} could not be written: {error.strerror or error}; the last good one and "
-                "the best model so far are unchanged. Make room, then go on with --resume"
+                f"checkpoint {error}, and so is the best model so far. Make room, then continue with --resume"
             ) from None
         self.last = time.monotonic()
 
@@ -104,8 +102,8 @@ class Checkpoints:
     def remove(self) -> None:
         """The training is done."""
         if self.path is not None:
-            for path in (self.path, part_of(self.path)):  # the latter from a process that was killed while it wrote
-                path.unlink(missing_ok=True)
+            sweep(self.path)
+            self.path.unlink(missing_ok=True)
 
 
 def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], State]:
@@ -150,25 +148,6 @@ def check_identity(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
                 f"the checkpoint is of a training with {flag} {found.get(name)}, this one has {value}: "
                 "give the same options, or leave out --resume to start anew"
             )
-
-
-def part_of(path: Path) -> Path:
-    """Where a file is written before it takes its place."""
-    return path.with_name(path.name + ".part")
-
-
-def replace_file(path: Path, pieces: list[bytes]) -> None:
-    """Write a file beside the old one, down to the disk, and put it in its place."""
-    part = part_of(path)
-    try:
-        with part.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def array(tensor: Tensor) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from capsulet.config import MANY_TEXTS, TrainingOptions
 from capsulet.errors import CapsuletError
-from capsulet.metrics import LabelSetCounts, fit_thresholds, macro_f1
+from capsulet.evaluation.metrics import LabelSetCounts, fit_thresholds, macro_f1
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise, uniform

@@ -1,0 +1,287 @@
+"""Class lengths to probabilities, fitted on texts that the network was not trained on. NumPy only.
+
+A length orders the classes; it is no probability. Here lengths (B, C) become scores by one of `SCALES`, scores times a
+factor go through a softmax, and the probability of the best class may be corrected once more:
+
+- temperature  p = softmax(factor · scale(lengths)) (Guo et al. 2017)
+- platt        and the best class gets sigmoid(slope · logit(p) + offset) (Platt 1999)
+- isotonic     or the share of right answers at its p, which may only rise with p (Zadrozny and Elkan 2002)
+
+The others then share what is left as before. None of them changes which class is best. Which scale and which method is
+decided by the mean negative log likelihood on parts of the validation texts that were left out of the fit.
+
+Where a text may have several labels, each length becomes a probability of its own, sigmoid(slope · logit(length) +
+offset), the same curve for every label: rare ones have too few texts for one of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.errors import ModelError
+
+Numbers = NDArray[np.float64]
+Classes = NDArray[np.int64]
+
+SMALLEST = 1e-6  # lengths are kept this far from 0 and 1, probabilities from 0
+FOLDS = 5
+MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # to fit on; more would only take longer
+MOST_KNOTS = 50
+FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # texts that a method needs
+LARGEST_FACTOR = 1e4
+
+# A class capsule of length s before squash is s² / (1 + s²) long after it, so `logit` is 2 log s and `norm` is s. The
+# linear head's "lengths" are probabilities, whose `log` is its logits but for a constant.
+SCALES: Mapping[str, Callable[[Numbers], Numbers]] = {
+    "length": lambda lengths: lengths,
+    "log": np.log,
+    "logit": lambda lengths: np.log(lengths / (1 - lengths)),
+    "norm": lambda lengths: np.sqrt(lengths / (1 - lengths)),
+}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How lengths become probabilities."""
+
+    method: str
+    scale: str
+    factor: float
+    slope: float = 1.0  # platt
+    offset: float = 0.0
+    knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, and what it becomes
+    each: bool = False  # every label by itself, by slope and offset
+
+    def probabilities(self, lengths: NDArray[Any]) -> Numbers:
+        """Rows that sum to one, unless each label stands by itself: lengths (B, C) -> (B, C)."""
+        if self.each:
+            return sigmoid(self.slope * logit(lengths.astype(np.float64)) + self.offset)
+        found = softmax(self.factor * scaled(lengths, self.scale))
+        return found if self.method == "temperature" else with_top(found, self.corrected(found.max(1)))
+
+    def corrected(self, top: Numbers) -> Numbers:
+        """What the probability of the best class becomes: (B,) -> (B,)."""
+        if self.method == "platt":
+            return sigmoid(self.slope * logit(top) + self.offset)
+        places, values = np.array(self.knots).T
+        return np.asarray(np.interp(top, places, values))
+
+    def as_json(self) -> dict[str, Any]:
+        """What config.json holds."""
+        found = asdict(self)
+        unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
+        left_out = (*unused[self.method], *(() if self.each else ("each",)))
+        return {key: value for key, value in found.items() if key not in left_out}
+
+
+def from_json(stored: Any, source: str) -> Calibration:
+    """The calibration in a configuration."""
+    try:
+        if stored["method"] not in FEWEST_ROWS or stored["scale"] not in SCALES:
+            raise ValueError(f"{stored['method']} of {stored['scale']} is unknown to this version")
+        factor, slope = float(stored["factor"]), float(stored.get("slope", 1))
+        offset = float(stored.get("offset", 0))
+        knots = tuple((float(place), float(value)) for place, value in stored.get("knots", ()))
+        if not np.isfinite([factor, slope, offset]).all() or (stored["method"] == "isotonic" and not knots):
+            raise ValueError("a number is missing")
+        return Calibration(stored["method"], stored["scale"], factor, slope, offset, knots, stored.get("each") is True)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{source} is damaged: its calibration cannot be read ({error}); fit it again with `capsulet calibrate`"
+        ) from None
+
+
+def scaled(lengths: NDArray[Any], scale: str) -> Numbers:
+    """Lengths (B, C) as scores."""
+    return SCALES[scale](np.clip(lengths.astype(np.float64), SMALLEST, 1 - SMALLEST))
+
+
+def softmax(scores: Numbers) -> Numbers:
+    """Rows that sum to one: (B, C) -> (B, C)."""
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    return np.asarray(powers / powers.sum(1, keepdims=True))
+
+
+def sigmoid(values: Numbers) -> Numbers:
+    """1 / (1 + e^-x), without overflow."""
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * values)))
+
+
+def logit(shares: Numbers) -> Numbers:
+    """The inverse, kept finite."""
+    inside = np.clip(shares, SMALLEST, 1 - SMALLEST)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def with_top(probabilities: Numbers, top: Numbers) -> Numbers:
+    """The same rows with another probability of the best class, which stays the best: (B, C), (B,) -> (B, C)."""
+    rows, best = np.arange(len(probabilities)), probabilities.argmax(1)
+    others = probabilities.copy()
+    others[rows, best] = 0
+    left = others.sum(1, keepdims=True)
+    others = np.where(left > 0, others / np.maximum(left, 1e-300), 1 / (others.shape[1] - 1))  # shares of what is left
+    others[rows, best] = 0
+    second = others.max(1)
+    top = np.clip(top, second / (1 + second), 1 - SMALLEST)  # from where on it is at least the second
+    found = others * (1 - top)[:, None]
+    found[rows, best] = top
+    return np.asarray(found)
+
+
+def log_loss(probabilities: Numbers, truth: Classes) -> float:
+    """Mean negative log likelihood of the true classes."""
+    return float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], SMALLEST)).mean())
+
+
+def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
+    """The best calibration for these validation texts, and the log loss of every candidate on texts left out."""
+    lengths, truth = sample(lengths, truth)
+    parts = folds(truth)
+    losses: dict[tuple[str, str], float] = {}
+    factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
+    for scale in SCALES:
+        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts, factors[scale])
+    scale = min(losses, key=lambda pair: losses[pair])[1]
+    for method, fewest in FEWEST_ROWS.items():
+        if len(truth) >= fewest and method != "temperature":
+            losses[method, scale] = left_out_loss(method, scale, lengths, truth, parts, factors[scale])
+    method, scale = min(losses, key=lambda pair: losses[pair])
+    found = fit_one(method, scale, lengths, truth, factors[scale])
+    return found, {" ".join(pair): loss for pair, loss in losses.items()}
+
+
+def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
+    """The same where a text has any of the labels: lengths and truth (B, C), the loss a mean over both."""
+    lengths, truth = sample(lengths, truth)
+    parts = np.random.default_rng(0).permutation(len(truth)) % FOLDS
+    scores = logit(lengths.astype(np.float64))
+
+    def fitted(rows: NDArray[np.bool_]) -> Calibration:
+        slope, offset = fit_logistic(scores[rows].ravel(), truth[rows].ravel())
+        return Calibration("platt", "logit", 1.0, slope, offset, each=True)
+
+    plain = Calibration("platt", "logit", 1.0, each=True)
+    losses = {"length": 0.0, "platt": 0.0}
+    for part in range(FOLDS):
+        inside, outside = parts != part, parts == part
+        if inside.any() and outside.any():
+            for name, candidate in (("length", plain), ("platt", fitted(inside))):
+                found = candidate.probabilities(lengths[outside])
+                losses[name] += outside.sum() / len(truth) * each_log_loss(found, truth[outside])
+    return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
+
+
+def each_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
+    """Mean negative log likelihood of each label being there or not."""
+    inside = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
+    return float(-np.log(np.where(truth, inside, 1 - inside)).mean())
+
+
+def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """As many of the texts as have MOST_LENGTHS lengths, but FEWEST_TEXTS of them, the same ones every time."""
+    most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
+    if len(truth) <= most:
+        return lengths, truth
+    chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:most])
+    return lengths[chosen], truth[chosen]
+
+
+def folds(truth: Classes) -> Classes:
+    """A part for each text, every class spread over all of them."""
+    shuffled = np.random.default_rng(0).permutation(len(truth))
+    order = shuffled[np.argsort(truth[shuffled], kind="stable")]
+    parts = np.empty(len(truth), np.int64)
+    parts[order] = np.arange(len(truth)) % FOLDS
+    return parts
+
+
+def left_out_loss(
+    method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes, start: float
+) -> float:
+    """Mean over the texts of their log loss under a calibration that was fitted without their part."""
+    total = 0.0
+    for part in range(FOLDS):
+        inside, outside = parts != part, parts == part
+        if inside.any() and outside.any():
+            fitted = fit_one(method, scale, lengths[inside], truth[inside], start)
+            total += outside.sum() * log_loss(fitted.probabilities(lengths[outside]), truth[outside])
+    return float(total / len(truth))
+
+
+def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes, start: float = 1.0) -> Calibration:
+    """A calibration of this kind; the search for its factor begins at `start`."""
+    scores = scaled(lengths, scale)
+    factor = fit_factor(scores, truth, start)
+    if method == "temperature":
+        return Calibration(method, scale, factor)
+    found = softmax(factor * scores)
+    top, right = found.max(1), found.argmax(1) == truth
+    if method == "platt":
+        return Calibration(method, scale, factor, *fit_logistic(logit(top), right))
+    return Calibration(method, scale, factor, knots=fit_steps(top, right))
+
+
+def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
+    """The factor of the smallest log loss, by Newton's method in one variable, in which the loss is convex.
+
+    One more text whose class is anybody's guess is added to them: with every answer right the best factor would
+    otherwise be infinite.
+    """
+    scores = scores - scores.max(1, keepdims=True)
+    width = float(np.abs(scores).mean()) or 1.0
+    scores = scores / width
+    doubt = 1 / (len(truth) + 1)
+    wanted = (1 - doubt) * scores[np.arange(len(truth)), truth] + doubt * scores.mean(1)  # (B,)
+    low, high, factor = 0.0, LARGEST_FACTOR * width, start * width
+    for _ in range(60):
+        probabilities = softmax(factor * scores)
+        mean = (probabilities * scores).sum(1)
+        slope = float((mean - wanted).mean())
+        low, high = (factor, high) if slope < 0 else (low, factor)
+        curve = float(((probabilities * scores * scores).sum(1) - mean * mean).mean())
+        step = factor - slope / curve if curve > 0 else high
+        new = step if low < step < high else (low + min(high, 4 * low + 1)) / 2
+        done = abs(new - factor) <= 1e-6 * factor
+        factor = new
+        if done:
+            break
+    return factor / width
+
+
+def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and offset of a logistic regression with Platt's targets; a slope that would fall is zero."""
+    rights, wrongs = int(right.sum()), int((~right).sum())
+    wanted = np.where(right, (rights + 1) / (rights + 2), 1 / (wrongs + 2))
+    inputs = np.stack([values, np.ones_like(values)], axis=1)
+    weights = np.array([1.0, 0.0])
+    for _ in range(50):
+        found = sigmoid(inputs @ weights)
+        gradient = inputs.T @ (found - wanted) + 1e-3 * (weights - [1.0, 0.0])
+        curve = (inputs * (found * (1 - found))[:, None]).T @ inputs + 1e-3 * np.eye(2)
+        step = np.linalg.solve(curve, gradient)
+        weights = weights - np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-8:
+            break
+    if weights[0] < 0:
+        return 0.0, float(logit(np.array(wanted.mean())))
+    return float(weights[0]), float(weights[1])
+
+
+def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    """Points of a rising line: the share of right answers by value, neighbours that would fall pooled."""
+    order = np.argsort(values, kind="stable")
+    pieces = np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10)))
+    blocks: list[list[float]] = []  # sum of values, right answers, texts
+    for piece in pieces:
+        blocks.append([float(values[piece].sum()), float(right[piece].sum()), float(len(piece))])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            last = blocks.pop()
+            blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
+    totals, rights, counts = np.array(blocks).T
+    shares = np.maximum.accumulate((rights + 1) / (counts + 2))  # one text more of each kind: no share is 0 or 1
+    return tuple((round(float(x), 6), round(float(y), 6)) for x, y in zip(totals / counts, shares, strict=True))

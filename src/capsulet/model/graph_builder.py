@@ -1,0 +1,85 @@
+"""ONNX nodes and constants, collected one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from capsulet.model.quantisation import FIELDS, Rounded, field_places, grouped
+
+EPSILON = np.float32(1e-12)  # as in model/routing.py
+OPSET = 17
+END = np.iinfo(np.int64).max
+Matrix = NDArray[Any] | Rounded
+
+
+class GraphBuilder:
+    """Collects nodes and constants; every method answers with the name of its result."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, onnx.TensorProto] = {}
+
+    def constant(self, name: str, value: Any) -> str:
+        """A constant under this name; the same name again is the same constant."""
+        tensor = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        assert self.constants.setdefault(name, tensor) == tensor, f"{name} is two constants"
+        return name
+
+    def integers(self, *values: int) -> str:
+        """A constant vector of integers: axes, shapes."""
+        return self.constant("int_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
+
+    def number(self, value: float) -> str:
+        """A constant float."""
+        return self.constant(f"number_{value:g}", np.float32(value))
+
+    def matrix(self, name: str, value: Matrix, *shape: int) -> str:
+        """A constant matrix in this shape, whichever way it is stored."""
+        if not isinstance(value, Rounded):
+            return self.constant(name, value.reshape(shape))
+        rows, columns = value.levels.shape
+        if value.bits == 8:
+            levels = self.constant(f"{name}_bytes", value.levels)
+        else:
+            packed = self.constant(f"{name}_bits", grouped(value.levels, value.bits))  # (G, bits)
+            levels = self.unpack(packed, FIELDS, value.bits)  # (G, 8)
+            if rows * columns % FIELDS:
+                flat = self.add("Reshape", levels, self.integers(-1))
+                levels = self.add("Slice", flat, self.integers(0), self.integers(rows * columns))
+            levels = self.add("Reshape", levels, self.integers(rows, columns))
+        centred = self.add("Sub", self.add("Cast", levels, to=TensorProto.FLOAT), self.number(2 ** (value.bits - 1)))
+        scales = self.constant(f"{name}_scales", value.scales[:, None])
+        values = self.add("Mul", centred, self.add("Cast", scales, to=TensorProto.FLOAT))
+        return self.add("Reshape", values, self.integers(*shape), name=name)
+
+    def unpack(self, packed: str, count: int, bits: int) -> str:
+        """Fields of so many bits from bytes of the last axis: uint8 (…, bytes) -> int32 (…, count)."""
+        first, last, divisors = field_places(count, bits)
+        wide = self.add("Cast", packed, to=TensorProto.INT32)
+        fields = self.add("Gather", wide, self.integers(*first), axis=-1)
+        if (first != last).any():  # some go on in the next byte
+            higher = self.add("Gather", wide, self.integers(*last), axis=-1)
+            fields = self.add("Add", fields, self.add("Mul", higher, self.constant("byte", np.int32(256))))
+        name = f"divisors_{count}_{bits}"
+        fields = self.add("Div", fields, self.constant(name, divisors.astype(np.int32)))
+        return self.add("Mod", fields, self.constant(f"mask_{bits}", np.int32(2**bits)))
+
+    def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """A node with one result."""
+        name = name or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"node_{name}", **attributes))
+        return name
+
+    def sum(self, value: str, axis: int, keep: bool = False) -> str:
+        """Sum over one axis."""
+        return self.add("ReduceSum", value, self.integers(axis), keepdims=int(keep))
+
+    def norm(self, value: str) -> str:
+        """Lengths of the vectors of the last axis, kept as an axis of size 1."""
+        squares = self.sum(self.add("Mul", value, value), -1, keep=True)
+        return self.add("Sqrt", self.add("Add", squares, self.number(float(EPSILON))))

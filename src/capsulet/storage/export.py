@@ -1,0 +1,52 @@
+"""A model as one file: the ONNX graph with tokenizer, configuration and card in its metadata."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+
+from capsulet.errors import CapsuletError, InputError, ModelError
+from capsulet.runtime.classifier import load
+from capsulet.storage.atomic import check_place, replace_file
+from capsulet.storage.file import bundled
+from capsulet.storage.folder import GRAPH
+
+TOLERANCE = 1e-6
+
+
+def export(model: str | Path, file: str | Path) -> Path:
+    """Write a model folder as one self-contained file, checked by running both on the same texts."""
+    model = Path(model)
+    file = check_file(file, model)
+    if not model.is_dir():
+        raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
+    replace_file(file, bundled(model), check=lambda part: compare(model, part))
+    return file
+
+
+def check_file(file: str | Path, model: Path) -> Path:
+    """The path of a file to write this model to, if it can be one."""
+    file = Path(file)
+    if file.suffix != ".onnx":
+        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    if (model / GRAPH).exists() and file.exists() and file.samefile(model / GRAPH):
+        raise InputError(f"{file} is part of the model itself: choose another file")
+    check_place(file)
+    return file
+
+
+def compare(folder: Path, file: Path) -> None:
+    """Run both shapes on texts made of the model's own words, and some it has never seen."""
+    one, other = load(folder), load(file)
+    words = sorted(one.session.tokenizer.get_vocab())
+    dice = random.Random(0)
+    texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
+    difference = float(np.abs(one.lengths(texts) - other.lengths(texts)).max())
+    if one.labels != other.labels or difference > TOLERANCE:
+        raise CapsuletError(
+            f"the exported file answers differently from the folder (by {difference:g}); nothing was written"
+        )

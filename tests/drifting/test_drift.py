@@ -1,0 +1,358 @@
+"""New texts beside those that a model was validated on: alarms where something moved, and none where nothing did."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capsulet
+from capsulet.drifting import drift as module
+from capsulet.drifting import histograms
+from capsulet.drifting.histograms import FEWEST_TEXTS, class_bins, fit, from_json, largest_json, standing_out
+from capsulet.drifting.permutation import compare, holm
+from capsulet.drifting.traits import MOST_CODES, Traits, mean_codes, traits_of
+from capsulet.errors import InputError, ModelError
+from tests.conftest import SETS, TEXTS, TINY
+
+SMALL = {**TINY, "epochs": 4, "batch_size": 16}
+
+
+def made_up(number: int, seed: int, labels: tuple[str, ...] = ("sport", "money", "food")) -> list[tuple[str, str]]:
+    """Texts of the words of each class, and a rare word now and then."""
+    dice = random.Random(seed)
+    words = {label: " ".join(text for other, text in TEXTS if other == label).split() for label in labels}
+    rows = []
+    for _ in range(number):
+        label = dice.choice(labels)
+        chosen = dice.choices(words[label], k=dice.randint(4, 14))
+        rows.append((label, " ".join([*chosen, *[f"qz{dice.randrange(10**6)}"] * (dice.random() < 0.2)])))
+    return rows
+
+
+def texts_of(number: int, seed: int, *labels: str) -> list[str]:
+    return [text for _, text in made_up(number, seed, labels or ("sport", "money", "food"))]
+
+
+def write_rows(path: Path, rows: list[tuple[str, str]]) -> Path:
+    path.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("many") / "rows.jsonl", made_up(400, 0))
+
+
+@pytest.fixture(scope="module")
+def folder(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with histograms of 100 texts; read it, do not change it."""
+    path = tmp_path_factory.mktemp("drift") / "model"
+    capsulet.train(rows, path, shortcut=0, **SMALL)  # so that words are all that compressing can leave out
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifier(folder: Path) -> capsulet.Classifier:
+    return capsulet.load(folder, threads=1)
+
+
+def stored(path: Path) -> Any:
+    return json.loads((path / "config.json").read_text()).get("histograms")
+
+
+def test_training_ends_with_small_histograms(folder: Path, classifier: capsulet.Classifier) -> None:
+    found = stored(folder)
+    assert found["texts"] == 100
+    assert {part: sum(found[part]["counts"]) for part in histograms.PARTS} == {
+        "unknown": 100, "length": 100, "codes": 66, "classes": 100, "score": 100,
+    }  # fmt: skip
+    size = len(json.dumps(found, separators=(",", ":")))
+    assert size < 1000 and size <= largest_json(3, 100)
+    again = from_json(found, 3, False, "")
+    assert again.as_json() == found
+    assert "`capsulet drift`" in (folder / "README.md").read_text()
+
+
+def test_texts_of_the_same_kind_are_no_drift(classifier: capsulet.Classifier) -> None:
+    reports = [capsulet.drift(classifier, texts=texts_of(100, seed)) for seed in range(100, 110)]
+    assert sum(report.drifted for report in reports) <= 1
+    report = reports[0]
+    assert [part.name for part in report.parts] == list(histograms.PARTS)
+    assert report.absent == {} and report.texts == 100 and report.validation_texts == 100
+    for part in report.parts:
+        assert len(part.bins) == len(part.before) == len(part.after)
+        assert sum(part.before) == pytest.approx(1, abs=1e-3) and sum(part.after) == pytest.approx(1, abs=1e-3)
+    assert report.p_value == min(part.adjusted_p_value for part in report.parts)
+    assert capsulet.drift(classifier, texts=texts_of(100, 100)) == report
+
+
+def test_what_moved_is_named(classifier: capsulet.Classifier) -> None:
+    def moved(texts: list[str]) -> dict[str, str]:
+        report = capsulet.drift(classifier, texts=texts)
+        assert report.drifted == any(part.drifted for part in report.parts) == (report.p_value <= 0.01)
+        return {part.name: part.change for part in report.parts if part.drifted}
+
+    shorter = moved([" ".join(text.split()[:3]) for text in texts_of(300, 1)])
+    assert "shorter: median" in shorter["length"] and shorter["length"].endswith("→ 3 tokens")
+    one_class = moved(texts_of(300, 2, "food"))
+    assert "food" in one_class["classes"] and "→" in one_class["classes"] and "codes" in one_class
+    assert "length" not in one_class and "unknown" not in one_class
+    strange = moved([text + " brexit brexit selfie" for text in texts_of(300, 3)])
+    assert strange["unknown"].startswith("unknown words 2.") and "→ 2" in strange["unknown"]
+    report = capsulet.drift(classifier, texts=[text + " Brexit brexit selfie" for text in texts_of(50, 3)])
+    assert report.unknown_words[:2] == (("brexit", 50), ("selfie", 50))
+
+
+def test_windows_are_compared_one_by_one(classifier: capsulet.Classifier) -> None:
+    seen: list[Any] = []
+    texts = texts_of(200, 4) + texts_of(110, 5, "food")
+    report = capsulet.drift(classifier, texts=iter(texts), window=100, on_window=seen.append)
+    assert [(window.first, window.texts) for window in report.windows] == [(1, 100), (101, 100), (201, 100)]
+    assert [window.drifted for window in report.windows] == [False, False, True]  # ten more are too few for a window
+    assert "classes" in report.windows[2].parts and report.texts == 310
+    assert seen == list(report.windows)
+
+
+def test_texts_are_read_in_bounded_memory(classifier: capsulet.Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 16)
+    texts, longest, alive = texts_of(100, 6), 0, 0
+
+    def source() -> Iterator[str]:
+        nonlocal alive, longest
+        for text in texts:
+            alive += 1
+            longest = max(longest, alive)
+            yield text
+
+    add = module.Gathering.add
+
+    def counting(self: Any, *arguments: Any) -> None:
+        nonlocal alive
+        alive -= len(arguments[1])
+        add(self, *arguments)
+
+    monkeypatch.setattr(module.Gathering, "add", counting)
+    in_pieces = capsulet.drift(classifier, texts=source(), window=50)
+    assert longest <= 16 and alive == 0
+    monkeypatch.setattr(module, "AT_ONCE", 1024)
+    assert capsulet.drift(classifier, texts=texts).parts == in_pieces.parts
+
+
+def test_few_of_many_unknown_words_are_followed(classifier: capsulet.Classifier, monkeypatch) -> None:
+    monkeypatch.setattr(module, "MOST_SPELLINGS", 5)
+    monkeypatch.setattr(module, "AT_ONCE", 4)
+    texts = [f"selfie odd{number} rare{number}" for number in range(40)]
+    report = capsulet.drift(classifier, texts=texts)
+    assert report.unknown_words[0] == ("selfie", 40) and len(report.unknown_words) <= 10
+
+
+def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
+    from capsulet.compression import search
+
+    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    monkeypatch.setattr(search, "BITS", (8,))
+    new = texts_of(100, 100)
+    whole = capsulet.drift(folder, texts=new)
+    assert capsulet.drift(capsulet.export(folder, tmp_path / "whole.onnx"), texts=new) == whole
+
+    alone = capsulet.compress(folder, out=tmp_path / "alone.onnx", threads=1)
+    report = capsulet.drift(alone.path, texts=new)  # nothing can be said of what compressing may have changed
+    assert [part.name for part in report.parts] == ["unknown", "length"] and not report.drifted
+    assert report.parts[1].p_value == whole.parts[1].p_value
+    assert "compressed without texts" in report.absent["score"]
+
+    target = alone.bytes - 200  # not all words fit
+    small = capsulet.compress(folder, rows, tmp_path / "small.onnx", target_size=target, threads=1)
+    assert small.bytes <= target and small.words < small.words_before
+    report = capsulet.drift(small.path, texts=new)
+    assert len(report.parts) == 5 and not report.drifted
+    share = json.loads(json.dumps(capsulet.load(small.path).config["histograms"]))["unknown"]["usual"]
+    assert share > stored(folder)["unknown"]["usual"]  # of the words that this file knows
+    assert capsulet.drift(small.path, texts=texts_of(200, 2, "food")).drifted
+
+
+def test_a_compressed_model_knows_its_unknown_word(folder: Path, tmp_path: Path) -> None:
+    small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.onnx", threads=1).path)
+    assert small.unknown_id == 0 and capsulet.load(folder).unknown_id == 1
+    first = small.session.tokenizer.id_to_token(1)
+    assert [answer.reason for answer in small.predict(["selfie brexit", f"{first} {first}"], abstain=True)] == [
+        "unknown words",
+        small.predict([f"{first} {first}"], abstain=True)[0].reason,
+    ]
+    found = traits_of(small, small.session.encode(["selfie brexit", first]))
+    assert found.unknown.tolist() == [1, 0]
+    assert np.isnan(found.codes).any(1).tolist() == [True, False]
+    assert found.codes.shape[1] == MOST_CODES
+
+
+@pytest.mark.parametrize("options", [{"embedding": "plain"}, {"embedding": "cc", "head": "linear"}], ids=str)
+def test_other_variants(options: dict[str, str], rows: Path, tmp_path: Path) -> None:
+    capsulet.train(rows, tmp_path / "model", **{**SMALL, "epochs": 2, **options})
+    report = capsulet.drift(tmp_path / "model", texts=texts_of(60, 7))
+    assert report.absent == ({"codes": module.NO_CODES} if options["embedding"] == "plain" else {})
+    assert capsulet.drift(tmp_path / "model", texts=["x y z"] * 40).drifted
+
+
+def test_several_labels(tmp_path: Path) -> None:
+    dice = random.Random(0)
+    sets = [
+        {"labels": sorted({*one, *other}), "text": f"{text} {more}"}
+        for (one, text), (other, more) in (dice.choices(SETS, k=2) for _ in range(240))
+    ]
+    file = tmp_path / "sets.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in sets))
+    model = tmp_path / "model"
+    capsulet.train(file, model, multi_label=True, **SMALL)
+    there = stored(model)
+    config = json.loads((model / "config.json").read_text())
+    assert there["texts"] == config["calibration"]["texts"] == 60
+    report = capsulet.drift(model, file)
+    assert len(report.parts) == 5 and report.texts == 240
+    assert report.parts[3].bins == ("food", "money", "sport", "(no label)")
+    assert capsulet.drift(model, texts=["It rained all day long"] * 60).drifted
+    # as training made them, from the training file alone
+    old = without_histograms(model, tmp_path / "old")
+    assert capsulet.calibrate(old, file) == config["calibration"]
+    assert stored(old) == there
+    (tmp_path / "few.jsonl").write_text(json.dumps(sets[0]) + "\n")
+    with pytest.raises(InputError, match="1 validation text, expected at least 2"):
+        capsulet.calibrate(old, valid=tmp_path / "few.jsonl")
+    assert stored(old) == there
+
+
+def without_histograms(model: Path, path: Path) -> Path:
+    """The model as older versions wrote it."""
+    shutil.copytree(model, path)
+    config = json.loads((path / "config.json").read_text())
+    del config["histograms"]
+    (path / "config.json").write_text(json.dumps(config))
+    return path
+
+
+def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_path: Path) -> None:
+    old = without_histograms(folder, tmp_path / "old")
+    with pytest.raises(
+        InputError, match=r"no histograms of its validation texts.*`capsulet calibrate .*old TRAINING_FI"
+    ):
+        capsulet.drift(old, texts=texts_of(30, 1))
+    file = capsulet.export(old, tmp_path / "old.onnx")
+    with pytest.raises(
+        InputError, match=r"no histograms.*run `capsulet calibrate` on the folder that it was made from"
+    ):
+        capsulet.drift(file, texts=texts_of(30, 1))
+    capsulet.calibrate(old, rows)
+    assert stored(old) == stored(folder)
+    assert (old / "README.md").read_bytes() == (folder / "README.md").read_bytes()
+    # few texts can calibrate, but what was counted under another calibration would be wrong
+    capsulet.calibrate(old, valid=write_rows(tmp_path / "few.jsonl", made_up(12, 3)))
+    assert stored(old) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"texts": ["one"]}, "texts: too few texts to tell drift from chance, 1, expected at least 20: collect more"),
+        ({"texts": []}, "too few texts to tell drift from chance, 0"),
+        ({}, "drift takes files or texts, one of the two"),
+        ({"files": "a.csv", "texts": ["a"]}, "drift takes files or texts, one of the two"),
+        ({"texts": "one"}, "drift got one str as texts"),
+        ({"texts": ["one", 2]}, "text 1 is of type int"),
+        ({"texts": ["a"], "false_alarm": 0}, "--false-alarm is 0: expected a share from 0.001 to 0.5"),
+        ({"texts": ["a"], "false_alarm": float("nan")}, "--false-alarm is nan: expected a share"),
+        ({"texts": ["a"], "false_alarm": True}, "--false-alarm is True: expected a share"),
+        ({"texts": ["a"], "window": 3}, "--window is 3: expected at least 20 texts"),
+    ],
+)
+def test_what_cannot_be_compared(classifier: capsulet.Classifier, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        capsulet.drift(classifier, **more)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.pop("texts"),
+        lambda found: found["length"].pop("usual"),
+        lambda found: found["length"].update(counts=[1, 2]),
+        lambda found: found["length"].update(counts=[-1, 101]),
+        lambda found: found["classes"].update(counts=[50] * 4),
+        lambda found: found["codes"].update(means=[1]),
+        lambda found: found["codes"].update(spreads=[0] * len(found["codes"]["means"])),
+        lambda found: [found.pop(part) for part in histograms.PARTS],
+        lambda found: found.update(score=7),
+    ],
+)
+def test_damaged_histograms(folder: Path, change: Any) -> None:
+    found = stored(folder)
+    change(found)
+    with pytest.raises(ModelError, match="m is damaged: the histograms of its validation texts cannot be read"):
+        from_json(found, 3, False, "m")
+
+
+def made_up_traits(generator: np.random.Generator, number: int, num_classes: int = 6) -> Traits:
+    """Texts of several topics, whose words share codes."""
+    topics = np.random.default_rng(0).dirichlet(np.full(24, 0.4), num_classes)
+    classes = generator.integers(0, num_classes, number)
+    length = generator.geometric(0.05, number) + 3
+    codes = np.stack(
+        [generator.multinomial(words, topics[topic]) / words for words, topic in zip(length, classes, strict=True)]
+    )
+    return Traits(generator.binomial(length, 0.04) / length, length, codes, classes, 1 - generator.beta(1, 8, number))
+
+
+@pytest.mark.parametrize(("validation", "new"), [(60, 600), (400, 100)])
+def test_the_false_alarm_rate_is_kept(validation: int, new: int) -> None:
+    generator, rate, rounds = np.random.default_rng(1), 0.2, 60
+    alarms, by_part = 0, dict.fromkeys(histograms.PARTS, 0)
+    for _ in range(rounds):
+        reference = fit(made_up_traits(generator, validation), 6, False)
+        assert reference is not None
+        counts = reference.count(made_up_traits(generator, new))
+        found = {part: compare(reference.counts[part], counts[part]).p_value for part in counts}
+        alarms += min(holm(list(found.values()))) <= rate
+        for part, p_value in found.items():
+            by_part[part] += p_value <= rate
+    error = 4 * np.sqrt(rate * (1 - rate) / rounds)
+    assert alarms / rounds <= rate + error
+    for part, number in by_part.items():
+        assert number / rounds == pytest.approx(rate, abs=error), part
+
+
+def test_bins_of_classes_and_codes() -> None:
+    assert class_bins(np.array([0, 5, 6]), 6).tolist() == [0, 5, 6]
+    assert class_bins(np.array([0, 1, 999, 1000]), 1000).tolist() == [0, 0, 199, 200]
+    codes = np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])
+    assert standing_out(codes, np.array([0.4, 0.6]), np.array([0.1, 0.1])).tolist() == [0, 1, 2]
+    few = made_up_traits(np.random.default_rng(0), FEWEST_TEXTS)
+    assert fit(few[:-1], 6, False) is None
+    found = fit(few, 6, True)
+    assert found is not None and "codes" not in found.counts and len(found.counts["classes"]) == 7
+
+
+def test_codes_are_averaged_over_known_words() -> None:
+    codes = np.zeros((2, 3, 2, 2), np.float32)
+    codes[0, 0, :, 0], codes[0, 1, :, 1], codes[0, 2, :, 1] = 1, 1, 1  # the third is padding
+    codes[1, 0, :, 0] = 1
+    ids, sizes = np.array([[5, 6, 0], [1, 0, 0]]), np.array([2, 1])
+    found = mean_codes(codes, sizes, unknown=ids == 1)
+    np.testing.assert_array_equal(found, [[0.5, 0.5, 0.5, 0.5], [np.nan] * 4])
+    many = mean_codes(np.ones((1, 1, 8, 16), np.float32), np.array([1]), unknown=np.array([[False]]))
+    assert many.shape == (1, MOST_CODES) and many.sum() == 128
+
+
+def test_more_classes_than_bins_share_them() -> None:
+    class Many:
+        labels = tuple(f"l{number:03}" for number in range(401))
+
+    names = module.bin_names("classes", histograms.MOST_CLASSES + 1, Many())  # type: ignore[arg-type]
+    bins = class_bins(np.arange(401), 401)
+    assert names[0] == "l000 … l002" and names[-1] == "(no label)" and len(names) == 201
+    assert names[1] == f"l{np.flatnonzero(bins == 1)[0]:03} … l{np.flatnonzero(bins == 1)[-1]:03}"

@@ -1,0 +1,158 @@
+"""Figures against closed forms and against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, evaluate, fit_thresholds
+from capsulet.results import ClassScores, Confusion
+
+
+def test_by_hand() -> None:
+    # truth a a a b b c, called a a b b a c
+    result = evaluate(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 2]), ["a", "b", "c"])
+    assert result.accuracy == pytest.approx(4 / 6)
+    assert result.count == 6
+    assert result.classes == (
+        ClassScores("a", pytest.approx(2 / 3), pytest.approx(2 / 3), pytest.approx(2 / 3), 3),
+        ClassScores("b", 0.5, 0.5, 0.5, 2),
+        ClassScores("c", 1.0, 1.0, 1.0, 1),
+    )
+    assert result.macro_f1 == pytest.approx((2 / 3 + 0.5 + 1) / 3)
+    assert result.confusions == (Confusion("a", "b", 1), Confusion("b", "a", 1))
+
+
+def test_confusions_are_sorted_by_number_and_complete() -> None:
+    truth, said = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 2, 2, 0])
+    found = evaluate(truth, said, ["x", "y", "z"]).confusions
+    assert found == (Confusion("y", "z", 3), Confusion("x", "y", 2), Confusion("z", "x", 1))
+
+
+def test_matrix_has_truth_in_rows() -> None:
+    assert confusion_matrix(np.array([0, 1, 1]), np.array([1, 1, 0]), 3).tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+
+
+def test_a_class_that_does_not_occur_counts_for_nothing() -> None:
+    result = evaluate(np.array([0, 0, 1]), np.array([0, 0, 1]), ["a", "b", "never"])
+    assert result.macro_f1 == 1.0
+    assert result.classes[2] == ClassScores("never", 0.0, 0.0, 0.0, 0)
+
+
+def test_a_class_that_is_only_called_pulls_the_mean_down() -> None:
+    result = evaluate(np.array([0, 0]), np.array([0, 1]), ["a", "b"])
+    assert result.macro_f1 == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_nothing_gives_zeros_and_no_warning() -> None:
+    nothing = np.array([], dtype=np.int64)
+    result = evaluate(nothing, nothing, ["a", "b"])
+    assert (result.accuracy, result.macro_f1, result.count, result.confusions) == (0.0, 0.0, 0, ())
+
+
+@pytest.mark.parametrize("num_classes", [2, 5, 40])
+def test_against_scikit_learn(num_classes: int) -> None:
+    sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    dice = np.random.default_rng(num_classes)
+    truth = dice.integers(0, num_classes, 200)
+    said = np.where(dice.random(200) < 0.5, truth, dice.integers(0, num_classes, 200))
+    result = evaluate(truth, said, [str(index) for index in range(num_classes)])
+    precision, recall, f1, count = sklearn.precision_recall_fscore_support(
+        truth, said, labels=range(num_classes), zero_division=0
+    )
+    assert result.accuracy == pytest.approx(sklearn.accuracy_score(truth, said))
+    assert result.macro_f1 == pytest.approx(sklearn.f1_score(truth, said, average="macro"))
+    assert [scores.precision for scores in result.classes] == pytest.approx(precision)
+    assert [scores.recall for scores in result.classes] == pytest.approx(recall)
+    assert [scores.f1 for scores in result.classes] == pytest.approx(f1)
+    assert [scores.count for scores in result.classes] == count.tolist()
+    matrix = sklearn.confusion_matrix(truth, said, labels=range(num_classes))
+    assert sum(confusion.count for confusion in result.confusions) == matrix.sum() - matrix.trace()
+
+
+# label sets
+
+
+def test_label_sets_by_hand() -> None:
+    truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
+    scores = np.array([[0.9, 0.8, 0.1], [0.6, 0.7, 0.2], [0.2, 0.1, 0.3], [0.1, 0.4, 0.5]], dtype=np.float32)
+    counts = LabelSetCounts(np.array([0.5, 0.5, 0.4]))  # said: ab, ab, none, c
+    for part in (slice(0, 1), slice(1, 4)):
+        counts.add(truth[part], scores[part])
+    result = counts.evaluation(["a", "b", "c"])
+    assert result.subset_accuracy == result.accuracy == 0.5
+    assert result.micro_f1 == pytest.approx(2 * 3 / (4 + 5))
+    assert result.classes == (
+        ClassScores("a", 1.0, 1.0, 1.0, 2), ClassScores("b", 0.5, 0.5, 0.5, 2), ClassScores("c", 0.0, 0.0, 0.0, 0),
+    )  # fmt: skip
+    assert result.macro_f1 == pytest.approx(0.5)
+    assert result.precision_at == {"1": pytest.approx(1 / 4), "3": pytest.approx(4 / 12)}  # no 5 best of 3 labels
+    assert (result.count, result.confusions) == (4, ())
+
+
+def test_label_sets_against_scikit_learn() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    dice = np.random.default_rng(0)
+    truth, scores = dice.random((200, 7)) < 0.3, dice.random((200, 7)).astype(np.float32)
+    thresholds = dice.random(7)
+    counts = LabelSetCounts(thresholds)
+    counts.add(truth, scores)
+    result, said = counts.evaluation([str(label) for label in range(7)]), scores >= thresholds
+    for average, found in (("micro", result.micro_f1), ("macro", result.macro_f1)):
+        assert found == pytest.approx(sklearn.f1_score(truth, said, average=average, zero_division=0))
+    assert result.subset_accuracy == pytest.approx(sklearn.accuracy_score(truth, said))
+    best = np.argsort(-scores, 1)[:, :3]
+    assert result.precision_at["3"] == pytest.approx(np.take_along_axis(truth, best, 1).mean())
+
+
+def test_no_label_set_gives_zeros_and_no_warning() -> None:
+    result = LabelSetCounts(np.full(5, 0.5)).evaluation(list("abcde"))
+    assert (result.micro_f1, result.macro_f1, result.subset_accuracy, result.count) == (0.0, 0.0, 0.0, 0)
+
+
+def best_f1(scores: np.ndarray, truth: np.ndarray) -> float:
+    """Over every possible threshold, slowly."""
+    cuts = [0.0, *scores.tolist(), 1.1]
+    return max(2 * (truth & (scores >= cut)).sum() / max(truth.sum() + (scores >= cut).sum(), 1) for cut in cuts)
+
+
+def test_thresholds_of_frequent_labels_are_those_of_their_highest_f1(monkeypatch) -> None:
+    dice = np.random.default_rng(0)
+    truth = dice.random((300, 4)) < [0.5, 0.3, 0.1, 0.02]
+    scores = (0.3 * truth + 0.7 * dice.random((300, 4))).astype(np.float32)
+    scores[:50] = np.round(scores[:50], 1)  # some are equal
+
+    def f1(thresholds: np.ndarray) -> list[float]:
+        counts = LabelSetCounts(thresholds)
+        counts.add(truth, scores)
+        return [scored.f1 for scored in counts.evaluation(list("abcd")).classes]
+
+    highest = [best_f1(scores[:, label], truth[:, label]) for label in range(4)]
+    fitted = fit_thresholds(scores, truth)
+    assert not np.isin(fitted.astype(np.float32), scores).any()  # half-way between scores
+    assert np.array(f1(fitted))[:3] == pytest.approx(highest[:3], abs=0.02)
+    monkeypatch.setattr("capsulet.evaluation.metrics.PRIOR", 0)
+    assert f1(fit_thresholds(scores, truth)) == pytest.approx(highest)
+
+
+def test_a_rare_label_has_the_threshold_of_all() -> None:
+    """One lucky text says nothing: without the others its threshold would be where that text happens to be."""
+    dice = np.random.default_rng(1)
+    truth = np.zeros((400, 2), dtype=bool)
+    truth[:200, 0] = truth[0, 1] = True
+    scores = np.where(truth, 0.6, 0.1) + 0.3 * dice.random((400, 2))
+    scores[0, 1] = 0.99
+    fitted = fit_thresholds(scores.astype(np.float32), truth)
+    assert 0.4 < fitted[0] < 0.6 and 0.4 < fitted[1] < 0.7
+    assert fit_thresholds(scores.astype(np.float32), np.zeros_like(truth)).tolist() == [0.5, 0.5]
+
+
+def test_thresholds_of_many_texts_come_from_a_sample_of_all_labels(monkeypatch) -> None:
+    dice = np.random.default_rng(0)
+    truth = dice.random((4000, 3)) < [0.5, 0.3, 0.01]
+    scores = (0.3 * truth + 0.7 * dice.random((4000, 3))).astype(np.float32)
+    whole = fit_thresholds(scores, truth)
+    monkeypatch.setattr("capsulet.evaluation.metrics.POOL", 2000)
+    sampled = fit_thresholds(scores, truth)
+    assert 0 < np.abs(whole - sampled).max() < 0.1
+    assert whole[:2] == pytest.approx(sampled[:2], abs=0.03)

@@ -1,0 +1,85 @@
+"""The model card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsulet.storage.card import MOST_LABELS, model_card
+
+
+@pytest.fixture
+def config(model: Path) -> dict[str, Any]:
+    """The configuration of a trained model; each test gets its own."""
+    return json.loads((model / "config.json").read_text())
+
+
+def rows(card: str) -> dict[str, str]:
+    """First cell to the rest of each line of the tables."""
+    lines = [line.strip("|").split(" | ", 1) for line in card.splitlines() if line.startswith("| ")]
+    return {line[0].strip(): line[1].strip() for line in lines if len(line) == 2}
+
+
+def test_the_folder_holds_the_card_of_its_configuration(model: Path, config: dict[str, Any]) -> None:
+    assert (model / "README.md").read_text() == model_card(config)
+
+
+def test_it_says_what_and_how(config: dict[str, Any]) -> None:
+    found = rows(model_card(config))
+    assert found["parameters"] == f"{config['parameters']:,}"
+    assert found["training texts"] == "12 (104 tokens)"
+    network = "cwc embedding, 2-layer bidirectional GRU, kmeans routing, and a shortcut for words and pairs"
+    assert found["network"] == f"{network} ({config['shortcut']['rows']:,} rows)"
+    assert found["command"] == f"`{config['command']}`"
+    assert "of the 12 validation texts" in found["accuracy"]
+    assert [found[label] for label in config["labels"]] == ["4 | 100.0 %", "4 | 100.0 %", "4 | 100.0 %"]
+    assert found["macro-F1"] == "100.00 %"
+
+
+def test_it_says_how_far_scores_are_from_what_they_say(config: dict[str, Any]) -> None:
+    config["calibration"] |= {"error_before": 0.25, "error_after": 0.0125, "texts": 1234}
+    assert rows(model_card(config))["calibration error"].startswith("0.0125, 0.2500 before, on the 1,234 texts")
+    del config["calibration"]
+    assert "calibration error" not in model_card(config)
+
+
+def test_figures_on_a_part_of_the_validation_texts_say_so(config: dict[str, Any]) -> None:
+    config["data"]["valid_rows"] = 20
+    assert rows(model_card(config))["macro-F1"] == "100.00 % on 12 of them"
+
+
+def test_a_training_that_was_interrupted_has_no_figures_by_class(config: dict[str, Any]) -> None:
+    for name in ("valid_macro_f1", "valid_f1", "valid_measured"):
+        del config["metrics"][name]
+    found = rows(model_card(config))
+    assert found["macro-F1"] == "not measured"
+    assert [found[label] for label in config["labels"]] == ["4 |", "4 |", "4 |"]
+
+
+def test_it_says_so_when_nothing_was_validated(config: dict[str, Any]) -> None:
+    config["data"]["valid_rows"] = 0
+    assert "of its own training texts" in model_card(config)
+
+
+def test_a_linear_head_has_no_routing(config: dict[str, Any]) -> None:
+    config["options"]["model"]["head"] = "linear"
+    assert "linear head" in model_card(config)
+    assert "routing" not in rows(model_card(config))["network"]
+
+
+def test_many_labels_are_cut_short(config: dict[str, Any]) -> None:
+    config["labels"] = [f"label {number}" for number in range(100)]
+    config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
+    card = model_card(config)
+    assert f"| … and {100 - MOST_LABELS} more | | |" in card
+    assert f"label {MOST_LABELS - 1} " in card
+    assert f"label {MOST_LABELS} " not in card
+
+
+def test_a_label_stays_in_its_cell(config: dict[str, Any]) -> None:
+    config["labels"] = ["a|b", "two\nlines"]
+    config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
+    assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in model_card(config)

@@ -1,0 +1,326 @@
+"""A model folder is written whole or not at all, and destroys nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from capsulet import native
+from capsulet.cli.main import main
+from capsulet.errors import CapsuletError, InputError
+from capsulet.storage import atomic
+from capsulet.storage.atomic import check_place, write_file
+from capsulet.storage.folder import (
+    CARD,
+    CONFIG,
+    FILES,
+    GRAPH,
+    LOG,
+    TOKENIZER,
+    WEIGHTS,
+    check_target,
+    read_config,
+    read_file,
+    write_folder,
+)
+from capsulet.storage.model_config import FORMAT_VERSION
+
+SETTINGS = {
+    "labels": ["a", "b"], "vocab_size": 2, "parameters": 1, "options": {}, "metrics": {}, "data": {},
+    "capsulet_version": "0", "command": "", "recipe": "default",
+}  # fmt: skip
+TINY = ["--epochs", "1", "--min-count", "1", "--hidden-size", "8", "--threads", "1"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+
+
+def write(path: Path, data: bytes = b"graph") -> None:
+    write_folder(path, {GRAPH: data, TOKENIZER: b"{}"}, SETTINGS)
+
+
+@pytest.fixture
+def copy(model: Path, tmp_path: Path) -> Path:
+    """A model folder that may be changed."""
+    return shutil.copytree(model, tmp_path / "copy")
+
+
+# writing
+
+
+def test_a_folder_is_what_was_written(tmp_path: Path) -> None:
+    write(tmp_path / "new" / "model")
+    found = contents(tmp_path / "new" / "model")
+    assert set(found) == {GRAPH, TOKENIZER, CONFIG}
+    config = read_config(tmp_path / "new" / "model")
+    assert config["format_version"] == FORMAT_VERSION
+    assert config["labels"] == ["a", "b"]
+    assert read_file(tmp_path / "new" / "model", GRAPH, config) == b"graph"
+
+
+def test_an_older_model_is_replaced_whole(tmp_path: Path) -> None:
+    write_folder(tmp_path / "model", {GRAPH: b"1", LOG: b"old"}, SETTINGS)
+    write(tmp_path / "model", b"2")
+    assert set(contents(tmp_path / "model")) == {GRAPH, TOKENIZER, CONFIG}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_without_the_system_call_two_renames_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
+    write(tmp_path / "model", b"1")
+    write(tmp_path / "model", b"2")
+    assert contents(tmp_path / "model")[GRAPH] == b"2"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_write_that_fails_leaves_the_old_model(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "model", b"old")
+    before, real, calls = contents(tmp_path / "model"), write_file, []
+
+    def fail_later(path: Path, data: bytes) -> None:
+        calls.append(path)
+        if len(calls) > number:
+            path.write_bytes(data[:2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, data)
+
+    monkeypatch.setattr(atomic, "write_file", fail_later)
+    with pytest.raises(CapsuletError, match=r"model could not be written to .*: No space left on device; .*unchanged"):
+        write(tmp_path / "model", b"new")
+    assert len(calls) == number + 1
+    assert contents(tmp_path / "model") == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 256 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    if os.geteuid() or not mount:
+        pytest.skip("mounting a small disk needs root")
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("this system does not let us mount")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk(small_disk: Path, model: Path, rows_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(model, small_disk / "model")
+    before = contents(small_disk / "model")
+    call = ["train", str(rows_file), "--out", str(small_disk / "model"), *TINY, "--hidden-size", "64"]
+    assert main(call) == 1
+    complaint = capsys.readouterr().err.splitlines()[-1]
+    assert complaint.startswith("capsulet: the model could not be written to ")
+    assert "No space left on device" in complaint
+    assert contents(small_disk / "model") == before
+    assert [entry.name for entry in small_disk.iterdir()] == ["model"]
+
+
+def test_kill_in_the_middle_of_saving(tmp_path: Path) -> None:
+    code = (
+        "import sys, itertools; from pathlib import Path; from capsulet.storage.folder import FILES, write_folder\n"
+        f"config = {SETTINGS!r}\n"
+        "for number in itertools.count():\n"
+        "    files = {name: bytes([number % 256]) * 50_000 for name in FILES[1:]}\n"
+        "    write_folder(Path(sys.argv[1]), files, config)\n"
+        "    print('.', flush=True)\n"
+    )
+    folder = tmp_path / "model"
+    for delay in (0.0, 0.011, 0.023, 0.037, 0.053):
+        process = subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        config = read_config(folder)
+        assert len({read_file(folder, name, config)[:1] for name in FILES[1:]}) == 1
+        assert set(contents(folder)) == set(FILES)
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    for mask, folder_mode, file_mode in ((0o022, 0o755, 0o644), (0o077, 0o700, 0o600)):
+        old = os.umask(mask)
+        try:
+            write(tmp_path / "model")
+            assert os.umask(mask) == mask, "write_folder changed it"
+        finally:
+            os.umask(old)
+        assert (tmp_path / "model").stat().st_mode & 0o777 == folder_mode
+        assert (tmp_path / "model" / CONFIG).stat().st_mode & 0o777 == file_mode
+
+
+def test_a_link_to_a_model_stays_a_link(tmp_path: Path) -> None:
+    write(tmp_path / "real", b"1")
+    (tmp_path / "link").symlink_to("real")
+    write(tmp_path / "link", b"2")
+    assert (tmp_path / "link").is_symlink()
+    assert contents(tmp_path / "real")[GRAPH] == b"2"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_an_empty_folder_and_a_long_name_are_fine(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty")
+    write(tmp_path / ("m" * 255))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def foreign_file(place: Path) -> Path:
+    write(place / "model")
+    (place / "model" / "thesis.tex").write_text("")
+    return place / "model"
+
+
+def foreign_model(place: Path) -> Path:
+    """Other libraries call their files the same."""
+    for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md"):
+        (place / name).write_text('{"model_type": "bert"}')
+    return place
+
+
+def folder_of_a_file_name(place: Path) -> Path:
+    write(place / "model")
+    (place / "model" / CARD).mkdir()
+    return place / "model"
+
+
+def only_a_log(place: Path) -> Path:
+    (place / LOG).write_text("")
+    return place
+
+
+def plain_file(place: Path) -> Path:
+    (place / "model").write_text("mine")
+    return place / "model"
+
+
+def below_a_file(place: Path) -> Path:
+    return plain_file(place) / "model"
+
+
+def dangling_link(place: Path) -> Path:
+    (place / "model").symlink_to("nowhere")
+    return place / "model"
+
+
+def circle(place: Path) -> Path:
+    (place / "one").symlink_to("two")
+    (place / "two").symlink_to("one")
+    return place / "one" / "model"
+
+
+REFUSED: dict[Callable[[Path], Path], str] = {
+    foreign_file: "holds 'thesis.tex', which is not part of a model",
+    foreign_model: "holds files, but no model of ours",
+    folder_of_a_file_name: "holds 'README.md', which is not part of a model",
+    only_a_log: "holds files, but no model of ours",
+    plain_file: "is a file, expected a folder",
+    below_a_file: "cannot be written to",
+    dangling_link: "is a link to nothing",
+    circle: "cannot be written to",
+    lambda place: place / ("m" * 300): "cannot be written to (File name too long)",
+    lambda place: place / "nul\0": "cannot be written to",
+}
+
+
+@pytest.mark.parametrize("make", REFUSED, ids=lambda make: make.__name__)
+def test_places_that_are_refused(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    target = make(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError) as caught:
+        write(target)
+    assert REFUSED[make] in str(caught.value)
+    assert str(caught.value).endswith("choose another --out")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("spelling", [".", "", "missing/..", "../here", "missing/../../here"])
+def test_the_current_folder_is_refused(spelling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "thesis.tex").write_text("mine")
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(InputError, match="is the current folder"):
+        write(Path(spelling))
+    assert Path("thesis.tex").read_text() == "mine"
+
+
+def test_a_folder_that_is_not_ours_to_write_is_refused() -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from capsulet import errors\n"
+        "from capsulet.storage.folder import check_target\n"
+        "os.setuid(65534) if os.getuid() == 0 else None\n"
+        "try: check_target(Path(sys.argv[1]) / 'deep' / 'model')\n"
+        "except errors.InputError as error: print(error)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{folder} cannot be written to: choose another --out\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_folder_whose_permissions_promise_too_much_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^/proc cannot be written to: choose another --out$"):
+        check_target(Path("/proc/deep/model"))
+    with pytest.raises(InputError, match=r"^/proc/x.svg cannot be written, /proc takes no new files"):
+        check_place(Path("/proc/x.svg"))
+
+
+def test_a_place_that_is_looked_at_stays_as_it_was(tmp_path: Path) -> None:
+    check_place(tmp_path / "deep" / "file.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+# the same seed gives the same bytes
+
+
+@pytest.mark.slow
+def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path: Path) -> None:
+    call = ["train", str(rows_file), *TINY, "--epochs", "2"]
+    assert main([*call, "--out", str(tmp_path / "one")]) == 0
+    assert main([*call, "--out", str(tmp_path / "three"), "--seed", "2"]) == 0
+    environment = {**os.environ, "PYTHONHASHSEED": "77"}
+    other = [sys.executable, "-m", "capsulet", *call, "--out", tmp_path / "deep" / "two"]
+    subprocess.run(other, check=True, capture_output=True, env=environment)
+    one, two, three = (contents(tmp_path / name) for name in ("one", "deep/two", "three"))
+    assert set(one) == set(FILES)
+    assert one == two
+    assert one[WEIGHTS] != three[WEIGHTS]
+    assert one[TOKENIZER] == three[TOKENIZER]
+    if native.available(native.gru) and native.available(native.routing):  # torch's own products may differ
+        assert main([*call, "--threads", "2", "--out", str(tmp_path / "four")]) == 0
+        assert contents(tmp_path / "four")[WEIGHTS] == one[WEIGHTS]
+
+
+def test_what_killed_processes_left_is_swept(model: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead = done.stdout.strip()
+    names = (f".model.{os.getpid()}.abc.part", f".model.{dead}.abc.part", f".models.{dead}.abc.part")
+    mine, theirs, other = (tmp_path / name for name in names)
+    for folder in (mine, theirs, other):
+        folder.mkdir()
+        (folder / "config.json").write_text("half")
+    files = {name: (model / name).read_bytes() for name in FILES if name != CONFIG}
+    write_folder(tmp_path / "model", files, read_config(model))
+    assert mine.exists() and other.exists() and not theirs.exists()
+
+
+def test_a_folder_inside_a_model_is_refused(copy: Path) -> None:
+    with pytest.raises(InputError, match="lies inside the model"):
+        check_target(copy / "deep" / "sub")

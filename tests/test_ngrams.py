@@ -1,0 +1,99 @@
+"""The shortcut from end to end: what files, folders and tables say of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import capsulet
+from capsulet.cli.main import main
+from capsulet.errors import InputError
+from tests.conftest import TEXTS, TINY
+
+TWO = [(label, text) for label, text in TEXTS if label != "money"]
+
+
+def write(path: Path, rows: list[tuple[str, str]]) -> Path:
+    path.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in rows))
+    return path
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 128, 1000])
+def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
+    file = write(tmp_path / "two.jsonl", TWO)
+    capsulet.train(file, tmp_path / "model", valid=file, **TINY, shortcut=rows)
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    assert config["shortcut"]["rows"] == rows
+    whole = capsulet.load(tmp_path / "model")
+    small = capsulet.load(capsulet.compress(tmp_path / "model", out=tmp_path / "small.onnx", threads=1).path)
+    for classifier in (whole, small):
+        why = classifier.explain(TWO[0][1])
+        assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
+
+
+def test_none_is_none(rows_file: Path, tmp_path: Path) -> None:
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=0)
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    assert "shortcut" not in config and not capsulet.load(tmp_path / "model").session.has("shortcut")
+    assert capsulet.load(tmp_path / "model").explain("a match").shortcut == 0
+
+
+def test_a_table_that_is_too_large_is_refused_at_once(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("capsulet.training.run.MOST_NUMBERS", 1000)
+    with pytest.raises(
+        InputError, match=r"--shortcut 400 with 3 classes is a table of 1,200 numbers: expected 333 rows"
+    ):
+        capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=400)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_file_without_it_does_not_speak_of_it(model: Path, rows_file: Path, tmp_path: Path, capsys) -> None:
+    made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=50, threads=1)
+    assert made.parts["shortcut"] == 0
+    assert "shortcut" not in capsulet.load(made.path).config
+    assert main(["info", str(model), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["parameters"] == sum(told["parameters_by_part"].values()) and told["shortcut"]["rows"] > 0
+
+
+def test_reports_and_tables_count_what_is_there(rows_file: Path, tmp_path: Path, capsys) -> None:
+    """A model from before there was one says nothing of it, and gets none."""
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=0)
+    file = tmp_path / "model/config.json"
+    config = json.loads(file.read_text())
+    del config["options"]["model"]["shortcut"]
+    file.write_text(json.dumps(config))
+    assert main(["info", str(tmp_path / "model"), "--json"]) == 0
+    assert "shortcut" not in json.loads(capsys.readouterr().out)["parameters_by_part"]
+    capsulet.evaluate(tmp_path / "model", rows_file, report=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text().replace("--shortcut 0", "")  # of the command
+    assert "shortcut" not in page
+
+
+def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
+    options = {**TINY, "epochs": 2}
+    whole = capsulet.train(rows_file, tmp_path / "whole", valid=rows_file, **options)
+    monkeypatch.setattr("capsulet.training.ngrams.fit", lambda *arguments: None)
+    stopped = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
+    assert stopped.stopped == "interrupted" and capsulet.load(tmp_path / "model").labels
+    assert (tmp_path / "model.checkpoint").exists()
+    monkeypatch.undo()
+    steps: list[int] = []
+
+    class Watch:
+        def reading(self, rows: int) -> None: ...
+        def begin(self, epochs: int, steps_each: int, done: int) -> None:
+            assert done == epochs * steps_each, "all of it is done"
+
+        def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+            steps.append(step)
+
+        def epoch(self, report: object) -> None: ...
+
+    again = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, resume=True, monitor=Watch(), **options)
+    assert not steps and again.best == whole.best
+    for name in ("model.safetensors", "model.onnx"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (tmp_path / "model.checkpoint").exists()

@@ -1,0 +1,39 @@
+"""Labelled files to corpora."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsulet.config import build_options
+from capsulet.text import preparation
+from capsulet.text.rows import ReadOptions
+
+
+def num_words(file: Path, **values: Any) -> int:
+    """How many words a model of this file knows, the two marks not counted."""
+    with ExitStack() as scratch:
+        corpora = preparation.prepare(
+            file, [], ReadOptions(), build_options(valid_fraction=0.2, **values), None, scratch, preparation.silent,
+            lambda rows: None, lambda: False,
+        )  # fmt: skip
+        return corpora.vocab_size - 2
+
+
+def test_every_word_of_few_texts_counts_and_of_many_those_that_occur_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "texts.csv"
+    rows = [f"good film one{number},{number % 2}" for number in range(100)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n")
+    assert num_words(file) == 2 + 80  # words of validation texts do not count
+    assert num_words(file, min_count=2) == 2
+    monkeypatch.setattr(preparation, "MANY_TEXTS", 81)
+    assert num_words(file) == 2 + 80
+    monkeypatch.setattr(preparation, "MANY_TEXTS", 80)  # texts to train on
+    assert num_words(file) == 2
+    assert num_words(file, min_count=1) == 2 + 80
+    assert num_words(file, recipe="paper") == 2 + 80

@@ -1,0 +1,143 @@
+"""Unknown words read as known ones that begin alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import capsulet
+from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer, encode, split
+from capsulet.text.vocabulary import LEAST, Likeness, same_letters
+
+WORDS = (
+    "fabulous",
+    "quality",
+    "film",
+    "films",
+    "match",
+    "matches",
+    "qu",
+    "中",
+    "inter",
+    "international",
+    "planetary",
+    "planets",
+)
+
+
+def likeness(*words: str) -> Likeness:
+    numbers = {word: number for number, word in enumerate(words, 2)}
+    return Likeness(lambda: {"[PAD]": 0, "[UNK]": 1, **numbers})
+
+
+# js/test/likeness.test.js has the same cases
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("fabulously", "fabulous"),  # the longest beginning
+        ("qualities", "quality"),
+        ("filmed", "film"),  # of two that begin alike the shorter
+        ("matching", "match"),
+        ("planeted", "planets"),  # also where the longer one comes first
+        ("matche", "matches"),  # the longer beginning counts first
+        ("matc", "match"),
+        ("fabian", None),  # three letters
+        ("filmographies", None),  # less than half of the word
+        ("interpretation", None),  # less than half, though there is a longer one
+        ("internationally", "international"),
+        ("intern", None),  # less than half of the known word
+        ("qui", None),
+        ("文", None),
+        ("zzzz", None),
+        ("aaaa", None),
+    ],
+)
+def test_the_rule(word: str, known: str | None) -> None:
+    assert likeness(*WORDS).nearest(word) == known
+
+
+def test_no_words_no_likeness() -> None:
+    assert likeness().nearest("anything") is None
+
+
+@given(st.lists(st.text("abc1", min_size=1, max_size=9), unique=True), st.text("abc1", min_size=1, max_size=9))
+def test_it_finds_what_trying_all_finds(words: list[str], word: str) -> None:
+    shared = {known: same_letters(word, known) for known in words if len(known) >= LEAST}
+    most = max(shared.values(), default=0)
+    best = min((known for known in shared if shared[known] == most), key=lambda known: (len(known), known), default="")
+    wanted = best if most >= LEAST and 2 * most >= max(len(word), len(best)) else None
+    assert likeness(*words).nearest(word) == wanted
+
+
+def test_ids_say_that_it_is_unknown_and_what_it_is_read_as() -> None:
+    tokenizer = build_tokenizer(WORDS, 5)
+    known = Likeness(tokenizer.get_vocab)
+    size = tokenizer.get_vocab_size()
+    texts = ["Films: FABULOUSLY strange", "", "film", "x y z Qualities films films filmed"]
+    found = [ids.tolist() for ids in encode(tokenizer, texts, known)]
+    assert found[0] == [5, UNKNOWN_ID, size + 2, UNKNOWN_ID] and found[1:3] == [[UNKNOWN_ID], [4]]
+    assert found[3] == [UNKNOWN_ID] * 3 + [size + 3, 5], "the first five tokens"
+    assert found[0] != encode(tokenizer, texts)[0].tolist() == [5, 1, 1, 1]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Good and bad by one word each, which occurs in one form only."""
+    folder = tmp_path_factory.mktemp("likeness")
+    rows = [
+        {"text": f"{word} {other}", "label": label}
+        for label, word in (("good", "wonderful"), ("bad", "horrible"))
+        for other in ("a", "an", "the", "this", "film", "plot", "cast", "end", "one", "all")
+    ] * 4
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    small = {"hidden_size": 16, "embedding_size": 8, "num_layers": 1, "epochs": 12}
+    for name, more in (("similar", {}), ("apart", {"unknown_words": "apart"}), ("twice", {"min_count": 2})):
+        capsulet.train(folder / "rows.jsonl", folder / name, cache=None, report=None, **small, **more)
+    return folder
+
+
+def test_other_forms_of_a_word_are_understood(model: Path) -> None:
+    classifier, apart = capsulet.load(model / "similar"), capsulet.load(model / "apart")
+    texts = ["wonderfully", "horribly"]
+    assert [found.label for found in classifier.predict(texts)] == ["good", "bad"]
+    np.testing.assert_array_equal(
+        classifier.lengths(["wonderfully", "Horribly film"]), classifier.lengths(["wonderful", "horrible film"])
+    )
+    np.testing.assert_array_equal(apart.lengths(["wonderfully"]), apart.lengths(["horribly"]))
+    assert "unknown_words" not in capsulet.load(model / "twice").config, "what is unknown was learned there"
+
+
+def test_they_are_unknown_all_the_same(model: Path) -> None:
+    classifier = capsulet.load(model / "similar")
+    encoded = classifier.session.encode(["wonderfully the", "wonderful the"])
+    assert [classifier.session.unknown(ids).tolist() for ids in encoded] == [[True, False], [False, False]]
+    doubtful = classifier.predict(["wonderfully horribly zzzz"], abstain=True)[0]
+    assert doubtful.label is None and doubtful.reason == "unknown words"
+
+
+def test_an_explanation_names_the_word_that_was_read(model: Path) -> None:
+    found = capsulet.load(model / "similar").explain("Wonderfully the")
+    assert [(token.text, token.read_as) for token in found.tokens] == [("Wonderfully", "wonderful"), ("the", None)]
+    assert found.tokens[0].name == "Wonderfully (as wonderful)"
+    total = sum(token.contribution for token in found.tokens)
+    assert total == pytest.approx(found.length_before_squash, abs=1e-4)
+
+
+def test_exported_and_compressed_files_read_them_too(model: Path) -> None:
+    capsulet.export(model / "similar", model / "whole.onnx")
+    capsulet.compress(model / "similar", model / "rows.jsonl", out=model / "small.onnx")
+    for name in ("whole.onnx", "small.onnx"):
+        classifier = capsulet.load(model / name)
+        assert [found.label for found in classifier.predict(["wonderfully", "horribly"])] == ["good", "bad"]
+
+
+@pytest.mark.parametrize("text", ["A Cat's 4x4, mp3!", "tab\tand\x1cmark", "Ünïted straße", "İstanbul\u2028cafe", ""])
+def test_words_are_those_of_the_library(text: str) -> None:
+    tokenizer = build_tokenizer([], 100)
+    wanted = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
+    assert split(tokenizer, text) == [word for word, _ in wanted]
