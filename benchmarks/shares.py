@@ -1,13 +1,13 @@
-"""How much the shortcut should say beside the network, and how unknown words are read: what docs/log.md decides by.
+"""How much the n-gram features should say beside the network, and how unknown words are read: what docs/log.md decides by.
 
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 8000 --cut 4000
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 12000 --cut 4000 --most-words 5
 
 So many rows are drawn from a training file and so many of them cut off; the default recipe trains on the others. No
 test file is read. Printed is the accuracy, in per cent, on the rows cut off, with unknown words read as one and the
-same (apart) or as known ones (similar), by the share of the shortcut: at 1 it says as much as the network. Then, with
+same (apart) or as known ones (similar), by the share of the n-gram features: at 1 it says as much as the network. Then, with
 unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
-many draws: by the rule of training/shortcut.py, by most of the few right, and 1 whatever they say.
+many draws: by the rule of training/ngrams.py, by most of the few right, and 1 whatever they say.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def main(words: list[str] | None = None) -> None:
 
 @torch.no_grad()
 def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[np.int64]]:
-    """Class lengths of these texts by the share of the shortcut, and their classes."""
+    """Class lengths of these texts by the share of the n-gram features, and their classes."""
     config: dict[str, Any] = json.loads((model / "config.json").read_text())
     size, labels = config["vocab_size"], config["labels"]
     network = load_network(
         ModelOptions(**config["options"]["model"]), size, len(labels), load_file(model / "model.safetensors")
     )
-    if network.shortcut is None:
-        raise SystemExit("the model has no shortcut: nothing to choose")
+    if network.ngrams is None:
+        raise SystemExit("the model has no ngrams: nothing to choose")
     tokenizer = capsulet.load(model).session.tokenizer
     encoded = encode(tokenizer, [text for text, _ in pairs], Likeness(tokenizer.get_vocab) if similar else None)
     targets = np.array([labels.index(label) for _, label in pairs], np.int32)
@@ -109,7 +109,7 @@ def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[n
     for rows, batch in ordered_batches(corpus, BATCH):
         ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
         parts.append(network.classify(network.embed(ids), lengths)._replace(coupling=torch.empty(0)))
-        more.append(network.shortcut(ids))
+        more.append(network.ngrams(ids))
         order.append(rows)
     classes, added = Classes(*(torch.cat(one) for one in zip(*parts, strict=True))), torch.cat(more)
     as_much = spread(network.head.unsquashed(classes)) / spread(added)

@@ -43,7 +43,7 @@ NAMES = {
 
 # sets that were run before the last changes of the recipe, until they are run again
 OLDER = {
-    "before the shortcut (docs/method.md) was given a share": ("ag_news_61k",),
+    "before the n-gram features (docs/method.md) was given a share": ("ag_news_61k",),
 }
 
 
@@ -152,7 +152,7 @@ def put_back(file: str) -> list[str]:
     commits = ", ".join(f"`{commit}`" for commit in sorted({run["network_commit"] for run in runs}))
     told = (
         f"{names}: the networks were trained at {commits} and put back by a script that is not in the repository; "
-        "shortcut, calibration and test were done at the commit named above. The whole command was not run there. "
+        "n-gram features, calibration and test were done at the commit named above. The whole command was not run there. "
         "[log.md](log.md) says what was compared to see that it makes no difference."
     )
     return ["", *textwrap.wrap(told, 118)]
@@ -237,7 +237,7 @@ UNTUNED = {
     "fresh": "Public sets that were run for the first time when the recipe stood (`python -m benchmarks.cloned_sets "
     "--help`). The test tweets of `hate` differ from those to train on: ours has 79.8 on validation.",
     "public": "Public sets from clones of the repositories that hold them (`python -m benchmarks.cloned_sets --help` "
-    "says which); a text that stands in both parts is left out of the test part. Ohsumed was run before the shortcut "
+    "says which); a text that stands in both parts is left out of the test part. Ohsumed was run before the n-gram features "
     "was given a share and unknown words were read as known ones.",
     "local": "Texts that a machine already has, cut into two parts by `python -m benchmarks.local_sets --out ../local`."
     " Which packages and libraries there are depends on machine and day.",
@@ -300,7 +300,7 @@ def untuned() -> list[str]:
     """Sets that have no part in the choice of the recipe."""
     told = (
         "No option of the recipe was chosen on them. But what to look for, they have told: that words which occur once "
-        "count for few texts, that unknown words are read as known ones, and how much the shortcut says were chosen on "
+        "count for few texts, that unknown words are read as known ones, and how much the n-gram features count were chosen on "
         "parts of other sets' training files after CR, MPQA and irony had come out below the better rival "
         "([log.md](log.md))."
     )

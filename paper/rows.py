@@ -86,7 +86,7 @@ TABLES: Mapping[str, Table] = {
             Row("paper", "CWC, capsules, k-means routing; the paper's recipe", {}, published.SOTA["Ours"]),
             Row(
                 "default",
-                "the same network and a shortcut; our recipe",
+                "the same network and n-gram features; our recipe",
                 {},
                 published.SOTA["Ours"],
                 recipe="default",

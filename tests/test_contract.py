@@ -108,10 +108,10 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
             total = sum(token.contribution for token in explanation.tokens)
             tolerance = 1e-5 * max(1.0, abs(explanation.length_before_squash))
             assert total == pytest.approx(explanation.length_before_squash, abs=tolerance)
-            by_capsule = sum(share.contribution for share in explanation.capsules) + explanation.shortcut
+            by_capsule = sum(share.contribution for share in explanation.capsules) + explanation.ngrams
             assert by_capsule == pytest.approx(explanation.length_before_squash, abs=tolerance)
             if "linear" not in str(trained.classifier.config["options"]["model"]["head"]):
-                length = max(explanation.length_before_squash, 0.0)  # a shortcut may take more than there is
+                length = max(explanation.length_before_squash, 0.0)  # a ngrams may take more than there is
                 squashed = length**2 / (1 + length**2)
                 assert squashed == pytest.approx(explanation.score, abs=1e-5)
 

@@ -1,4 +1,4 @@
-"""The shortcut from end to end: what files, folders and tables say of it."""
+"""The ngrams from end to end: what files, folders and tables say of it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def write(path: Path, rows: list[tuple[str, str]]) -> Path:
 @pytest.mark.parametrize("rows", [1, 2, 3, 128, 1000])
 def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", TWO)
-    capsulet.train(file, tmp_path / "model", valid=file, **TINY, shortcut=rows)
+    capsulet.train(file, tmp_path / "model", valid=file, **TINY, ngram_features=rows)
     config = json.loads((tmp_path / "model/config.json").read_text())
-    assert config["shortcut"]["rows"] == rows
+    assert config["ngrams"]["rows"] == rows
     whole = capsulet.load(tmp_path / "model")
     small = capsulet.load(capsulet.compress(tmp_path / "model", out=tmp_path / "small.onnx", threads=1).path)
     for classifier in (whole, small):
@@ -34,42 +34,42 @@ def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
 
 
 def test_none_is_none(rows_file: Path, tmp_path: Path) -> None:
-    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=0)
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, ngram_features=0)
     config = json.loads((tmp_path / "model/config.json").read_text())
-    assert "shortcut" not in config and not capsulet.load(tmp_path / "model").session.has("shortcut")
-    assert capsulet.load(tmp_path / "model").explain("a match").shortcut == 0
+    assert "ngrams" not in config and not capsulet.load(tmp_path / "model").session.has("ngrams")
+    assert capsulet.load(tmp_path / "model").explain("a match").ngrams == 0
 
 
 def test_a_table_that_is_too_large_is_refused_at_once(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("capsulet.training.run.MOST_NUMBERS", 1000)
     with pytest.raises(
-        InputError, match=r"--shortcut 400 with 3 classes is a table of 1,200 numbers: expected 333 rows"
+        InputError, match=r"--ngram-features 400 with 3 classes is a table of 1,200 numbers: expected 333 rows"
     ):
-        capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=400)
+        capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, ngram_features=400)
     assert not (tmp_path / "model").exists()
 
 
 def test_a_file_without_it_does_not_speak_of_it(model: Path, rows_file: Path, tmp_path: Path, capsys) -> None:
     made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=50, threads=1)
-    assert made.parts["shortcut"] == 0
-    assert "shortcut" not in capsulet.load(made.path).config
+    assert made.parts["n-grams"] == 0
+    assert "ngrams" not in capsulet.load(made.path).config
     assert main(["info", str(model), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["parameters"] == sum(told["parameters_by_part"].values()) and told["shortcut"]["rows"] > 0
+    assert told["parameters"] == sum(told["parameters_by_part"].values()) and told["ngrams"]["rows"] > 0
 
 
 def test_reports_and_tables_count_what_is_there(rows_file: Path, tmp_path: Path, capsys) -> None:
     """A model from before there was one says nothing of it, and gets none."""
-    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, shortcut=0)
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, ngram_features=0)
     file = tmp_path / "model/config.json"
     config = json.loads(file.read_text())
-    del config["options"]["model"]["shortcut"]
+    del config["options"]["model"]["ngram_features"]
     file.write_text(json.dumps(config))
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
-    assert "shortcut" not in json.loads(capsys.readouterr().out)["parameters_by_part"]
+    assert "ngrams" not in json.loads(capsys.readouterr().out)["parameters_by_part"]
     capsulet.evaluate(tmp_path / "model", rows_file, report=tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text().replace("--shortcut 0", "")  # of the command
-    assert "shortcut" not in page
+    page = (tmp_path / "page.html").read_text().replace("--ngram-features 0", "")  # of the command
+    assert "ngrams" not in page
 
 
 def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path: Path, monkeypatch) -> None:

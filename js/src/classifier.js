@@ -128,7 +128,7 @@ export class Classifier {
     checkText(text, 0);
     const { ids, starts, ends } = this.session.tokenizer.encode(text);
     this.layers ??= await encoderLayers(this.session);
-    const past = this.session.graph.outputNames.includes('shortcut') ? ['shortcut'] : [];
+    const past = this.session.graph.outputNames.includes('ngrams') ? ['ngrams'] : [];
     const more = this.layers.length ? ['embedded', 'directions', ...past] : ['contributions'];
     const found = await this.session.run(['lengths', 'norms', ...more], [ids]);
     const { lengths, norms } = found, classes = this.labels.length;
@@ -137,8 +137,8 @@ export class Classifier {
     const contributions = this.layers.length
       ? wordContributions(found.embedded, ids.length, this.layers, poolingOf(this.session.config), column(found.directions))
       : column(found.contributions); // a graph from before: shares of the states
-    if (found.shortcut) {
-      column(found.shortcut).forEach((value, place) => { contributions[place] += value; });
+    if (found.ngrams) {
+      column(found.ngrams).forEach((value, place) => { contributions[place] += value; });
     }
     const tokens = ids.map((_, place) => ({
       text: text.slice(starts[place], ends[place]),

@@ -63,7 +63,7 @@ class ModelOptions:
     )
     primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
     class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
-    shortcut: int = option(
+    ngram_features: int = option(
         -1,
         "rows of a table of words and pairs of words, found by a hash, that adds to the classes past the encoder; "
         "0: none; -1: a power of two from eight times the words on, a million numbers or 262,144 rows at most",
@@ -189,7 +189,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "scale_coupling": False,
         "num_codewords": 0,
         "pooling": "mean",
-        "shortcut": 0,
+        "ngram_features": 0,
         "min_count": 1,
         "unknown_words": "apart",
         "max_words": 10_000_000,

@@ -73,8 +73,8 @@ class Explanation:
     tokens: tuple[TokenContribution, ...]
     probability: float | None = None  # calibrated, if the model has a calibration
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `shortcut` they have the same sum
-    shortcut: float = 0.0  # what words and pairs gave past the encoder
+    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `ngrams` they have the same sum
+    ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # those that carried most
     threshold: float | None = None  # with several labels a text: the score from which on the label is given
     occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
@@ -183,7 +183,7 @@ class CurvePoint:
     codebooks: int
     adapted: bool  # after the network has learned to live with it
     chosen: bool = False
-    shortcut: int = 0  # bits of a number of its table; 0: none
+    ngram_bits: int = 0  # bits per number of the n-gram table; 0: none
 
 
 @dataclass(frozen=True)

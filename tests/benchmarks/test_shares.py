@@ -1,4 +1,4 @@
-"""Shares of the shortcut on rows cut off."""
+"""Shares of the ngrams on rows cut off."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
     (codes,) = (tensor for tensor in graph.graph.initializer if tensor.name == "code_weights")
     keys = np.array([vocabulary["[UNK]"], *(vocabulary[word] for word in words)])
     codes.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(codes)[keys], codes.name))
-    for node in graph.graph.node:  # all else, such as the shortcut, goes by the old numbers
+    for node in graph.graph.node:  # all else, such as the ngrams, goes by the old numbers
         if codes.name not in node.input:
             node.input[:] = ["old_ids" if name == "ids" else name for name in node.input]
     graph.graph.initializer.append(numpy_helper.from_array(keys, "keys"))

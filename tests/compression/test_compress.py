@@ -47,8 +47,8 @@ def test_it_is_smaller_and_about_as_good(made: Compression, file: Path, rows_fil
     assert capsulet.evaluate(file, rows_file).accuracy == pytest.approx(made.accuracy)
     assert made.valid_rows == 12
     assert set(made.parts) == set(made.parts_before)
-    assert all(made.parts[part] > 0 for part in made.parts if part != "shortcut")
-    assert made.parts_before["shortcut"] > 0 == made.parts["shortcut"], "twelve texts are right without it"
+    assert all(made.parts[part] > 0 for part in made.parts if part != "n-grams")
+    assert made.parts_before["n-grams"] > 0 == made.parts["n-grams"], "twelve texts are right without it"
 
 
 def test_everything_works_as_with_the_folder(made: Compression, file: Path, model: Path) -> None:
@@ -111,10 +111,10 @@ def test_every_variant_compresses_without_texts(variant: dict[str, object], rows
     texts = [text for _, text in TEXTS]
     small, whole = (capsulet.load(tmp_path / name).lengths(texts) for name in ("small.onnx", "model"))
     assert np.abs(small - whole).max() < 0.05  # fewer words than codewords: only rounding is left
-    assert result.parts["shortcut"] > 0 and result.curve[0].shortcut
+    assert result.parts["n-grams"] > 0 and result.curve[0].ngram_bits
     why = capsulet.load(tmp_path / "small.onnx").explain(texts[0])
     assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
-    assert why.shortcut != 0
+    assert why.ngrams != 0
     again = capsulet.compress(tmp_path / "model", out=tmp_path / "again.onnx", threads=1)
     assert Path(again.path).read_bytes() == (tmp_path / "small.onnx").read_bytes()
 

@@ -1,4 +1,4 @@
-"""The shortcut's table in few bits, and which sizes have room for it."""
+"""The ngrams's table in few bits, and which sizes have room for it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_less_room_the_fewer_bits(model: Path, tmp_path: Path) -> None:
             break
         assert made.bytes <= size
         (chosen,) = (point for point in made.curve if point.chosen)
-        assert (chosen.shortcut > 0) == (made.parts["shortcut"] > 0) == capsulet.load(file).session.has("shortcut")
-        found.append(chosen.shortcut)
+        assert (chosen.ngram_bits > 0) == (made.parts["n-grams"] > 0) == capsulet.load(file).session.has("ngrams")
+        found.append(chosen.ngram_bits)
         size = round(0.9 * size)
     assert found[0] == 4 and found[-1] == 0

@@ -54,7 +54,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with histograms of 100 texts; read it, do not change it."""
     path = tmp_path_factory.mktemp("drift") / "model"
-    capsulet.train(rows, path, shortcut=0, **SMALL)  # so that words are all that compressing can leave out
+    capsulet.train(rows, path, ngram_features=0, **SMALL)  # so that words are all that compressing can leave out
     return path
 
 

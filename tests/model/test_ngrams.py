@@ -11,22 +11,22 @@ import torch
 from capsulet.config import ModelOptions
 from capsulet.model.hashing import FIRST, FIRST_WORD, PAIR, PRIME, SECOND, WORD, pair_rows, word_rows
 from capsulet.model.network import build_network, load_network
-from capsulet.model.ngrams import Shortcut
-from capsulet.model.shapes import shortcut_rows
+from capsulet.model.ngrams import NgramFeatures
+from capsulet.model.shapes import ngrams_rows
 from capsulet.text.tokens import PADDING_ID, UNKNOWN_ID
 
 SMALL = ModelOptions(num_codewords=3, embedding_size=8, hidden_size=16)
 
 
-def made_up(rows: int = 64, classes: int = 3) -> Shortcut:
+def made_up(rows: int = 64, classes: int = 3) -> NgramFeatures:
     generator = torch.Generator().manual_seed(0)
     levels = torch.randint(-127, 128, (rows, classes), generator=generator, dtype=torch.int8)
-    return Shortcut(levels, torch.tensor([0.01, 0.02, 0.03][:classes]))
+    return NgramFeatures(levels, torch.tensor([0.01, 0.02, 0.03][:classes]))
 
 
-def by_loop(shortcut: Shortcut, ids: list[int]) -> list[float]:
+def by_loop(ngrams: NgramFeatures, ids: list[int]) -> list[float]:
     """The sum over known words and pairs of known words, divided by the root of their number."""
-    rows, number, total = len(shortcut.levels), 0, [0.0] * shortcut.levels.shape[1]
+    rows, number, total = len(ngrams.levels), 0, [0.0] * ngrams.levels.shape[1]
     for place, word in enumerate(ids):
         if word in (PADDING_ID, UNKNOWN_ID):
             continue
@@ -36,31 +36,31 @@ def by_loop(shortcut: Shortcut, ids: list[int]) -> list[float]:
         for row in found:
             number += 1
             for place_of_class in range(len(total)):
-                total[place_of_class] += float(shortcut.levels[row, place_of_class])
+                total[place_of_class] += float(ngrams.levels[row, place_of_class])
     root = math.sqrt(max(number, 1))
-    return [value * float(scale) / root for value, scale in zip(total, shortcut.scales, strict=True)]
+    return [value * float(scale) / root for value, scale in zip(total, ngrams.scales, strict=True)]
 
 
 def test_it_is_the_sum_over_words_and_pairs() -> None:
     texts = [[5, 7, 9, 5, 7], [5, 1, 9, 0, 0], [8, 0, 0, 0, 0], [1, 1, 0, 0, 0], [2, 3, 0, 0, 0]]
-    shortcut = made_up()
-    found = shortcut(torch.tensor(texts))
-    np.testing.assert_allclose(found, [by_loop(shortcut, ids) for ids in texts], rtol=1e-5)
+    ngrams = made_up()
+    found = ngrams(torch.tensor(texts))
+    np.testing.assert_allclose(found, [by_loop(ngrams, ids) for ids in texts], rtol=1e-5)
     assert not found[3].any(), "unknown words say nothing"
-    np.testing.assert_allclose(shortcut(torch.tensor([[8]]))[0], found[2], rtol=1e-6)  # padding changes nothing
+    np.testing.assert_allclose(ngrams(torch.tensor([[8]]))[0], found[2], rtol=1e-6)  # padding changes nothing
 
 
 def test_the_order_of_two_words_counts() -> None:
-    shortcut = made_up(rows=4096)
-    one, other = shortcut(torch.tensor([[11, 12], [12, 11]]))
+    ngrams = made_up(rows=4096)
+    one, other = ngrams(torch.tensor([[11, 12], [12, 11]]))
     assert not torch.allclose(one, other)
 
 
 def test_words_that_are_numbered_anew_keep_their_rows() -> None:
-    shortcut = made_up()
+    ngrams = made_up()
     keys = torch.tensor([UNKNOWN_ID, 40, 30, 20])
-    again = Shortcut(shortcut.levels, shortcut.scales, keys)
-    assert again(torch.tensor([[1, 2, 3], [3, 0, 1]])).equal(shortcut(torch.tensor([[40, 30, 20], [20, 1, 40]])))
+    again = NgramFeatures(ngrams.levels, ngrams.scales, keys)
+    assert again(torch.tensor([[1, 2, 3], [3, 0, 1]])).equal(ngrams(torch.tensor([[40, 30, 20], [20, 1, 40]])))
 
 
 def test_rows_are_the_same_in_python_numpy_and_torch_for_the_largest_ids() -> None:
@@ -84,10 +84,10 @@ def test_it_is_added_before_squash_or_to_the_logits(head: str, multi_label: bool
     plain = build_network(options, 50, 3)
     for parameter in plain.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    shortcut, ids, lengths = made_up(), torch.tensor([[5, 7, 9], [8, 6, 0]]), torch.tensor([3, 2])
-    weights = {**plain.state_dict(), "shortcut.levels": shortcut.levels, "shortcut.scales": shortcut.scales}
+    ngrams, ids, lengths = made_up(), torch.tensor([[5, 7, 9], [8, 6, 0]]), torch.tensor([3, 2])
+    weights = {**plain.state_dict(), "ngrams.levels": ngrams.levels, "ngrams.scales": ngrams.scales}
     network = load_network(options, 50, 3, weights)
-    before, after, more = plain(ids, lengths), network(ids, lengths), shortcut(ids)
+    before, after, more = plain(ids, lengths), network(ids, lengths), ngrams(ids)
     assert before.coupling.equal(after.coupling)
     if head == "linear":
         torch.testing.assert_close(after.logits, before.logits + more)
@@ -104,5 +104,5 @@ def test_it_is_added_before_squash_or_to_the_logits(head: str, multi_label: bool
      (10**6, 2_000_000, 1)],
 )  # fmt: skip
 def test_rows_grow_with_the_words_and_stay_small(words: int, classes: int, rows: int) -> None:
-    assert shortcut_rows(SMALL, words, classes) == rows
-    assert shortcut_rows(ModelOptions(shortcut=77), words, classes) == 77
+    assert ngrams_rows(SMALL, words, classes) == rows
+    assert ngrams_rows(ModelOptions(ngram_features=77), words, classes) == 77

@@ -31,8 +31,8 @@ def test_it_says_what_and_how(config: dict[str, Any]) -> None:
     found = rows(model_card(config))
     assert found["parameters"] == f"{config['parameters']:,}"
     assert found["training texts"] == "12 (104 tokens)"
-    network = "cwc embedding, 2-layer bidirectional GRU, kmeans routing, and a shortcut for words and pairs"
-    assert found["network"] == f"{network} ({config['shortcut']['rows']:,} rows)"
+    network = "cwc embedding, 2-layer bidirectional GRU, kmeans routing, and a ngrams for words and pairs"
+    assert found["network"] == f"{network} ({config['ngrams']['rows']:,} rows)"
     assert found["command"] == f"`{config['command']}`"
     assert "of the 12 validation texts" in found["accuracy"]
     assert [found[label] for label in config["labels"]] == ["4 | 100.0 %", "4 | 100.0 %", "4 | 100.0 %"]

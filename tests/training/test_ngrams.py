@@ -1,4 +1,4 @@
-"""Fitting the shortcut: slopes, what it learns that words alone do not say, and how much it counts."""
+"""Fitting the ngrams: slopes, what it learns that words alone do not say, and how much it counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from capsulet.results import Epoch
 from capsulet.text.batch import Plan, gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import THRESHOLDS, History
-from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_shortcut
+from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_ngrams
 from tests.training.test_label_sets import SETS, sets_corpus
 from tests.training.test_loop import MODEL, OPTIONS
 
@@ -140,9 +140,9 @@ def test_it_says_as_much_as_the_network(head: str) -> None:
     strength = choose_strength(network, table, train, None)
     batch = gather(train, np.arange(100))
     ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
-    network.shortcut = rounded(strength * table)
+    network.ngrams = rounded(strength * table)
     apart = spread(network.head.unsquashed(network.classify(network.embed(ids), lengths)).detach())
-    assert spread(network.shortcut(ids)) == pytest.approx(apart, rel=0.02)
+    assert spread(network.ngrams(ids)) == pytest.approx(apart, rel=0.02)
     assert choose_strength(network, 10 * table, train, None) == pytest.approx(strength / 10, rel=1e-4)
 
 
@@ -165,9 +165,9 @@ def test_the_end_of_a_training_gets_it() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     before, lines = history_of(network), []
     train, valid = pairs_corpus(400), pairs_corpus(100, seed=1)
-    after = with_shortcut(before, network, train, valid, OPTIONS, 1024, None, never, lines.append)
-    assert after.weights["shortcut.levels"].shape == (1024, 2)
-    assert after.weights["shortcut.levels"].dtype == np.int8
+    after = with_ngrams(before, network, train, valid, OPTIONS, 1024, None, never, lines.append)
+    assert after.weights["ngrams.levels"].shape == (1024, 2)
+    assert after.weights["ngrams.levels"].dtype == np.int8
     assert after.best.valid_accuracy > 0.9 and after.epochs == before.epochs
     assert len(lines) == 2 and f"{100 * after.best.valid_accuracy:.2f} %" in lines[1]
     for name, value in before.weights.items():
@@ -180,7 +180,7 @@ def test_label_sets_get_thresholds_of_their_new_scores() -> None:
     before = history_of(network)
     before.weights[THRESHOLDS] = np.full(3, 0.9)
     before = replace(before, best=replace(before.best, valid_macro_f1=0.1, valid_micro_f1=0.1))
-    after = with_shortcut(before, network, sets_corpus(400), sets_corpus(100, 1), OPTIONS, 1024, None, never, silent)
+    after = with_ngrams(before, network, sets_corpus(400), sets_corpus(100, 1), OPTIONS, 1024, None, never, silent)
     assert (after.weights[THRESHOLDS] != 0.9).all()
     assert after.best.valid_micro_f1 is not None and after.best.valid_micro_f1 > 0.9
 
@@ -190,7 +190,7 @@ def test_whoever_asks_to_stop_gets_what_there_was() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)
     train = pairs_corpus(100)
-    after = with_shortcut(before, network, train, train, OPTIONS, 64, None, lambda: True, silent)
+    after = with_ngrams(before, network, train, train, OPTIONS, 64, None, lambda: True, silent)
     assert after == replace(before, stopped="interrupted")
 
 
@@ -198,8 +198,8 @@ def test_without_validation_texts_it_counts_as_much_as_the_network() -> None:
     network = build_network(MODEL, 50, 2)
     initialise(network, 1, 0.1, 0.3, True)
     lines: list[str] = []
-    after = with_shortcut(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
-    assert "shortcut.levels" in after.weights and "strength of " in lines[1] and "training" in lines[1]
+    after = with_ngrams(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
+    assert "ngrams.levels" in after.weights and "strength of " in lines[1] and "training" in lines[1]
 
 
 def test_eight_bits_are_enough() -> None:

@@ -100,11 +100,11 @@ def print_tables(result: Compression) -> None:
         title=f"{measured} against bytes; * is the file, the others are trials, their bytes estimated",
         title_justify="left",
     )
-    for title in ("bytes", measured, "words", "codebooks", "bits", "shortcut", ""):
+    for title in ("bytes", measured, "words", "codebooks", "bits", "ngrams", ""):
         curve.add_column(title, justify="right")
     for point in result.curve:
         curve.add_row(
             f"{point.bytes:,}", f"{100 * point.accuracy:.2f} %", f"{point.words:,}", f"{point.codebooks}",
-            f"{point.bits}", f"{point.shortcut} bits" if point.shortcut else "none", "*" if point.chosen else "",
+            f"{point.bits}", f"{point.ngram_bits} bits" if point.ngram_bits else "none", "*" if point.chosen else "",
         )  # fmt: skip
     screen.print(curve)

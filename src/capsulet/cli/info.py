@@ -147,7 +147,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
         **made_of,
-        **({"shortcut": config["shortcut"]} if "shortcut" in config else {}),
+        **({"ngrams": config["ngrams"]} if "ngrams" in config else {}),
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": dataclasses.asdict(options),

@@ -185,7 +185,7 @@ def hold_loss(
 
 def make(compressor: Compressor, setting: Setting, tell: Tell, threads: int) -> tuple[bytes, Trial]:
     """The file of a setting, adapted where there are texts to adapt to, and how it fares: measured on the file."""
-    past = f", shortcut of {setting.shortcut} bits" if setting.shortcut else ""
+    past = f", ngrams of {setting.ngram_bits} bits" if setting.ngram_bits else ""
     tell(f"{setting.words:,} words, {setting.codebooks} codebooks, {setting.bits}-bit weights{past}")
     student, adapted = compressor.student(setting), False
     if compressor.sample.train is not None:

@@ -15,7 +15,7 @@ from capsulet.text.word_list import pack_words
 if TYPE_CHECKING:
     import onnx
 
-PARTS = ("codes", "codebooks", "GRU", "capsules", "shortcut", "dictionary", "graph", "metadata")
+PARTS = ("codes", "codebooks", "GRU", "capsules", "n-grams", "dictionary", "graph", "metadata")
 CONFIG, TOKENIZER, CARD = "capsulet.config", "capsulet.tokenizer", "capsulet.card"
 
 

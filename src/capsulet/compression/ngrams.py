@@ -1,4 +1,4 @@
-"""The shortcut of a model in few bits: its table is as long as before, its words keep their old numbers as keys."""
+"""The ngrams of a model in few bits: its table is as long as before, its words keep their old numbers as keys."""
 
 from __future__ import annotations
 

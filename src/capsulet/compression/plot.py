@@ -58,7 +58,7 @@ def dot(x: float, y: float, point: CurvePoint) -> str:
     """A point that says what it is when it is pointed at."""
     about = (
         f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, {point.codebooks} codebooks, "
-        f"{point.bits}-bit weights, {f'shortcut of {point.shortcut} bits' if point.shortcut else 'no shortcut'}"
+        f"{point.bits}-bit weights, {f'ngrams of {point.ngram_bits} bits' if point.ngram_bits else 'no ngrams'}"
     )
     colour, radius = (CHOSEN, 6) if point.chosen else (OTHERS, 4)
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"><title>{escape(about)}</title></circle>'

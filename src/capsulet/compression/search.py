@@ -19,7 +19,7 @@ from capsulet.compression.codes import Floats, compose, fit_codes
 from capsulet.compression.description import calibration_room, few_values, kept_histograms
 from capsulet.compression.file import build_file
 from capsulet.compression.merit import merit_of
-from capsulet.compression.ngrams import BITS as SHORTCUT_BITS
+from capsulet.compression.ngrams import BITS as NGRAM_BITS
 from capsulet.compression.ngrams import FewBits, in_few_bits, key_type
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
 from capsulet.compression.source import Source
@@ -29,7 +29,7 @@ from capsulet.evaluation.describe import chosen_rows, describe_corpus
 from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
-from capsulet.model.ngrams import Shortcut
+from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows
 from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.results import CurvePoint
@@ -96,7 +96,7 @@ class Trial:
             setting.codebooks,
             self.adapted,
             chosen,
-            setting.shortcut,
+            setting.ngram_bits,
         )
 
 
@@ -142,14 +142,14 @@ class Compressor:
         self.num_classes = len(source.config["labels"])
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
-        self.whole_shortcut: Shortcut | None = None
+        self.whole_ngrams: NgramFeatures | None = None
         self.few_bits: dict[int, FewBits] = {}
-        if source.has_shortcut:
+        if source.has_ngrams:
             levels, scales = source.weights[LEVELS].astype(np.int8), source.weights[SCALES]
-            self.whole_shortcut = Shortcut(torch.from_numpy(levels), torch.from_numpy(scales))
-            self.few_bits = {bits: in_few_bits(levels, scales, bits) for bits in SHORTCUT_BITS}
+            self.whole_ngrams = NgramFeatures(torch.from_numpy(levels), torch.from_numpy(scales))
+            self.few_bits = {bits: in_few_bits(levels, scales, bits) for bits in NGRAM_BITS}
         self.wanted = answers(
-            self.extended(self.teacher, self.whole_shortcut), sample.valid, sample.numbers, self.num_classes
+            self.extended(self.teacher, self.whole_ngrams), sample.valid, sample.numbers, self.num_classes
         )
         self.merit = merit_of(source.config, None if sample.train is None else sample.valid, self.wanted)
         self.accuracy = self.merit.share_right(self.wanted)
@@ -175,21 +175,21 @@ class Compressor:
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """Bits of the shortcut, the most first; none last."""
+        """Bits of the ngrams, the most first; none last."""
         return (*self.few_bits, 0)
 
-    def shortcut(self, setting: Setting, keys: Tensor | None = None) -> Shortcut | None:
-        """The shortcut in its bits, if there is one; keys are the old ids of words that are numbered anew."""
-        if not setting.shortcut:
+    def ngrams(self, setting: Setting, keys: Tensor | None = None) -> NgramFeatures | None:
+        """The ngrams in its bits, if there is one; keys are the old ids of words that are numbered anew."""
+        if not setting.ngram_bits:
             return None
-        levels, scales, _ = self.few_bits[setting.shortcut]
-        return Shortcut(torch.from_numpy(levels), torch.from_numpy(scales), keys)
+        levels, scales, _ = self.few_bits[setting.ngram_bits]
+        return NgramFeatures(torch.from_numpy(levels), torch.from_numpy(scales), keys)
 
-    def extended(self, network: Answering, shortcut: Shortcut | None) -> Answering:
+    def extended(self, network: Answering, ngrams: NgramFeatures | None) -> Answering:
         """A network, and what words and pairs say by themselves on top."""
-        if shortcut is None:
+        if ngrams is None:
             return network
-        return lambda ids, lengths: self.teacher.head.extended(network(ids, lengths), shortcut(ids))
+        return lambda ids, lengths: self.teacher.head.extended(network(ids, lengths), ngrams(ids))
 
     def smallest(self) -> Setting:
         """The way that needs fewest bytes."""
@@ -218,21 +218,21 @@ class Compressor:
                 scales = np.zeros(len(rows), np.float16)
                 weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
             weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
-            weights |= self.shortcut_weights(setting, np.zeros(1, np.int64))
+            weights |= self.ngrams_weights(setting, np.zeros(1, np.int64))
             self.sizes[around] = len(self.build(weights, around, {}, self.room(setting))) + SPARE
         if setting.words not in self.dictionary_sizes:
             words = (self.source.words[number] for number in self.order[: setting.words])
             self.dictionary_sizes[setting.words] = len(pack_words(words))
         each = -(-setting.codebooks * CODE_BITS // 8)  # a word's bytes besides its letters
-        each += key_type(len(self.source.words))().nbytes if setting.shortcut else 0
+        each += key_type(len(self.source.words))().nbytes if setting.ngram_bits else 0
         return self.sizes[around] + each * setting.words + self.dictionary_sizes[setting.words]
 
-    def shortcut_weights(self, setting: Setting, old: NDArray[np.int64]) -> dict[str, Any]:
-        """The shortcut as the graph of a file has it, whose words are these old ones."""
-        if not setting.shortcut:
+    def ngrams_weights(self, setting: Setting, old: NDArray[np.int64]) -> dict[str, Any]:
+        """The ngrams as the graph of a file has it, whose words are these old ones."""
+        if not setting.ngram_bits:
             return {}
         keys = old.astype(key_type(len(self.source.words)))
-        levels, scales, bits = self.few_bits[setting.shortcut]
+        levels, scales, bits = self.few_bits[setting.ngram_bits]
         return {LEVELS: levels, SCALES: scales, KEYS: keys, LEVEL_BITS: bits}
 
     def describe(self, session: Session, setting: Setting) -> dict[str, Any]:
@@ -275,9 +275,9 @@ class Compressor:
         words = [source.words[number] for number in old[1:]]
         config = {key: value for key, value in source.config.items() if key not in ("calibration", "histograms")}
         config |= {"compression": compression, **described}
-        if not setting.shortcut:
-            config.pop("shortcut", None)
-        card = source.card + compression_card(setting, source.has_shortcut)
+        if not setting.ngram_bits:
+            config.pop("ngrams", None)
+        card = source.card + compression_card(setting, source.has_ngrams)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
     def file(
@@ -293,8 +293,8 @@ class Compressor:
             for name, value in self.source.network_weights.items()
         }
         network = self.plain_network(plain, compose(choices, codebooks))
-        network.shortcut = self.shortcut(setting, torch.from_numpy(old))
-        weights |= {"embedding.choices": choices, **self.shortcut_weights(setting, old)}
+        network.ngrams = self.ngrams(setting, torch.from_numpy(old))
+        weights |= {"embedding.choices": choices, **self.ngrams_weights(setting, old)}
         return self.build(weights, setting, figures, described), network
 
     # students
@@ -337,10 +337,10 @@ class Compressor:
         train = self.sample.train
         assert train is not None
         training = self.source.options.training
-        # what a shortcut of fewer bits no longer says, or all of it where there is none, the network is to say itself
-        teacher = self.extended(self.teacher, self.whole_shortcut)
+        # what a ngrams of fewer bits no longer says, or all of it where there is none, the network is to say itself
+        teacher = self.extended(self.teacher, self.whole_ngrams)
         adapt(
-            student, self.extended(student, self.shortcut(setting)), teacher, train,
+            student, self.extended(student, self.ngrams(setting)), teacher, train,
             (self.numbers(setting), self.sample.numbers), batch_size(training, len(train)), steps, training.seed,
             lambda done, _: self.progress(done, steps),
         )  # fmt: skip
@@ -363,14 +363,14 @@ class Compressor:
 
     @torch.no_grad()
     def measure_each(self, student: Student, settings: Sequence[Setting], adapted: bool) -> list[Trial]:
-        """The same for ways that differ in their shortcut alone: the student is asked once."""
+        """The same for ways that differ in their ngrams alone: the student is asked once."""
         found = [np.zeros((len(self.trial_texts), self.num_classes), np.float32) for _ in settings]
-        shortcuts, numbers = [self.shortcut(setting) for setting in settings], self.numbers(settings[0])
+        ngramss, numbers = [self.ngrams(setting) for setting in settings], self.numbers(settings[0])
         for rows, batch in ordered_batches(self.trial_texts, EVALUATION_BATCH):
             ids = numbered(batch, numbers)
             classes = student(ids, torch.from_numpy(batch.lengths))
-            for lengths, shortcut in zip(found, shortcuts, strict=True):
-                said = classes if shortcut is None else self.teacher.head.extended(classes, shortcut(ids))
+            for lengths, ngrams in zip(found, ngramss, strict=True):
+                said = classes if ngrams is None else self.teacher.head.extended(classes, ngrams(ids))
                 lengths[rows] = said.lengths.numpy()
         return [
             self.judge(lengths, self.trial_rows, setting, adapted, self.size(setting))
@@ -421,7 +421,7 @@ class Compressor:
             start = self.warmed(bits)
             student = self.student(Setting(self.num_words, USUAL_CODEBOOKS, bits), start)
             for words in sorted({max(round(share * self.num_words), 1) for share in SHARES}):
-                settings = [Setting(words, USUAL_CODEBOOKS, bits, shortcut) for shortcut in self.choices]
+                settings = [Setting(words, USUAL_CODEBOOKS, bits, ngrams) for ngrams in self.choices]
                 trials += self.measure_each(student, settings, adapted=start is not None)
         return sorted(trials, key=lambda trial: trial.bytes)
 
@@ -433,20 +433,20 @@ class Compressor:
                 raise self.too_small(target, f"up to {smallest:,}")
             return self.smallest()
         trials: list[Trial] = []
-        for shortcut in self.choices:
+        for ngrams in self.choices:
             for bits in BITS:
                 for codebooks in CODEBOOKS:
-                    words = self.most_words(Setting(0, codebooks, bits, shortcut), target)
+                    words = self.most_words(Setting(0, codebooks, bits, ngrams), target)
                     if words < self.smallest().words:
                         continue
-                    setting = Setting(words, codebooks, bits, shortcut)
+                    setting = Setting(words, codebooks, bits, ngrams)
                     trials.append(self.measure(self.student(setting, self.warmed(bits)), setting))
                     if words == self.num_words:
                         break  # fewer codebooks would only lose
-                if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits, shortcut):
+                if trials and trials[-1].setting == Setting(self.num_words, max(CODEBOOKS), bits, ngrams):
                     break  # everything fits: fewer bits would only lose
             if trials and trials[-1].setting == self.largest():
-                break  # and so would a smaller shortcut, or none
+                break  # and so would a smaller ngrams, or none
         return min(trials, key=lambda trial: trial.error).setting
 
     def too_small(self, target: int, smallest: str) -> InputError:
@@ -469,11 +469,11 @@ class Compressor:
         return low
 
 
-def compression_card(setting: Setting, had_shortcut: bool) -> str:
+def compression_card(setting: Setting, had_ngrams: bool) -> str:
     """What the card says of a compressed file."""
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} words that matter most. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n"
-        + (f"The shortcut has {setting.shortcut} bits.\n" if setting.shortcut else "")
-        + ("The shortcut is left out.\n" if had_shortcut and not setting.shortcut else "")
+        + (f"The ngrams has {setting.ngram_bits} bits.\n" if setting.ngram_bits else "")
+        + ("The ngrams is left out.\n" if had_ngrams and not setting.ngram_bits else "")
     )

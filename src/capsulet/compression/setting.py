@@ -26,7 +26,7 @@ class Setting:
     words: int  # in the dictionary
     codebooks: int  # choices of four bits a word
     bits: int  # of a weight of encoder and head
-    shortcut: int = 0  # bits of a number of its table; 0: none
+    ngram_bits: int = 0  # bits per number of the n-gram table; 0: none
 
 
 def parse_size(said: str | int | float) -> int:
@@ -73,5 +73,5 @@ def part_of(name: str) -> str:
 PARTS = {
     "codes": "codes", "code_": "codes", "codebooks": "codebooks", "table": "codes", "gru": "GRU", "votes": "capsules",
     "transforms": "capsules", "classes": "capsules", "projection": "capsules", "words": "dictionary",
-    "shortcut": "shortcut",
+    "ngrams": "n-grams",
 }  # fmt: skip

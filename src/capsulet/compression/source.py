@@ -41,7 +41,7 @@ class Source:
         return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
 
     @property
-    def has_shortcut(self) -> bool:
+    def has_ngrams(self) -> bool:
         """Whether words and pairs speak for themselves, too."""
         return LEVELS in self.weights
 

@@ -9,7 +9,7 @@ outputs  lengths (B, C)           what the class capsules say, 0 to 1
          codes (B, T, M, K)       what each codeword counts for each token (cwc and cc)
          embedded (B, T, D)       vectors of the words
          directions (B, H, C)     what each number of the pooled state gives to `norms`
-         shortcut (B, T, C)       what each token gives to `norms` past the encoder, where there is a shortcut: a
+         ngrams (B, T, C)       what each token gives to `norms` past the encoder, where there is a ngrams: a
                                   word's own row, and half of each pair it is in
          gruN_input, gruN_recurrent, gruN_bias   weights of the encoder: by all these runtime/flow.py follows
                                   contributions back to the words
@@ -49,7 +49,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero beyond the lengths
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
-    past = add_shortcut(graph, weights) if LEVELS in weights else None  # (B, C)
+    past = add_ngrams(graph, weights) if LEVELS in weights else None  # (B, C)
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, past)
     float32, int64 = TensorProto.FLOAT, TensorProto.INT64
@@ -73,7 +73,7 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
             *([value("codes", float32, ["batch", "time", *code_shape])] if code_shape else []),
             value("embedded", float32, ["batch", "time", options.embedding_size]),
             value("directions", float32, ["one or batch", options.hidden_size, num_classes]),
-            *([value("shortcut", float32, ["batch", "time", num_classes])] if past else []),
+            *([value("ngrams", float32, ["batch", "time", num_classes])] if past else []),
             *(value(name, float32, shape) for name, shape in add_encoder_weights(graph, options).items()),
             *more,
         ],
@@ -133,12 +133,12 @@ def add_packed_codes(
 
 
 def add_levels(graph: GraphBuilder, levels: NDArray[np.int8], numbers: str, bits: int) -> str:
-    """Rows of the shortcut's table, from bytes or from fields of so few bits: (B, F) -> (B, F, C)."""
+    """Rows of the ngrams's table, from bytes or from fields of so few bits: (B, F) -> (B, F, C)."""
     if bits == 8:
-        return graph.add("Gather", graph.constant("shortcut_levels", levels), numbers)
+        return graph.add("Gather", graph.constant("ngrams_levels", levels), numbers)
     half = 1 << (bits - 1)
     packed = pack_bits((levels.astype(np.int16) + half).astype(np.uint8), bits)  # (S, bytes)
-    found = graph.unpack(graph.add("Gather", graph.constant("shortcut_bits", packed), numbers), levels.shape[1], bits)
+    found = graph.unpack(graph.add("Gather", graph.constant("ngrams_bits", packed), numbers), levels.shape[1], bits)
     return graph.add("Sub", found, graph.constant(f"half_{bits}", np.int32(half)))
 
 
@@ -200,13 +200,13 @@ def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tupl
     return pooled, graph.add("Transpose", parts, perm=[1, 0, 2])
 
 
-def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
+def add_ngrams(graph: GraphBuilder, weights: Weights) -> str:
     """What words and pairs give to the classes past the encoder (B, C); and, as an output, what each token gives."""
     levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
     rows, num_classes = levels.shape
     ids, keys = "ids", weights.get(KEYS)  # a compressed model numbers its words anew
     if keys is not None:
-        ids = graph.add("Cast", graph.add("Gather", graph.constant("shortcut_keys", keys), "ids"), to=TensorProto.INT64)
+        ids = graph.add("Cast", graph.add("Gather", graph.constant("ngrams_keys", keys), "ids"), to=TensorProto.INT64)
     # behind the last word comes padding, so that there is a pair for every word
     longer = graph.add("Pad", ids, graph.integers(0, 0, 0, 1))
     behind = graph.add("Slice", longer, graph.integers(1), graph.integers(END), graph.integers(1))  # (B, T)
@@ -231,7 +231,7 @@ def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
     both = graph.add("Mul", there, known(behind))
     count = graph.add("Add", graph.sum(there, 1, keep=True), graph.sum(both, 1, keep=True))  # (B, 1)
     root = graph.add("Unsqueeze", graph.add("Sqrt", graph.add("Max", count, graph.number(1))), graph.integers(2))
-    scales = graph.constant("shortcut_scales", weights[SCALES].reshape(1, 1, num_classes))
+    scales = graph.constant("ngrams_scales", weights[SCALES].reshape(1, 1, num_classes))
     factors = graph.add("Div", scales, root)  # (B, 1, C)
 
     def counted(there: str, given: str) -> str:  # (B, T), (B, T, C) -> (B, T, C)
@@ -240,7 +240,7 @@ def add_shortcut(graph: GraphBuilder, weights: Weights) -> str:
     halves = graph.add("Mul", counted(both, pairs), graph.number(0.5))
     later = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, -1, 0))  # to the second word of each pair
     parts = graph.add("Add", counted(there, words), graph.add("Add", halves, later))
-    graph.add("Mul", parts, factors, name="shortcut")
+    graph.add("Mul", parts, factors, name="ngrams")
     given = graph.add("Mul", graph.add("Add", total(there, words), total(both, pairs)), factors)
     return graph.add("Squeeze", given, graph.integers(1))
 
@@ -333,7 +333,7 @@ def add_capsules(
 def add_contributions(graph: GraphBuilder, parts: str, back: str, past: str | None) -> None:
     """A token's share of `norms`: its part (B, T, H) of the pooled state, and what it gave past the encoder."""
     if past:
-        graph.add("Add", graph.add("MatMul", parts, back), "shortcut", name="contributions")
+        graph.add("Add", graph.add("MatMul", parts, back), "ngrams", name="contributions")
     else:
         graph.add("MatMul", parts, back, name="contributions")
 

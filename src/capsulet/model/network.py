@@ -17,7 +17,7 @@ from capsulet.config import ModelOptions
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
-from capsulet.model.ngrams import Shortcut
+from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.noise import Noise, dropout
 from capsulet.model.shapes import LEVELS, SCALES, num_codewords
 
@@ -42,11 +42,11 @@ class Network(nn.Module):
         super().__init__()
         self.embedding, self.encoder, self.pooling, self.head = embedding, encoder, pooling, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
-        self.shortcut: Shortcut | None = None  # fitted when all else has learned
+        self.ngrams: NgramFeatures | None = None  # fitted when all else has learned
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
         classes = self.classify(self.embed(ids, noise), lengths, noise)
-        return classes if self.shortcut is None else self.head.extended(classes, self.shortcut(ids))
+        return classes if self.ngrams is None else self.head.extended(classes, self.ngrams(ids))
 
     def embed(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
         """Vectors of the words: (B, T) -> (B, T, D)."""
@@ -96,7 +96,7 @@ def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weigh
     network = build_network(options, vocab_size, num_classes)
     state = {name: torch.as_tensor(value) for name, value in weights.items()}
     if LEVELS in state:
-        network.shortcut = Shortcut(state[LEVELS], state[SCALES])
+        network.ngrams = NgramFeatures(state[LEVELS], state[SCALES])
     network.load_state_dict(state)
     return network
 

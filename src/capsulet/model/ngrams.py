@@ -2,7 +2,7 @@
 
 A recurrent encoder generalises; it does not learn by heart that two particular words side by side, seen twice, meant a
 class. A linear layer does (Cheng et al. 2016, arXiv:1606.07792, put both together as "wide and deep"). What it says is
-added to the length of each class capsule before squash, or to the logits of a linear head. training/shortcut.py fits it
+added to the length of each class capsule before squash, or to the logits of a linear head. training/ngrams.py fits it
 once the network has learned.
 """
 
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from capsulet.model.hashing import FIRST_WORD, pair_rows, word_rows
 
 
-class Shortcut(nn.Module):
+class NgramFeatures(nn.Module):
     """A table of S rows for words and pairs, C numbers of eight bits each; ids (B, T) -> (B, C)."""
 
     levels: Tensor

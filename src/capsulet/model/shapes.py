@@ -1,7 +1,7 @@
 """The parameters of every variant by name and shape, worked out without allocating any and without PyTorch.
 
 Axis letters as everywhere: V words, M codebooks, K codewords, D embedding, H hidden, N primary capsules, C classes,
-L class capsule length, S rows of the shortcut.
+L class capsule length, S rows of the ngrams.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from capsulet.config import ModelOptions, smallest_num_codewords
 
 Shapes = dict[str, tuple[int, ...]]
 
-LEVELS, SCALES = "shortcut.levels", "shortcut.scales"
-KEYS, LEVEL_BITS = "shortcut.keys", "shortcut.bits"  # of a compressed model: its words' ids in the whole one
-SHORTCUT_ROWS, SHORTCUT_NUMBERS = 1 << 18, 1 << 20  # most of them: 262,144 rows, a million numbers
+LEVELS, SCALES = "ngrams.levels", "ngrams.scales"
+KEYS, LEVEL_BITS = "ngrams.keys", "ngrams.bits"  # of a compressed model: its words' ids in the whole one
+NGRAM_ROWS, NGRAM_NUMBERS = 1 << 18, 1 << 20  # most of them: 262,144 rows, a million numbers
 
 
 def num_codewords(options: ModelOptions, vocab_size: int) -> int:
@@ -47,25 +47,27 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
         shapes["head.transforms"] = (primary, options.primary_length, num_classes, options.class_length)
     else:
         shapes["head.weight"] = (num_classes, hidden)
-    if rows := shortcut_rows(options, vocab_size, num_classes):
+    if rows := ngrams_rows(options, vocab_size, num_classes):
         shapes[LEVELS] = (rows, num_classes)
         shapes[SCALES] = (num_classes,)
     return shapes
 
 
 def stored_shapes(options: ModelOptions, config: Mapping[str, Any]) -> Shapes:
-    """The same of a model that is there: by its configuration it has a shortcut or not."""
-    shortcut = config.get("shortcut") or {"rows": 0}
-    return parameter_shapes(replace(options, shortcut=shortcut["rows"]), config["vocab_size"], len(config["labels"]))
+    """The same of a model that is there: by its configuration it has a ngrams or not."""
+    ngrams = config.get("ngrams") or {"rows": 0}
+    return parameter_shapes(
+        replace(options, ngram_features=ngrams["rows"]), config["vocab_size"], len(config["labels"])
+    )
 
 
-def shortcut_rows(options: ModelOptions, vocab_size: int, num_classes: int) -> int:
+def ngrams_rows(options: ModelOptions, vocab_size: int, num_classes: int) -> int:
     """S: as asked for, or the power of two from eight times the words on, as long as it stays small."""
-    if options.shortcut >= 0:
-        return options.shortcut
+    if options.ngram_features >= 0:
+        return options.ngram_features
     wanted = 1 << (8 * vocab_size - 1).bit_length()
-    most = max(1, SHORTCUT_NUMBERS // num_classes)
-    return min(wanted, 1 << (most.bit_length() - 1), SHORTCUT_ROWS)
+    most = max(1, NGRAM_NUMBERS // num_classes)
+    return min(wanted, 1 << (most.bit_length() - 1), NGRAM_ROWS)
 
 
 def num_parameters(shapes: Shapes) -> int:
@@ -74,7 +76,7 @@ def num_parameters(shapes: Shapes) -> int:
 
 
 def parameters_by_part(shapes: Shapes) -> dict[str, int]:
-    """The same, by the first word of the name: embedding, encoder, head, shortcut."""
+    """The same, by the first word of the name: embedding, encoder, head, ngrams."""
     parts: dict[str, int] = {}
     for name, shape in shapes.items():
         part = name.split(".")[0]

@@ -140,7 +140,7 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
     chosen = f"best epoch: {best.epoch}"
     where = "validation" if config["data"]["valid_rows"] else "training"
     past = ""
-    if "shortcut" in config:
+    if "ngrams" in config:
         accuracy = percent(round(config["metrics"]["valid_accuracy"], 4))
         past = f" Afterwards words and pairs were added by themselves: accuracy {accuracy}."
     return section(

@@ -64,7 +64,7 @@ def contributions(
     for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
         texts = [encoded[row] for row in rows]
         if classifier.layers and len(texts[-1]) > 1:
-            names = ["embedded", "directions", *(["shortcut"] if classifier.session.has("shortcut") else [])]
+            names = ["embedded", "directions", *(["ngrams"] if classifier.session.has("ngrams") else [])]
             embedded, directions, *past = classifier.session.run(names, *pad(texts))
             lengths = np.array([len(ids) for ids in texts])
             for length in np.unique(lengths):  # those of one length go together

@@ -316,7 +316,7 @@ def batches(
     lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
 ) -> Iterator[NDArray[np.int64]]:
     """Rows, shortest text first, cut so that neither padded tokens nor votes of those done at once grow large."""
-    # what each token gives to each class is there at once, too, where there is a shortcut
+    # what each token gives to each class is there at once, too, where there is a ngrams
     most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
     most_votes = LARGEST_VOTES // at_once
     start = 0

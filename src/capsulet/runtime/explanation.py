@@ -29,7 +29,7 @@ def explain(
     """Why a text gets a label (default: the predicted one), and why not another."""
     (encoding,) = encodings(session.tokenizer, [text])
     ids, counts = pad(session.encode([text]))
-    more = [name for name in ("shares", "codes", "directions", "embedded", "shortcut") if session.has(name)]
+    more = [name for name in ("shares", "codes", "directions", "embedded", "ngrams") if session.has(name)]
     names = ["lengths", "norms", "contributions", "coupling", *more]
     found = dict(zip(names, session.run(names, ids, counts), strict=True))
     lengths, norms, contributions = (found[name][0] for name in names[:3])
@@ -53,8 +53,8 @@ def explain(
     if layers:
         directions = found["directions"][:, :, [chosen, other]]
         (parts,) = word_contributions(found["embedded"], layers, pooling_of(session.config), directions)  # (T, 2)
-        if "shortcut" in found:
-            parts += found["shortcut"][0][:, [chosen, other]]
+        if "ngrams" in found:
+            parts += found["ngrams"][0][:, [chosen, other]]
     else:  # a graph from before: shares of the states
         parts = contributions[:, [chosen, other]].astype(np.float64)
     if contrast is not None:
@@ -69,7 +69,7 @@ def explain(
         capsules=capsule_shares(found["coupling"][0, :, chosen], found["shares"][0, :, chosen])
         if "shares" in found
         else (),
-        shortcut=float(found["shortcut"][0, :, chosen].sum()) if "shortcut" in found else 0.0,
+        ngrams=float(found["ngrams"][0, :, chosen].sum()) if "ngrams" in found else 0.0,
         codewords=codeword_shares(found["codes"][0], given) if "codes" in found else (),
     )
 

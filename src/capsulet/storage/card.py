@@ -37,8 +37,8 @@ def model_card(config: Mapping[str, Any]) -> str:
     several = options.get("multi_label") is True
     macro_line = "" if several else f"| macro-F1 | {macro_f1} |\n"
     head = options["routing"] + " routing" if options["head"] == "capsule" else "linear head"
-    if "shortcut" in config:
-        head += f", and a shortcut for words and pairs ({config['shortcut']['rows']:,} rows)"
+    if "ngrams" in config:
+        head += f", and a ngrams for words and pairs ({config['ngrams']['rows']:,} rows)"
     accuracy = f"{100 * metrics['valid_accuracy']:.2f} %"
     if several:
         accuracy = f"micro-F1 {100 * metrics['valid_micro_f1']:.2f} %, macro-F1 {100 * metrics['valid_macro_f1']:.2f} %"

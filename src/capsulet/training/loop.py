@@ -74,7 +74,7 @@ class History:
     best: Epoch
     stopped: str  # finished | early | interrupted
     weights: Weights  # of the best epoch
-    shortcut: Mapping[str, float] | None = None  # rows and strength of one that was fitted afterwards
+    ngrams: Mapping[str, float] | None = None  # rows and strength of one that was fitted afterwards
 
 
 class Validation(NamedTuple):

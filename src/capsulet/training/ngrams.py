@@ -1,4 +1,4 @@
-"""Fit what words and pairs say by themselves (model/shortcut.py), and choose on validation how much it counts.
+"""Fit what words and pairs say by themselves (model/ngrams.py), and choose on validation how much it counts.
 
 The network has learned by then and stays as it is: trained together, the network would be right about nearly every
 training text before a rare pair has been seen twice, and the pair would learn nothing.
@@ -19,7 +19,7 @@ from capsulet.config import TrainingOptions
 from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
-from capsulet.model.ngrams import Shortcut, features, root, sums
+from capsulet.model.ngrams import NgramFeatures, features, root, sums
 from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.training.checkpoint import array
@@ -38,7 +38,7 @@ TINY = 1e-12  # a table whose classes lie no further apart says nothing
 LARGEST = 1 << 22  # numbers at once
 
 
-def with_shortcut(
+def with_ngrams(
     history: History,
     network: Network,
     train: Corpus,
@@ -49,7 +49,7 @@ def with_shortcut(
     stop: Callable[[], bool],
     tell: Callable[[str], None],
 ) -> History:
-    """The end of a training with a shortcut in its weights; without one where that does not help, or `stop` says so."""
+    """The end of a training with a ngrams in its weights; without one where that does not help, or `stop` says so."""
     weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
     network.to("cpu").load_state_dict(weights)
     tell("fitting what words and pairs say by themselves")
@@ -61,7 +61,7 @@ def with_shortcut(
     if not strength:
         tell("with words and pairs by themselves fewer validation texts are right: they are left out")
         return history
-    network.shortcut = rounded(strength * table)
+    network.ngrams = rounded(strength * table)
     emphasis = None if class_weights is None else torch.from_numpy(class_weights)
     found = validate(network, train if valid is None else valid, replace(options, device="cpu"), weights=emphasis)
     best = replace(
@@ -76,7 +76,7 @@ def with_shortcut(
     learned = {name: array(value).copy() for name, value in network.state_dict().items()}
     if found.thresholds is not None:
         learned[THRESHOLDS] = found.thresholds
-    return replace(history, best=best, weights=learned, shortcut={"rows": rows, "strength": strength})
+    return replace(history, best=best, weights=learned, ngrams={"rows": rows, "strength": strength})
 
 
 def fit(
@@ -192,7 +192,7 @@ def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.fl
     return macro_f1(np.diag(matrix), matrix.sum(1), matrix.sum(0))
 
 
-def rounded(table: Tensor) -> Shortcut:
+def rounded(table: Tensor) -> NgramFeatures:
     """The table in eight bits a number, each class with a scale of its own."""
     scales = table.abs().amax(0).clamp(min=1e-12) / LARGEST_LEVEL  # (C,)
-    return Shortcut((table / scales).round().to(torch.int8), scales)
+    return NgramFeatures((table / scales).round().to(torch.int8), scales)

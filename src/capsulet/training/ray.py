@@ -105,7 +105,7 @@ def training_of(out: Path, seconds: float) -> Training:
     config = read_config(out)
     epochs = tuple(Epoch(**json.loads(line)) for line in read_file(out, LOG, config).splitlines())
     best, metrics = next(epoch for epoch in epochs if epoch.epoch == config["metrics"]["best_epoch"]), config["metrics"]
-    if "shortcut" in config:  # came after the last epoch
+    if "ngrams" in config:  # came after the last epoch
         names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
         best = dataclasses.replace(best, **{name: metrics[name] for name in names if getattr(best, name) is not None})
     rows = config["data"]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 NO_PLACE = "--out MODEL"  # of a command that is written down
-MOST_NUMBERS = 1 << 28  # of a shortcut's table: more make files that nobody can load
+MOST_NUMBERS = 1 << 28  # of a ngrams's table: more make files that nobody can load
 FEW = 5  # validation texts of a class below which its figures say nothing
 
 
@@ -77,7 +77,7 @@ def train(
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.interruption import Interruption
     from capsulet.training.loop import THRESHOLDS, Silence, train_network
-    from capsulet.training.ngrams import with_shortcut
+    from capsulet.training.ngrams import with_ngrams
     from capsulet.training.workers import join_workers
 
     training = options.training
@@ -102,7 +102,7 @@ def train(
         rows = shapes[LEVELS][0] if LEVELS in shapes else 0
         if rows * len(labels) > MOST_NUMBERS:
             raise InputError(
-                f"--shortcut {rows} with {len(labels):,} classes is a table of {rows * len(labels):,} numbers: "
+                f"--ngram-features {rows} with {len(labels):,} classes is a table of {rows * len(labels):,} numbers: "
                 f"expected {MOST_NUMBERS // len(labels):,} rows at most"
             )
         tell(
@@ -133,14 +133,14 @@ def train(
             weights: Mapping[str, NDArray[Any]],
             stopped: str = "running",
             best: Epoch | None = None,
-            shortcut: Mapping[str, float] | None = None,
+            ngrams: Mapping[str, float] | None = None,
         ) -> None:
             best = best or next(epoch for epoch in reversed(epochs) if epoch.best)
             weights = dict(weights)
             thresholds = weights.pop(THRESHOLDS, None)
             told = {**description, "parameters": sum(value.size for value in weights.values())}
             told |= {} if thresholds is None else {"thresholds": thresholds.tolist()}
-            told |= {"shortcut": shortcut} if shortcut else {}
+            told |= {"ngrams": ngrams} if ngrams else {}
             if workers.rank == 0:
                 files = model_files(weights, options, corpora.tokenizer)
                 if stopped != "running":
@@ -164,11 +164,11 @@ def train(
             interruption.asked, checkpoints, resume, workers, emphasis,
         )  # fmt: skip
         if rows and workers.rank == 0 and history.stopped != "interrupted":
-            history = with_shortcut(
+            history = with_ngrams(
                 history, network, corpora.train, corpora.valid if valid_rows else None, training, rows, emphasis,
                 interruption.asked, tell,
             )  # fmt: skip
-        keep(history.epochs, history.weights, history.stopped, history.best, history.shortcut)
+        keep(history.epochs, history.weights, history.stopped, history.best, history.ngrams)
         workers.add(0.0)  # the others stay until the model is written: one who leaves early can end the whole run
         if history.stopped != "interrupted":
             checkpoints.remove()
