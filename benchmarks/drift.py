@@ -61,7 +61,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as scratch:
             classifier = with_histograms(model, arguments.data / name, Path(scratch))
             reference = stored_histograms(classifier)
-            stored = classifier.config["histograms"]
+            stored = classifier.config.histograms
             sizes[model.name] = {"texts": reference.texts, "bytes": len(compact(stored))}
             sample = Sample(classifier, arguments.data / name)
         for size in SIZES:

@@ -12,7 +12,6 @@ ten draws). `pip install 'capsulet[faithfulness]'`. Models are found or trained 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -30,9 +29,9 @@ import capsulet
 from benchmarks import record
 from benchmarks.peers.rows import read_test
 from benchmarks.trust import calibrated
-from capsulet.config import ModelOptions
 from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
+from capsulet.storage.folder import read_config
 
 SETS = ("ag_news_61k", "trec6")
 FEWEST_WORDS, DELETED, DRAWS, STEPS = 6, 3, 10, 50
@@ -73,7 +72,7 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
-        ids = classifier.session.encode([texts[row]])[0] % classifier.config["vocab_size"]  # as the network reads them
+        ids = classifier.session.encode([texts[row]])[0] % classifier.config.vocab_size  # as the network reads them
         if len(ids) >= FEWEST_WORDS and len(kept) < most:
             kept.append((texts[row], ids))
     before = classifier.lengths_of([ids for _, ids in kept])
@@ -137,10 +136,10 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
 
 def network_of(model: Path) -> Network:
     """The network of a model folder."""
-    config = json.loads((model / "config.json").read_text())
+    config = read_config(model)
     weights = parse_weights((model / "model.safetensors").read_bytes())
-    options = ModelOptions(**config["options"]["model"])
-    return load_network(options, config["vocab_size"], len(config["labels"]), weights).eval()
+    options = config.options.model
+    return load_network(options, config.vocab_size, len(config.labels), weights).eval()
 
 
 if __name__ == "__main__":

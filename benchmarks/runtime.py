@@ -116,16 +116,15 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
     import torch
     from safetensors.torch import load_file
 
-    from capsulet.config import ModelOptions
     from capsulet.model.network import load_network
     from capsulet.text.batch import pad
     from capsulet.text.tokens import encode
 
     classifier = capsulet.load(model)
     compressed = capsulet.load(model.with_name(COMPRESSED))
-    options = ModelOptions(**classifier.config["options"]["model"])
+    options = classifier.config.options.model
     weights = load_file(model / "model.safetensors")
-    network = load_network(options, classifier.config["vocab_size"], len(classifier.labels), weights)
+    network = load_network(options, classifier.config.vocab_size, len(classifier.labels), weights)
 
     def eager(native: str) -> Callable[[], Any]:
         def call() -> list[str]:

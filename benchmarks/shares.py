@@ -1,12 +1,12 @@
-"""How much the n-gram features should say beside the network, and how unknown words are read: what docs/log.md decides by.
+"""The strength of the n-gram features and how unknown words are read: the measurements behind docs/log.md.
 
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 8000 --cut 4000
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 12000 --cut 4000 --most-words 5
 
 So many rows are drawn from a training file and so many of them cut off; the default recipe trains on the others. No
 test file is read. Printed is the accuracy, in per cent, on the rows cut off, with unknown words read as one and the
-same (apart) or as known ones (similar), by the share of the n-gram features: at 1 it says as much as the network. Then, with
-unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
+same (apart) or as known ones (similar), by the share of the n-gram features: at 1 they count as much as the network.
+Then, with unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
 many draws: by the rule of training/ngrams.py, by most of the few right, and 1 whatever they say.
 """
 
@@ -18,7 +18,6 @@ import random
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,9 +30,9 @@ import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.peers.rows import split_file
-from capsulet.config import ModelOptions
 from capsulet.model.heads import Classes
 from capsulet.model.network import load_network
+from capsulet.storage.folder import read_config
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpus, places_of
 from capsulet.text.reading import read_rows
@@ -93,11 +92,9 @@ def main(words: list[str] | None = None) -> None:
 @torch.no_grad()
 def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[np.int64]]:
     """Class lengths of these texts by the share of the n-gram features, and their classes."""
-    config: dict[str, Any] = json.loads((model / "config.json").read_text())
-    size, labels = config["vocab_size"], config["labels"]
-    network = load_network(
-        ModelOptions(**config["options"]["model"]), size, len(labels), load_file(model / "model.safetensors")
-    )
+    config = read_config(model)
+    size, labels = config.vocab_size, config.labels
+    network = load_network(config.options.model, size, len(labels), load_file(model / "model.safetensors"))
     if network.ngrams is None:
         raise SystemExit("the model has no ngrams: nothing to choose")
     tokenizer = capsulet.load(model).session.tokenizer

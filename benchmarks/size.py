@@ -106,7 +106,7 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
             about: dict[str, Any] = {"kind": kind}
             if file.exists():
                 about["kept_file"] = True
-                about |= capsulet.load(file).config.get("compression", {})
+                about |= capsulet.load(file).config.compression or {}
             elif kind == UNCOMPRESSED:
                 capsulet.export(model, file)
             else:

@@ -112,7 +112,7 @@ def calibrated(folder: Path, seed: int, models: Path, scratch: Path) -> dict[str
     model, train, valid = models / f"{folder.name}-seed{seed}", split_file(folder, "train"), folder / "val.jsonl"
     if not model.is_dir():
         record.finished(capsulet.train(train, model, seed=seed, threads=1))
-    if "calibration" not in capsulet.load(model).config:
+    if capsulet.load(model).config.calibration is None:
         capsulet.calibrate(model, train)
     if not valid.exists():
         return {"a part of train": model}
@@ -134,7 +134,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     probabilities = classifier.probabilities(lengths)
     before, after = (counted(scores.max(1), right) for scores in (lengths, probabilities))
     reliability = classifier.reliability(before, after)
-    stored = classifier.config["calibration"]
+    stored = classifier.config.calibration
     found: dict[str, Any] = {
         "test_rows": len(rows),
         "valid_rows": stored["texts"],

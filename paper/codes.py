@@ -27,7 +27,7 @@ FREQUENT = 2000  # words
 def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     """Share of the frequent words whose weight is largest at each codeword, and the nearest neighbours of some."""
     network, config = network_of(folder)
-    if config["options"]["model"]["embedding"] == "plain":
+    if config.options.model.embedding == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
     vocabulary = json.loads((folder / TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]
     weights = code_weights(network)  # (V, M, K)
@@ -46,7 +46,7 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     )
     frequent = weights[2 : 2 + FREQUENT]  # behind padding and unknown
     near = {word: neighbours(vocabulary[word], weights, spelled) for word in chosen}
-    deviation = config["options"]["training"]["code_deviation"]
+    deviation = config.options.training.code_deviation
     return {
         "words": len(frequent),
         "usage": [[round(float(value), 5) for value in row] for row in usage(frequent)],

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from capsulet.config import ModelOptions
 from capsulet.storage.folder import WEIGHTS, read_config, read_file
+from capsulet.storage.model_config import ModelConfig
 
 if TYPE_CHECKING:
     from capsulet.model.network import Network
 
 
-def network_of(folder: Path) -> tuple[Network, dict[str, Any]]:
+def network_of(folder: Path) -> tuple[Network, ModelConfig]:
     """The network with its weights, and the configuration of the model."""
     from safetensors.numpy import load
 
     from capsulet.model.network import load_network
 
     config = read_config(folder)
-    options = ModelOptions(**config["options"]["model"])
     weights = {name: value.copy() for name, value in load(read_file(folder, WEIGHTS, config)).items()}
-    return load_network(options, config["vocab_size"], len(config["labels"]), weights), config
+    return load_network(config.options.model, config.vocab_size, len(config.labels), weights), config

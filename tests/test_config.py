@@ -22,6 +22,7 @@ from capsulet.config import (
     smallest_num_codewords,
 )
 from capsulet.errors import InputError
+from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions
 from capsulet.training.run import command_line
 
@@ -41,7 +42,8 @@ def test_every_field_is_a_flag(kind: type, spec: dataclasses.Field[Any], train_h
     flag = "--" + spec.name.replace("_", "-")
     assert f" {flag} " in train_help.replace(",", " ")
     assert spec.metadata["help"] in train_help
-    assert f"(default: {spec.default})" in train_help
+    default = "auto" if spec.default is None else spec.default
+    assert f"(default: {default})" in train_help
     words = ["train", "x", "--out", "y", flag]
     if isinstance(spec.default, bool):
         words[-1] = words[-1] if not spec.default else f"--no-{flag[2:]}"
@@ -49,7 +51,7 @@ def test_every_field_is_a_flag(kind: type, spec: dataclasses.Field[Any], train_h
     else:
         choices = [choice for choice in spec.metadata["choices"] if choice != spec.default]
         value = choices[0] if choices else spec.default
-        words.append(str(value))
+        words.append("auto" if value is None else str(value))
     parsed = build_parser().parse_args(words)
     assert given_values(parsed, *KINDS) == {spec.name: value}
     assert getattr(build_options(**{spec.name: value}), OPTION_GROUP[kind])
@@ -91,17 +93,17 @@ WRONG = {
     "choice": ({"embedding": "glove"}, "--embedding is 'glove': expected one of cwc, cc, plain"),
     "loss": ({"loss": "hinge"}, "--loss is 'hinge': expected one of margin, focal"),
     "loss twice": ({"loss": "focal+focal"}, "--loss is 'focal+focal': expected one of"),
-    "type": ({"epochs": "3"}, "--epochs is '3': expected a value of type int"),
+    "type": ({"epochs": "3"}, "--epochs is '3': expected a value of type int or None"),
     "bool for int": ({"epochs": True}, "--epochs is True: expected a value of type int"),
     "float for int": ({"epochs": 3.0}, "--epochs is 3.0: expected a value of type int"),
     "none": ({"loss": None}, "--loss is None: expected a value of type str"),
-    "low": ({"epochs": -1}, "--epochs is -1: expected 0 to 10000"),
+    "low": ({"epochs": 0}, "--epochs is 0: expected 1 to 10000 or auto"),
     "high": ({"dropout": 1.0}, "--dropout is 1.0: expected 0 to 0.99"),
     "open end": ({"clip": -0.5}, "--clip is -0.5: expected at least 0"),
     "nan": ({"learning_rate": float("nan")}, "--learning-rate is nan: expected a finite number"),
     "infinite": ({"learning_rate": float("inf")}, "--learning-rate is inf: expected a finite number"),
     "beyond the tokenizer": ({"max_words": 10**30}, "--max-words is 1000000000000000000000000000000: expected 1 to"),
-    "indivisible": ({"hidden_size": 100}, "--hidden-size 100 does not divide into capsules of --primary-length 8"),
+    "indivisible": ({"hidden_size": 100}, "--hidden-size 100 is not a multiple of --primary-length 8"),
 }
 
 
@@ -159,7 +161,7 @@ COMMANDS = {
 def test_the_stored_command_trains_the_same_model(recipe: str, reading: ReadOptions, values: dict[str, Any]) -> None:
     options = build_options(recipe, **values)
     files, valid = ["a b.csv", "it's.csv"], ["dev.csv"]
-    program, *words = shlex.split(command_line(files, valid, recipe, reading, options))
+    program, *words = shlex.split(command_line(LabelledFiles(files, valid, reading), recipe, options))
     assert program == "capsulet"
     parsed = build_parser().parse_args([*words, "--out", "model"])
     assert (parsed.verb, parsed.files, parsed.valid) == ("train", files, valid)
@@ -168,5 +170,5 @@ def test_the_stored_command_trains_the_same_model(recipe: str, reading: ReadOpti
 
 
 def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
-    command = command_line("caf\udce9.csv", (), "default", ReadOptions(), Options())
+    command = command_line(LabelledFiles(["caf\udce9.csv"], [], ReadOptions()), "default", Options())
     assert command.encode() == rb"capsulet train 'caf\udce9.csv' --out MODEL"

@@ -110,7 +110,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
             assert total == pytest.approx(explanation.length_before_squash, abs=tolerance)
             by_capsule = sum(share.contribution for share in explanation.capsules) + explanation.ngrams
             assert by_capsule == pytest.approx(explanation.length_before_squash, abs=tolerance)
-            if "linear" not in str(trained.classifier.config["options"]["model"]["head"]):
+            if "linear" not in str(trained.classifier.config.options.model.head):
                 length = max(explanation.length_before_squash, 0.0)  # a ngrams may take more than there is
                 squashed = length**2 / (1 + length**2)
                 assert squashed == pytest.approx(explanation.score, abs=1e-5)
@@ -119,7 +119,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
 def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:
     (text,) = (text for label, text in TEXTS if text.startswith("Chop"))
     explanation = trained.classifier.explain(text)
-    if trained.classifier.config["options"]["model"]["embedding"] == "plain":
+    if trained.classifier.config.options.model.embedding == "plain":
         assert explanation.codewords == ()
         return
     ids, counts = pad(encode(trained.classifier.session.tokenizer, [text]))
@@ -144,15 +144,4 @@ def test_leaving_words_out(trained: Trained) -> None:
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
     counted = sum(value.numel() for value in trained.network.state_dict().values())
-    assert trained.classifier.config["parameters"] == counted
-
-
-def test_a_model_from_before_there_was_a_choice_takes_the_mean(rows_file: Path, tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    capsulet.train(rows_file, path, valid=rows_file, **{**TINY, "epochs": 2, "pooling": "mean"})
-    wanted = capsulet.load(path).explain("the match of the day")
-    config = json.loads((path / "config.json").read_text())
-    del config["options"]["model"]["pooling"]
-    (path / "config.json").write_text(json.dumps(config))
-    assert capsulet.load(path).explain("the match of the day") == wanted
-    assert sum(token.contribution for token in wanted.tokens) == pytest.approx(wanted.length_before_squash, abs=1e-5)
+    assert trained.classifier.config.parameters == counted

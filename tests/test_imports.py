@@ -23,6 +23,7 @@ LAYERS = (
     {"training", "drifting", "report"},
     {"evaluation.describe"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
+    {"training.model_writer"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},
     {"training.ray"},

@@ -30,7 +30,7 @@ class Capsulet:
     @property
     def parameters(self) -> int:
         """Learned numbers."""
-        return int(self.classifier.config["parameters"])
+        return self.classifier.config.parameters
 
     def predict(self, texts: Sequence[str]) -> list[str]:
         """The label of each text."""

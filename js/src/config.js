@@ -1,7 +1,7 @@
 /** The configuration inside a model file. */
 import { ModelError } from './errors.js';
 
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 /** How much of the pooled state is the mean over the tokens; the rest is the largest value of each number. */
 export const MEAN_SHARE = { mean: 1, 'mean+max': 0.5, max: 0 };
 
@@ -22,8 +22,9 @@ export function parseConfig(json, name) {
   if (!Number.isInteger(version) || version < 1) {
     throw new ModelError(`${name} has no format_version, so it is not a capsulet model`);
   }
-  if (version > FORMAT_VERSION) {
-    throw new ModelError(`${name} has format ${version}, this page reads up to ${FORMAT_VERSION}: take a newer capsulet`);
+  if (version !== FORMAT_VERSION) {
+    const remedy = version > FORMAT_VERSION ? 'use a newer capsulet' : 'train the model again';
+    throw new ModelError(`${name} has format ${version}, this page reads format ${FORMAT_VERSION}: ${remedy}`);
   }
   const { labels, vocab_size: words } = config;
   if (!Array.isArray(labels) || labels.length < 2 || new Set(labels).size < labels.length
@@ -51,7 +52,7 @@ export function isMultiLabel(config) {
 
 /** Whether a model reads words that it does not know as known ones that begin alike. */
 export function readsSimilar(config) {
-  return config.unknown_words === 'similar';
+  return config.options.text.unknown_words === 'similar';
 }
 
 function areThresholds(values, count) {
@@ -59,5 +60,5 @@ function areThresholds(values, count) {
     && values.every((value) => Number.isFinite(value) && value >= 0 && value <= 1);
 }
 
-/** How a model makes one state of all; those from before there was a choice took the mean. */
-export const poolingOf = (config) => config.options?.model?.pooling ?? 'mean';
+/** How the states of a text become one. */
+export const poolingOf = (config) => config.options?.model?.pooling;

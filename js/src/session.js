@@ -98,13 +98,13 @@ async function fill(session, metadata) {
   }
   const config = parseConfig(metadata.get('capsulet.config'), name);
   let tokenizer = parseTokenizer(metadata.get('capsulet.tokenizer'), name);
-  if (config.dictionary && !graph.outputNames.includes(DICTIONARY)) {
+  if (config.dictionary_words !== undefined && !graph.outputNames.includes(DICTIONARY)) {
     throw new ModelError(`${name} is damaged: it has lost its dictionary`);
   }
   // one unknown word, all outputs: a graph that cannot run is noticed here
-  const found = await session.run(config.dictionary ? [...OUTPUTS, DICTIONARY] : OUTPUTS, [[tokenizer.unknown]]);
-  if (config.dictionary) {
-    const words = await readDictionary(found[DICTIONARY], config.dictionary.words, name);
+  const found = await session.run(config.dictionary_words !== undefined ? [...OUTPUTS, DICTIONARY] : OUTPUTS, [[tokenizer.unknown]]);
+  if (config.dictionary_words !== undefined) {
+    const words = await readDictionary(found[DICTIONARY], config.dictionary_words, name);
     tokenizer = new Tokenizer(new Map([...tokenizer.vocabulary, ...words]), tokenizer.unknown, tokenizer.maxTokens);
   }
   const known = tokenizer.vocabulary.size, size = config.vocab_size, classes = found.lengths.length;

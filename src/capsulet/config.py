@@ -1,7 +1,8 @@
-"""Every option, in one place: a field here is a flag, an argument, a JSON key and a row of the docs.
+"""Every option in one place: a field here is a flag, an argument, a JSON key and a row of the docs.
 
-A field's `help` is the help text of its flag. Recipes are sets of values that replace the defaults; what a user says
-explicitly replaces both.
+The `help` of a field is the help text of its flag. `None` (`auto` on the command line) means automatic: `resolve`
+decides the value from the size of the data, and a model stores the decided value. Recipes replace defaults. A value
+that the user gives replaces both.
 """
 
 from __future__ import annotations
@@ -12,186 +13,182 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from capsulet.errors import InputError
 
+AUTO = "auto"  # None on the command line
 LOSSES = ("margin", "focal", "cross-entropy")
-SELECTIONS = ("auto", "accuracy", "macro-f1", "micro-f1")
-# how much of the pooled state is the mean over the tokens; the rest is the largest value of each number
-POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
-UNKNOWN_WORDS, SIMILAR = "unknown_words", "similar"  # a key of a model's configuration and its value, if it is there
-MANY_TEXTS = 20_000  # to train on: from here on less has to be got out of each
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
+# share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
+POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
+SIMILAR, APART = "similar", "apart"  # how unknown words are read
 
 
 def option(
     default: Any, help: str, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None
 ) -> Any:
-    """A dataclass field that knows its help text and the values it takes."""
+    """A dataclass field with its help text and the values it accepts."""
     return field(default=default, metadata={"help": help, "choices": choices, "low": low, "high": high})
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What the network is made of. The defaults have the paper's sizes, but for twice or thrice its codewords."""
+    """The network. The default sizes are the paper's, except for the number of codewords."""
 
     embedding: str = option(
         "cwc",
-        "a word is a weighted sum of codewords (cwc), a sum of one choice a codebook (cc), or a row of a table (plain)",
+        "word vectors: weighted sum of codewords (cwc), sum of one codeword per codebook (cc), or one row per word "
+        "(plain)",
         choices=("cwc", "cc", "plain"),
     )
     head: str = option("capsule", "class capsules with routing, or a linear layer", choices=("capsule", "linear"))
-    routing: str = option("kmeans", "how primary capsules find their class capsules", choices=("kmeans", "dynamic"))
+    routing: str = option("kmeans", "routing from primary to class capsules", choices=("kmeans", "dynamic"))
     iterations: int = option(3, "routing iterations", low=1, high=100)
     scale_coupling: bool = option(
         True,
-        "multiply the coupling by the number of classes, so that its mean is one; "
-        "without it capsules starve when there are many classes",
+        "multiply the coupling by the number of classes, so that its mean is 1; without it, training fails when there "
+        "are many classes",
     )
-    num_codebooks: int = option(8, "codebooks (M)", low=1, high=64)
-    num_codewords: int = option(
-        8, "codewords in each codebook (K); 0: the smallest K with K^M >= vocabulary", low=0, high=65536
+    num_codebooks: int = option(8, "number of codebooks (M)", low=1, high=64)
+    num_codewords: int | None = option(
+        8, "codewords per codebook (K); auto: the smallest K with K^M >= vocabulary size", low=1, high=65536
     )
-    embedding_size: int = option(64, "numbers in a word's vector (D)", low=1, high=4096)
-    hidden_size: int = option(128, "numbers in a state of the encoder (H)", low=1, high=4096)
-    num_layers: int = option(2, "layers of the encoder", low=1, high=8)
+    embedding_size: int = option(64, "size of a word vector (D)", low=1, high=4096)
+    hidden_size: int = option(128, "size of an encoder state (H)", low=1, high=4096)
+    num_layers: int = option(2, "encoder layers", low=1, high=8)
     pooling: str = option(
         "mean+max",
-        "the states of a text become one by their mean, by the largest value of each number, or by half of each",
+        "how the states of a text become one: mean over the tokens, maximum over the tokens, or the average of both",
         choices=tuple(POOLINGS),
     )
-    primary_length: int = option(8, "numbers in a primary capsule; divides the hidden size", low=1, high=4096)
-    class_length: int = option(16, "numbers in a class capsule (L)", low=1, high=1024)
-    ngram_features: int = option(
-        -1,
-        "rows of a table of words and pairs of words, found by a hash, that adds to the classes past the encoder; "
-        "0: none; -1: a power of two from eight times the words on, a million numbers or 262,144 rows at most",
-        low=-1,
+    primary_length: int = option(8, "size of a primary capsule; must divide the hidden size", low=1, high=4096)
+    class_length: int = option(16, "size of a class capsule (L)", low=1, high=1024)
+    ngram_features: int | None = option(
+        None,
+        "rows of the hashed table of words and word pairs that adds to the class scores; 0: no table; auto: a power of "
+        "two, at least eight times the vocabulary size, at most 262,144 rows or a million numbers",
+        low=0,
         high=2**24,
     )
-    multi_label: bool = option(
-        False, "a text may have several labels or none: each label is there or not, whatever the others are"
-    )
+    multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
 
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How texts become numbers."""
+    """How texts become word ids."""
 
-    min_count: int = option(
-        0,
-        "leave out words that occur fewer times than this; 0: none, from 20,000 training texts on 2",
-        low=0,
+    min_count: int | None = option(
+        None,
+        "leave out words that occur less often than this; auto: 1, or 2 from 20,000 training texts",
+        low=1,
         high=2**31 - 1,
     )
-    unknown_words: str = option(
-        "auto",
-        "read a word that is not in the vocabulary as the one that begins most like it (similar), or all such words as "
-        "one and the same (apart); auto: similar where every word of the training texts is in it, with --min-count 1",
-        choices=("auto", "similar", "apart"),
+    unknown_words: str | None = option(
+        None,
+        "read a word that is not in the vocabulary as the known word with the longest common prefix (similar), or as "
+        "the one unknown word (apart); auto: similar if the vocabulary has every training word (--min-count 1)",
+        choices=(SIMILAR, APART),
     )
-    max_words: int = option(100_000, "keep at most this many words, the most frequent ones", low=1, high=2**31 - 1)
-    max_tokens: int = option(5_000, "read at most this many tokens of a text", low=1, high=2**31 - 1)
+    max_words: int = option(100_000, "largest vocabulary; the most frequent words are kept", low=1, high=2**31 - 1)
+    max_tokens: int = option(5_000, "tokens read per text; the rest is ignored", low=1, high=2**31 - 1)
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How the network learns."""
+    """How the network is trained."""
 
-    epochs: int = option(
-        0,
-        "passes over the training texts; 0: as many as fit the token budget, more if they are few",
-        low=0,
-        high=10_000,
+    epochs: int | None = option(
+        None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
-    token_budget: int = option(
-        0,
-        "tokens to read in all when --epochs is 0: 3 to 20 passes, up to 100 over fewer than 1,500 batches; "
-        "0: 14 million, from 20,000 training texts on 8 million",
-        low=0,
+    token_budget: int | None = option(
+        None,
+        "with automatic epochs: tokens to read in total, within 3 to 20 epochs, or up to 100 epochs if they have fewer "
+        "than 1,500 batches; auto: 14 million, or 8 million from 20,000 training texts",
+        low=1,
     )
-    batch_size: int = option(0, "texts in a batch; 0: 32, from 20,000 training texts on 64", low=0, high=65536)
-    loss: str = option("margin+focal", "one loss, or several joined by +", choices=LOSS_SUMS)
+    batch_size: int | None = option(
+        None, "texts per batch; auto: 32, or 64 from 20,000 training texts", low=1, high=65536
+    )
+    loss: str = option("margin+focal", "loss, or several losses joined by +", choices=LOSS_SUMS)
     sum_margin: bool = option(
-        True, "add the margin loss up over the classes instead of averaging it; with many classes the mean fades away"
+        True, "sum the margin loss over the classes instead of averaging it; the mean is too weak with many classes"
     )
     class_weight: str = option(
         "none",
-        "balanced: texts of rare classes count more, so that every class counts the same in all; "
-        "or a JSON or CSV file of labels and weights",
+        "none; balanced: each class has the same total weight, so texts of rare classes weigh more; or a JSON or CSV "
+        "file of labels and weights",
     )
-    select: str = option(
-        "auto",
-        "what decides which epoch is kept, on validation: the highest, or where the learning rate falls the latest "
-        "within one standard error of it; auto: accuracy, with several labels a text micro-F1",
-        choices=SELECTIONS,
+    select: str | None = option(
+        None,
+        "validation metric that selects the epoch: the highest value, or with a falling learning rate the latest epoch "
+        "within one standard error of it; auto: accuracy, or micro-f1 with --multi-label",
+        choices=("accuracy", "macro-f1", "micro-f1"),
     )
-    learning_rate: float = option(0.002, "highest learning rate of everything but the codes", low=0)
-    code_learning_rate: float = option(0.05, "highest learning rate of the words' codes", low=0)
+    learning_rate: float = option(0.002, "peak learning rate of all parameters except the codes", low=0)
+    code_learning_rate: float = option(0.05, "peak learning rate of the codes of the words", low=0)
     code_deviation: float = option(
         0.1,
-        "standard deviation of the codes at the start; small: a rare word starts at the "
-        "codebook's mean instead of at noise",
+        "standard deviation of the initial codes; with a small one, a rare word starts near the mean of each codebook",
         low=0,
     )
     centre_codebooks: bool = option(
-        True, "start with codewords of mean zero in each codebook, so that words differ by more than they share"
+        True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
     )
     transform_scale: float = option(
-        0.3, "scale of the matrices between capsules at the start; small: class capsules start short and grow", low=0
+        0.3, "scale of the initial matrices between capsules; a small one makes class capsules start short", low=0
     )
     schedule: str = option(
         "linear",
-        "learning rate after warm-up: falls to zero (linear, cosine) or stays (constant)",
-        choices=("linear", "cosine", "constant"),
+        "learning rate after warm-up: falls to zero (linear) or stays constant",
+        choices=("linear", "constant"),
     )
-    warmup: float = option(0.05, "share of the steps over which the learning rate rises", low=0, high=1)
-    clip: float = option(1.0, "largest norm of the gradient; 0: no limit", low=0)
-    dropout: float = option(0.5, "share of the states dropped between the encoder's layers", low=0, high=0.99)
-    embedding_dropout: float = option(0.5, "share of the embedding dropped", low=0, high=0.99)
-    head_dropout: float = option(0.2, "share of the pooled states dropped before the head", low=0, high=0.99)
-    adversarial: float = option(
-        -1.0,
-        "also learn from each text with its words moved to where the loss is larger, all together by so many times the "
-        "length of one word; a step then takes twice as long; -1: 0.6, from 30 "
-        "classes or 20,000 training texts on 0.2, from 200,000 on 0",
-        low=-1,
+    warmup: float = option(0.05, "fraction of the steps in which the learning rate rises", low=0, high=1)
+    clip: float = option(1.0, "largest norm of the gradient; 0: no clipping", low=0)
+    dropout: float = option(0.5, "dropout between the encoder layers", low=0, high=0.99)
+    embedding_dropout: float = option(0.5, "dropout of the word vectors", low=0, high=0.99)
+    head_dropout: float = option(0.2, "dropout of the pooled state", low=0, high=0.99)
+    adversarial: float | None = option(
+        None,
+        "adversarial training: perturb each text's word vectors along the loss gradient, with a norm of N mean word "
+        "norms; doubles the time per step; 0: off; auto: 0.6, or 0.2 from 30 classes or 20,000 training texts, or 0 "
+        "from 200,000 training texts",
+        low=0,
         high=100,
     )
-    word_dropout: float = option(
-        0.0, "w: a word that occurs n times is read as unknown with probability w / (w + n)", low=0
-    )
-    rowwise: bool = option(True, "update only the code rows a batch has touched")
-    valid_fraction: float = option(0.05, "share of the training rows kept for validation", low=0.001, high=0.9)
-    patience: int = option(10, "stop after this many epochs that were not better than the best; 0: never", low=0)
+    rowwise: bool = option(True, "update only the code rows of words in the batch")
+    valid_fraction: float = option(0.05, "fraction of the training rows held out for validation", low=0.001, high=0.9)
+    patience: int = option(10, "stop after this many epochs without improvement; 0: never", low=0)
     checkpoint_seconds: float = option(
-        300.0, "write down every so often where training stands, for --resume; 0: after every step", low=0
+        300.0, "seconds between checkpoints for --resume; 0: a checkpoint after every step", low=0
     )
-    seed: int = option(1, "seed of everything random", low=0, high=2**32 - 1)
-    threads: int = option(0, "threads; 0: one a core", low=0, high=1024)
-    device: str = option("cpu", "where to compute: cpu, or cuda for a GPU", choices=("cpu", "cuda"))
+    seed: int = option(1, "random seed", low=0, high=2**32 - 1)
+    threads: int | None = option(None, "number of threads; auto: one per core", low=1, high=1024)
+    device: str = option("cpu", "cpu, or cuda for a GPU", choices=("cpu", "cuda"))
 
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that decides what training makes of a file."""
+    """All options of a training."""
 
     model: ModelOptions = ModelOptions()
     text: TextOptions = TextOptions()
     training: TrainingOptions = TrainingOptions()
 
 
+GROUPS = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
+
 RECIPES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
         "scale_coupling": False,
-        "num_codewords": 0,
+        "num_codewords": None,
         "pooling": "mean",
         "ngram_features": 0,
         "min_count": 1,
-        "unknown_words": "apart",
+        "unknown_words": APART,
         "max_words": 10_000_000,
         "epochs": 10,
         "sum_margin": False,
@@ -208,28 +205,104 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "embedding_dropout": 0.0,
         "head_dropout": 0.0,
         "adversarial": 0.0,
-        "word_dropout": 0.0,
         "rowwise": False,
         "patience": 0,
     },
 }
 
+# automatic values: see `resolve`
+MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
+SMALL_BATCH, LARGE_BATCH = 32, 64
+STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
+SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
+FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
+FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
+MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS = 1 << 18, 1 << 20
+
+
+@dataclass(frozen=True)
+class DataSize:
+    """What automatic values depend on."""
+
+    texts: int  # training texts
+    tokens: int  # of the training texts
+    vocab_size: int
+    classes: int
+
+
+def resolve(options: Options, data: DataSize) -> Options:
+    """Replace every automatic value, except the number of threads, which depends on the machine."""
+    return Options(
+        resolve_model(options.model, data.vocab_size, data.classes),
+        resolve_text(options.text, data.texts),
+        resolve_training(options.training, data, options.model.multi_label),
+    )
+
+
+def resolve_text(options: TextOptions, texts: int) -> TextOptions:
+    """Replace automatic values of the vocabulary; this much must be known before the vocabulary is."""
+    min_count = options.min_count or (2 if texts >= MANY_TEXTS else 1)
+    # with every training word in the vocabulary, training has never seen the unknown word
+    unknown_words = options.unknown_words or (SIMILAR if min_count == 1 else APART)
+    return dataclasses.replace(options, min_count=min_count, unknown_words=unknown_words)
+
+
+def resolve_model(options: ModelOptions, vocab_size: int, classes: int) -> ModelOptions:
+    """Replace automatic sizes of the network."""
+    num_codewords, ngram_features = options.num_codewords, options.ngram_features
+    if num_codewords is None:
+        num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
+    if ngram_features is None:
+        wanted = 1 << (8 * vocab_size - 1).bit_length()
+        most = max(1, MOST_NGRAM_NUMBERS // classes)
+        ngram_features = min(wanted, 1 << (most.bit_length() - 1), MOST_NGRAM_ROWS)
+    return dataclasses.replace(options, num_codewords=num_codewords, ngram_features=ngram_features)
+
+
+def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool) -> TrainingOptions:
+    """Replace automatic values of the training."""
+    many = data.texts >= MANY_TEXTS
+    batch_size = options.batch_size or (LARGE_BATCH if many else SMALL_BATCH)
+    token_budget = options.token_budget or (SMALL_BUDGET if many else LARGE_BUDGET)
+    passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(token_budget / max(data.tokens, 1))))
+    steps = max(-(-data.texts // batch_size), 1)  # per epoch
+    epochs = options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps))
+    adversarial = options.adversarial
+    if adversarial is None:
+        adversarial = WEAK_NOISE if many or data.classes >= MANY_CLASSES else STRONG_NOISE
+        adversarial = 0.0 if data.texts >= MOST_NOISY_TEXTS else adversarial
+    select = options.select or ("micro-f1" if multi_label else "accuracy")
+    if select == "micro-f1" and not multi_label:
+        select = "accuracy"  # the two are equal then
+    return dataclasses.replace(
+        options, batch_size=batch_size, token_budget=token_budget, epochs=epochs, adversarial=adversarial, select=select
+    )
+
+
+V = TypeVar("V")
+
+
+def decided(value: V | None) -> V:
+    """The value of a resolved option."""
+    assert value is not None, "the options are not resolved"
+    return value
+
+
 T = TypeVar("T", ModelOptions, TextOptions, TrainingOptions)
 
 
 def build_options(recipe: str = "default", **values: Any) -> Options:
-    """The options of a recipe with `values` on top; a name or a value that cannot be is refused with words."""
+    """Build the options of a recipe with `values` on top; refuse unknown names and bad values."""
     if recipe not in RECIPES:
         raise InputError(f"recipe {recipe!r} is unknown: expected one of {', '.join(RECIPES)}")
     merged = {**RECIPES[recipe], **values}
-    groups = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
     parts: dict[str, Any] = {}
-    for group, kind in groups.items():
+    for group, kind in GROUPS.items():
         names = [f.name for f in dataclasses.fields(kind)]
         parts[group] = check(kind(**{name: merged.pop(name) for name in names if name in merged}))
     if merged:
         unknown = next(iter(merged))
-        known = [f.name for kind in groups.values() for f in dataclasses.fields(kind)]
+        known = [f.name for kind in GROUPS.values() for f in dataclasses.fields(kind)]
         near = difflib.get_close_matches(unknown, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
         raise InputError(f"option {unknown!r} is unknown{hint}")
@@ -237,36 +310,51 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
 
 
 def check(options: T) -> T:
-    """The same options, if every value has its type, is one of the choices and lies in its range."""
-    hints = get_type_hints(type(options))
-    values: dict[str, Any] = {}
-    for spec in dataclasses.fields(options):
-        value, wanted, flag = getattr(options, spec.name), hints[spec.name], "--" + spec.name.replace("_", "-")
-        if spec.name == "loss":
-            value = canonical_loss(value)
-        if wanted is float and type(value) is int:
-            value = float(value)
-        if type(value) is not wanted:
-            raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}")
-        if spec.metadata["choices"] and value not in spec.metadata["choices"]:
-            raise InputError(f"{flag} is {value!r}: expected one of {', '.join(spec.metadata['choices'])}")
-        if wanted is float and not math.isfinite(value):
-            raise InputError(f"{flag} is {value!r}: expected a finite number")
-        low, high = spec.metadata["low"], spec.metadata["high"]
-        if (low is not None and not value >= low) or (high is not None and not value <= high):
-            bounds = f"at least {low}" if high is None else f"{low} to {high}"
-            raise InputError(f"{flag} is {value!r}: expected {bounds}")
-        values[spec.name] = value
+    """Return the options if every value has its type, is one of the choices and lies in its range."""
+    values = {
+        spec.name: check_value(spec, getattr(options, spec.name), kind_of(options, spec.name))
+        for spec in dataclasses.fields(options)
+    }
     if isinstance(options, ModelOptions) and options.head == "capsule" and options.hidden_size % options.primary_length:
         raise InputError(
-            f"--hidden-size {options.hidden_size} does not divide into capsules of --primary-length "
-            f"{options.primary_length}: choose sizes where the one divides the other"
+            f"--hidden-size {options.hidden_size} is not a multiple of --primary-length {options.primary_length}: "
+            "choose a multiple"
         )
     return type(options)(**values)
 
 
+def kind_of(options: Any, name: str) -> tuple[type, bool]:
+    """The type of a field of an option class, and whether it may be automatic (None)."""
+    hint = get_type_hints(options if isinstance(options, type) else type(options))[name]
+    kinds = get_args(hint) or (hint,)
+    return next(kind for kind in kinds if kind is not NoneType), NoneType in kinds
+
+
+def check_value(spec: dataclasses.Field[Any], value: Any, kind: tuple[type, bool]) -> Any:
+    """Return the value of a field in its type, or say what is wrong with it."""
+    (wanted, automatic), flag = kind, "--" + spec.name.replace("_", "-")
+    if value is None and automatic:
+        return None
+    if spec.name == "loss":
+        value = canonical_loss(value)
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}{' or None' * automatic}")
+    if spec.metadata["choices"] and value not in spec.metadata["choices"]:
+        choices = (*spec.metadata["choices"], *((AUTO,) if automatic else ()))
+        raise InputError(f"{flag} is {value!r}: expected one of {', '.join(choices)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{flag} is {value!r}: expected a finite number")
+    low, high = spec.metadata["low"], spec.metadata["high"]
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        bounds = f"at least {low}" if high is None else f"{low} to {high}"
+        raise InputError(f"{flag} is {value!r}: expected {bounds}{f' or {AUTO}' * automatic}")
+    return value
+
+
 def canonical_loss(name: Any) -> Any:
-    """The losses of a sum in the order of `LOSSES`, so that focal+margin and margin+focal are one thing."""
+    """The losses of a sum in the order of `LOSSES`: focal+margin becomes margin+focal."""
     if not isinstance(name, str):
         return name
     parts = name.replace(" ", "").split("+")
@@ -274,7 +362,7 @@ def canonical_loss(name: Any) -> Any:
 
 
 def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
-    """The smallest K with K^M >= V, in integers: a floating-point root is off by one at exact powers."""
+    """The smallest K with K^M >= V, computed in integers: a floating-point root is off by one at exact powers."""
     low, high = 1, 1 << -(-vocab_size.bit_length() // num_codebooks)  # the latter to the power of M is above V
     while low < high:
         middle = (low + high) // 2
@@ -284,10 +372,10 @@ def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
 
 def explicit_values(options: Options, recipe: str) -> dict[str, Any]:
     """The values that differ from those of the recipe."""
-    base, found = build_options(recipe), {}
-    for group in dataclasses.fields(options):
-        standard, chosen = getattr(base, group.name), getattr(options, group.name)
-        for spec in dataclasses.fields(chosen):
-            if getattr(chosen, spec.name) != getattr(standard, spec.name):
-                found[spec.name] = getattr(chosen, spec.name)
-    return found
+    base = build_options(recipe)
+    return {
+        spec.name: getattr(getattr(options, group), spec.name)
+        for group, kind in GROUPS.items()
+        for spec in dataclasses.fields(kind)
+        if getattr(getattr(options, group), spec.name) != getattr(getattr(base, group), spec.name)
+    }

@@ -18,7 +18,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import capsulet
-from capsulet.storage.file import DIGEST
+from capsulet.storage.file import DIGEST_KEY
 from capsulet.text.tokens import build_tokenizer, encodings
 from tests.conftest import SETS
 
@@ -173,7 +173,7 @@ def calibrations() -> dict[str, Any]:
 
 def metadata(graph: onnx.ModelProto) -> dict[str, str]:
     """What a file says of itself, without its digest: what is changed on purpose is read as if there were none."""
-    return {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST}
+    return {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
 
 
 def front_coded(words: list[bytes]) -> bytes:
@@ -205,7 +205,7 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
     vocabulary = tokenizer["model"]["vocab"]
     words = sorted((word for word in vocabulary if word[0] != "["), key=str.encode)
     tokenizer["model"]["vocab"] = {"[UNK]": 0}
-    config.update(vocab_size=len(words) + 1, dictionary={"words": len(words)})
+    config.update(vocab_size=len(words) + 1, dictionary_words=len(words))
     (codes,) = (tensor for tensor in graph.graph.initializer if tensor.name == "code_weights")
     keys = np.array([vocabulary["[UNK]"], *(vocabulary[word] for word in words)])
     codes.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(codes)[keys], codes.name))
@@ -235,8 +235,8 @@ def damaged(
         return copy.SerializeToString()
 
     config = json.loads(metadata(graph)["capsulet.config"])
-    other = changed(compressed, config=json.dumps({**config, "dictionary": {"words": 3}}))
-    lost = changed(graph, config=json.dumps({**config, "dictionary": {"words": 3}}))
+    other = changed(compressed, config=json.dumps({**config, "dictionary_words": 3}))
+    lost = changed(graph, config=json.dumps({**config, "dictionary_words": 3}))
     yield "empty.onnx", b"", "it is empty"
     yield "zip.onnx", b"PK\x03\x04" + bytes(99), "is not a model, or a damaged one"
     yield "text.onnx", b"text,label\nnice,good\n" * 9, "is not a model, or a damaged one"
@@ -250,7 +250,7 @@ def damaged(
     yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "of different models"
     yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "of different models"
     yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
-    pooled = {**config, "options": {"model": {**config["options"]["model"], "pooling": "min"}}}
+    pooled = {**config, "options": {**config["options"], "model": {**config["options"]["model"], "pooling": "min"}}}
     yield (
         "pooling.onnx",
         changed(graph, config=json.dumps(pooled)),

@@ -48,7 +48,7 @@ CASES = [
     ("predict UNCALIBRATED --text a --coverage 0.9", UNCALIBRATED),
     ("predict UNCALIBRATED --text a --max-error 0.1", UNCALIBRATED),
     ("predict UNCALIBRATED --text a --sets 0.9", UNCALIBRATED),
-    ("predict MODEL --text a --threads -1", "--threads is -1: expected how many to use, or 0 for one a core"),
+    ("predict MODEL --text a --threads -1", "--threads is -1: expected at least 1, or auto for one per core"),
     ("predict MODEL --text a --coverage 1.5", "--coverage is 1.5: expected a share from 0 to 1"),
     ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "ask for one threshold each"),
     ("predict MODEL --text a --max-error 0.001", "cannot be promised by 12 validation texts"),

@@ -72,7 +72,7 @@ def test_a_huge_model_is_counted_not_allocated(run) -> None:
         ([], "info needs a MODEL, or --vocab-size V and --classes C"),
         (["--vocab-size", "5"], "info needs a MODEL, or --vocab-size V and --classes C"),
         (["--vocab-size", "0", "--classes", "2"], "expected both to be at least 1"),
-        (["--vocab-size", "9", "--classes", "2", "--hidden-size", "100"], "does not divide into capsules"),
+        (["--vocab-size", "9", "--classes", "2", "--hidden-size", "100"], "is not a multiple of --primary-length"),
         (["model", "--classes", "2"], "leave one of them out"),
         (["model", "--head", "linear"], "leave one of them out"),
         (["model", "--recipe", "default"], "leave one of them out"),

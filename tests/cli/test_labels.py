@@ -88,7 +88,7 @@ def test_a_file_with_label_lists_can_be_predicted(run, sets_model: Path, tmp_pat
     [
         ("label,text\n,a\n,b\n", ["--multi-label"], "none of 2 rows has a label, expected at least two labels"),
         ("label,text\nx,a\n,b\n", ["--multi-label"], "2 rows have no other label than 'x', expected at least two"),
-        ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for texts of several labels"),
+        ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for multi-label rows"),
         ("label,text\nx,a\ny,b\n", ["--multi-label", "--label-separator", ""], "--label-separator is empty"),
         ("label,text\nx,a\ny,b\n", ["--class-weight", "nowhere.json"], "--class-weight is 'nowhere.json': expected"),
         ("label,text\nx,a\ny,b\n", ["--select", "loss"], "invalid choice: 'loss'"),
@@ -110,7 +110,7 @@ def test_evaluating_what_the_model_is_not_for(run, model: Path, sets_model: Path
     answer = run("evaluate", model, sets_file, "--label-column", "labels")
     assert answer.status == 2 and "label is a list, expected a string or an integer" in answer.line
     answer = run("evaluate", model, rows_file, "--label-separator", ";")
-    assert answer.status == 2 and "--label-separator is for texts of several labels" in answer.line
+    assert answer.status == 2 and "--label-separator is for multi-label rows" in answer.line
     assert run("evaluate", sets_model, rows_file, "--json").status == 0  # one label a text is a set of one
 
 

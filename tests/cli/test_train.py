@@ -27,9 +27,9 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert answer.out.count("\n") == 1
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
     first, *epochs, fitting, pairs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
-    assert fitting == "fitting what words and pairs say by themselves"
-    assert pairs.startswith("with words and pairs by themselves, at a strength of ")
-    assert "note: 2 of 3 classes are not in the validation part (food, money)" in answer.err
+    assert fitting == "fitting n-gram features"
+    assert pairs.startswith("n-gram features at a strength of ")
+    assert "note: 2 of 3 classes have no validation text (food, money)" in answer.err
     assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
@@ -60,8 +60,8 @@ def test_sorted_rows_and_a_class_of_one_row(run, tmp_path: Path, tiny) -> None:
     file.write_text("label,text\n" + "".join(f"{label},word{label}\n" for label in "aaaaabbbbbc"))
     answer = run("train", file, "--out", tmp_path / "model", "--valid-fraction", "0.4", *tiny)
     assert answer.status == 0
-    assert "note: 1 of 3 classes have one training row only (c): add examples" in answer.err
-    assert "note: 1 of 3 classes are not in the validation part (c)" in answer.err
+    assert "note: 1 of 3 classes have only one training row (c): add examples" in answer.err
+    assert "note: 1 of 3 classes have no validation text (c)" in answer.err
     counts = json.loads((tmp_path / "model" / "config.json").read_text())["data"]["label_counts"]
     assert counts == {"a": 3, "b": 3, "c": 1}
 
@@ -70,7 +70,7 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
-    assert "note: too few rows to cut a validation part" in answer.err
+    assert "note: too few rows for a validation set" in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 
@@ -107,10 +107,10 @@ def test_wrong_files(run, tmp_path: Path, tiny, content: str, message: str) -> N
     ("words", "message"),
     [
         (["--loss", "hinge"], "--loss is 'hinge': expected one of margin, focal, cross-entropy"),
-        (["--epochs", "-1"], "--epochs is -1: expected 0 to 10000"),
+        (["--epochs", "-1"], "--epochs is -1: expected 1 to 10000 or auto"),
         (["--learning-rate", "nan"], "--learning-rate is nan: expected a finite number"),
         (["--learning-rate", "inf"], "--learning-rate is inf: expected a finite number"),
-        (["--hidden-size", "100"], "--hidden-size 100 does not divide into capsules"),
+        (["--hidden-size", "100"], "--hidden-size 100 is not a multiple of --primary-length"),
         (["--max-words", str(10**30)], "--max-words is 1"),
         (["--no-header", "--text-column", "x"], "--no-header leaves no names"),
         (["--valid", "nowhere.csv"], "nowhere.csv: no such file"),

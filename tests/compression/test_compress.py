@@ -69,7 +69,7 @@ def test_the_format_is_the_documented_one(made: Compression, file: Path, model: 
     inside = {entry.key: entry.value for entry in graph.metadata_props}
     assert set(inside) == {"capsulet.config", "capsulet.tokenizer", "capsulet.card", "capsulet.digest"}
     config = json.loads(inside["capsulet.config"])
-    assert config["dictionary"] == {"words": made.words}
+    assert config["dictionary_words"] == made.words
     assert config["vocab_size"] == made.words + 1
     assert config["labels"] == json.loads((model / "config.json").read_text())["labels"]
     tokenizer = json.loads(inside["capsulet.tokenizer"])
@@ -174,14 +174,13 @@ def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path
     from contextlib import ExitStack
 
     from capsulet.compression.source import read_source
-    from capsulet.text.preparation import prepare
+    from capsulet.text.preparation import LabelledFiles, Listener, prepare
     from capsulet.text.rows import ReadOptions
 
     source = read_source(model)
     with ExitStack() as scratch:
-        corpora = prepare(
-            rows_file, rows_file, ReadOptions(), source.options, None, scratch, print, lambda rows: None, lambda: False
-        )
+        files = LabelledFiles([str(rows_file)], [str(rows_file)], ReadOptions(), None)
+        corpora = prepare(files, source.options.text, 0.25, scratch, Listener())
         compressor = search.Compressor(
             source, search.file_sample(source, corpora, unseen=True), lambda done, steps: None
         )

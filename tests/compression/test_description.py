@@ -56,7 +56,7 @@ def test_it_is_fitted_to_what_the_file_says(
     encoded = small.session.encode([row["text"] for row in rows])
     truth = np.array([small.labels.index(row["label"]) for row in rows])
     expected = validation.describe_all(small, encoded, truth)
-    found = {part: small.config[part] for part in PARTS}
+    found = {part: getattr(small.config, part) for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
     certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
@@ -73,8 +73,8 @@ def test_without_texts_it_is_that_of_the_whole_model(
     monkeypatch.setattr(description, "FEW_VALUES", 20)
     small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
     before = json.loads((whole / "config.json").read_text())
-    rankings = {key: small.config["calibration"].pop(key) for key in doubt.RANKINGS}
-    assert small.config["calibration"] == {
+    rankings = {key: small.config.calibration.pop(key) for key in doubt.RANKINGS}
+    assert small.config.calibration == {
         key: value for key, value in before["calibration"].items() if key not in doubt.RANKINGS
     }
     for key, ranking in rankings.items():
@@ -85,9 +85,9 @@ def test_without_texts_it_is_that_of_the_whole_model(
 def test_a_model_without_a_calibration_of_its_own_or_with_a_small_one(
     whole: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = small_file(whole, unseen, tmp_path / "whole.onnx", monkeypatch).config["calibration"]
+    found = small_file(whole, unseen, tmp_path / "whole.onnx", monkeypatch).config.calibration
     wanted = len(found["certainty"]["values"])
-    few = few_values(json.loads((whole / "config.json").read_text()), 900)["calibration"]
+    few = few_values(json.loads((whole / "config.json").read_text())["calibration"], 900)["calibration"]
     assert len(few["certainty"]["values"]) < wanted - 5
     for stored in (None, few):
         copy = tmp_path / f"copy-{stored is None}"
@@ -95,7 +95,7 @@ def test_a_model_without_a_calibration_of_its_own_or_with_a_small_one(
         config = json.loads((copy / "config.json").read_text())
         config.pop("calibration")
         (copy / "config.json").write_text(json.dumps(config if stored is None else {**config, "calibration": stored}))
-        found = small_file(copy, unseen, tmp_path / f"{stored is None}.onnx", monkeypatch).config["calibration"]
+        found = small_file(copy, unseen, tmp_path / f"{stored is None}.onnx", monkeypatch).config.calibration
         assert len(found["certainty"]["values"]) == wanted
 
 
@@ -110,8 +110,8 @@ def test_texts_that_it_was_trained_on_describe_nothing(
     made = capsulet.compress(whole, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
     before = json.loads((whole / "config.json").read_text())
     found = capsulet.load(made.path).config
-    assert found["calibration"]["factor"] == before["calibration"]["factor"]
-    assert set(found["histograms"]) <= {"texts", "length", "unknown"}
+    assert found.calibration["factor"] == before["calibration"]["factor"]
+    assert set(found.histograms) <= {"texts", "length", "unknown"}
     assert any("500 rows, of which training would keep" in line for line in said)
 
 
@@ -128,17 +128,17 @@ def test_a_calibration_by_other_texts_is_replaced_with_a_note(
             capsulet.calibrate(model, valid=unseen)
         said: list[str] = []
         made = capsulet.compress(model, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
-        assert capsulet.load(made.path).config["calibration"]["texts"] == 40
+        assert capsulet.load(made.path).config.calibration["texts"] == 40
         assert any("the model was calibrated on 300 other texts" in line for line in said) == others
     made = capsulet.compress(model, rows, tmp_path / "small.onnx", valid=unseen, max_loss=100, threads=1)
-    assert capsulet.load(made.path).config["calibration"]["texts"] == 300
+    assert capsulet.load(made.path).config.calibration["texts"] == 300
 
 
 def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
     config = json.loads((whole / "config.json").read_text())
-    most = json_bytes(few_values(config))
+    most = json_bytes(few_values(config["calibration"]))
     for share in (1, 0.8, 0.3):
-        found = few_values(config, share * most)
+        found = few_values(config["calibration"], share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
         doubt.doubts(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
-    assert few_values({}) == few_values({"calibration": None}, 10) == {}
+    assert few_values(None) == {}

@@ -25,7 +25,7 @@ def test_it_is_chosen_and_adapted_on_label_sets(sets_model: Path, sets_file: Pat
     assert made.measure == "micro-F1" and "validation micro-F1, %" in plot.read_text()
     small, whole = capsulet.load(made.path), capsulet.load(sets_model)
     assert small.multi_label and small.thresholds.tolist() == whole.thresholds.tolist()
-    assert small.config["compression"]["adapted"] is True
+    assert small.config.compression["adapted"] is True
     pairs = [(text, labels) for labels, text in SETS]
     assert small.evaluate(pairs).micro_f1 == pytest.approx(made.accuracy)
     assert whole.evaluate(pairs).micro_f1 == pytest.approx(made.accuracy_before, abs=1e-6)
@@ -44,7 +44,7 @@ def test_labels_that_it_does_not_know(
     (tmp_path / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 10))
     with pytest.raises(InputError, match="label 'weather' is unknown to the model"):
         capsulet.compress(sets_model, tmp_path / "other.jsonl", tmp_path / "small.onnx", max_loss=1)
-    with pytest.raises(InputError, match="--label-separator is for texts of several labels"):
+    with pytest.raises(InputError, match="--label-separator is for multi-label rows"):
         reading = capsulet.ReadOptions(label_separator=";")
         capsulet.compress(model, rows_file, tmp_path / "small.onnx", max_loss=1, reading=reading)
     assert not (tmp_path / "small.onnx").exists()
@@ -64,9 +64,8 @@ def test_merit_of_one_label() -> None:
 
 
 def test_without_labels_the_whole_model_is_the_truth() -> None:
-    several = {"options": {"model": {"multi_label": True}}, "thresholds": [0.5, 0.7]}
-    assert merit_of(several, None, LENGTHS).truth.tolist() == [[True, False], [False, False], [False, True]]
-    assert merit_of({"options": {"model": {}}}, None, LENGTHS).truth.tolist() == [0, 0, 1]
+    assert merit_of([0.5, 0.7], None, LENGTHS).truth.tolist() == [[True, False], [False, False], [False, True]]
+    assert merit_of(None, None, LENGTHS).truth.tolist() == [0, 0, 1]
 
 
 def test_rows_keep_their_labels() -> None:

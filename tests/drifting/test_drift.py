@@ -174,7 +174,7 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
     assert small.bytes <= target and small.words < small.words_before
     report = capsulet.drift(small.path, texts=new)
     assert len(report.parts) == 5 and not report.drifted
-    share = json.loads(json.dumps(capsulet.load(small.path).config["histograms"]))["unknown"]["usual"]
+    share = json.loads(json.dumps(capsulet.load(small.path).config.histograms))["unknown"]["usual"]
     assert share > stored(folder)["unknown"]["usual"]  # of the words that this file knows
     assert capsulet.drift(small.path, texts=texts_of(200, 2, "food")).drifted
 

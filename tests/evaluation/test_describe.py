@@ -11,7 +11,6 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation.calibrate import validation_rows
 from capsulet.evaluation.describe import chosen_rows, describe
 from tests.conftest import TEXTS
 
@@ -36,7 +35,7 @@ def test_training_ends_with_a_calibration(model: Path) -> None:
     stored = json.loads((model / "config.json").read_text())["calibration"]
     assert stored["texts"] == 12
     assert stored["confidence"]["reached"][-1] == stored["set_score"]["reached"][-1] == 12
-    assert "calibrated on" in (model / "README.md").read_text()
+    assert "calibrated probabilities" in (model / "README.md").read_text()
 
 
 def test_scores_are_probabilities(model: Path) -> None:
@@ -109,10 +108,6 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
         capsulet.calibrate(old, valid=tmp_path / "other.csv")
     assert (old / "config.json").read_bytes() == before
     assert describe(capsulet.load(model), [], np.zeros(0, np.int64)) is None
-    config = capsulet.load(model)
-    del config.config["data"]["valid_rows"]
-    with pytest.raises(ModelError, match="its configuration lacks 'valid_rows'"):
-        validation_rows(config, ["sport", "food"], rows_file)
 
 
 def test_of_very_many_texts_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,8 +91,8 @@ def test_codes_that_are_never_trained_stay_as_they_were_drawn(tiny: Path, tmp_pa
     capsulet.train(tiny / "tiny" / "train.jsonl", tmp_path / "model", recipe="paper", **{**small, **row.options})
     trained, config = network_of(tmp_path / "model")
     drawn, _ = network_of(tmp_path / "model")
-    options = config["options"]["training"]
-    initialise(drawn, 5, options["code_deviation"], options["transform_scale"], options["centre_codebooks"])
+    options = config.options.training
+    initialise(drawn, 5, options.code_deviation, options.transform_scale, options.centre_codebooks)
     assert trained.embedding.codes.equal(drawn.embedding.codes)
     assert not trained.embedding.codebooks.equal(drawn.embedding.codebooks)
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capsulet.config import build_options
 from capsulet.evaluation import metrics
 from capsulet.report.measures import Measures, Mistake
 from capsulet.report.page import Report
 from capsulet.results import Epoch, Explanation, TokenContribution
+from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 
 
 def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
@@ -41,13 +43,10 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
         unknown_share=0.05,
         mistakes=(mistake,) * 3,
     )
-    config = {
-        "parameters": 812_345, "vocab_size": 5000, "recipe": "default", "capsulet_version": "0",
-        "data": {
-            "train_rows": 100, "valid_rows": 10, "train_tokens": 1000, "label_counts": dict.fromkeys(labels, 12),
-        },
-        "options": {"training": {"seed": 7, "epochs": 3}},
-    }  # fmt: skip
+    config = ModelConfig(
+        "0", labels, "default", build_options(seed=7, epochs=3), 5000, 812_345,
+        TrainingData(100, 10, 1000, dict.fromkeys(labels, 12)), TrainingMetrics(0.9, 0.1, 3, 3, "finished"), "",
+    )  # fmt: skip
     epochs = [Epoch(number, 10, 100, 0.1, 1 / number, 1.2 / number, 1 - 0.5 / number, True) for number in (1, 2, 3)]
     values = {
         "title": "made up", "measured": f"{count:,} texts", "measures": measures, "config": config, "epochs": epochs,

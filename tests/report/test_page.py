@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from capsulet.config import build_options
 from capsulet.report.charts import percent
 from capsulet.report.confusions import MOST_NUMBERS, WORST
 from capsulet.report.elements import plain_bytes
@@ -102,7 +103,7 @@ def test_what_comes_from_data_stays_text(make_report: Make, number: int) -> None
     evil = dataclasses.replace(
         plain, title=EVIL, measured=EVIL, commands=[EVIL], versions={EVIL: EVIL}, notes=[EVIL], measures=measures,
         parameters={EVIL: 1}, sizes={EVIL: 1},
-        config={**plain.config, "recipe": EVIL, "options": {"training": {EVIL: EVIL}}},
+        config=dataclasses.replace(plain.config, recipe=EVIL, options=build_options(class_weight=EVIL)),
     )  # fmt: skip
     reader = Reader(render(evil))
     assert reader.open == []

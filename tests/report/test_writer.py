@@ -29,7 +29,7 @@ def test_a_training_writes_a_report_beside_its_model(rows_file: Path, tmp_path: 
     assert result.report == str(page)
     said = words(page)
     assert "Training of model" in said
-    assert "the 12 validation texts, on which the best epoch was chosen" in said
+    assert "the 12 validation texts, which also selected the epoch" in said
     assert f"capsulet train {rows_file} --out {tmp_path / 'model'} --valid {rows_file}" in said
     assert "Epoch" in said and "of 2 was kept" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.report.html"]

@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from capsulet.storage.card import MOST_LABELS, model_card
+from capsulet.storage.model_config import parse_config
 
 
 @pytest.fixture
 def config(model: Path) -> dict[str, Any]:
     """The configuration of a trained model; each test gets its own."""
     return json.loads((model / "config.json").read_text())
+
+
+def card_of(config: dict[str, Any]) -> str:
+    """The card of a configuration as JSON."""
+    return model_card(parse_config(config, "config.json"))
 
 
 def rows(card: str) -> dict[str, str]:
@@ -24,56 +30,56 @@ def rows(card: str) -> dict[str, str]:
 
 
 def test_the_folder_holds_the_card_of_its_configuration(model: Path, config: dict[str, Any]) -> None:
-    assert (model / "README.md").read_text() == model_card(config)
+    assert (model / "README.md").read_text() == card_of(config)
 
 
 def test_it_says_what_and_how(config: dict[str, Any]) -> None:
-    found = rows(model_card(config))
+    found = rows(card_of(config))
     assert found["parameters"] == f"{config['parameters']:,}"
     assert found["training texts"] == "12 (104 tokens)"
-    network = "cwc embedding, 2-layer bidirectional GRU, kmeans routing, and a ngrams for words and pairs"
+    network = "cwc embedding, 2-layer bidirectional GRU, kmeans routing, n-gram features"
     assert found["network"] == f"{network} ({config['ngrams']['rows']:,} rows)"
     assert found["command"] == f"`{config['command']}`"
-    assert "of the 12 validation texts" in found["accuracy"]
+    assert "on the 12 validation texts" in found["accuracy"]
     assert [found[label] for label in config["labels"]] == ["4 | 100.0 %", "4 | 100.0 %", "4 | 100.0 %"]
     assert found["macro-F1"] == "100.00 %"
 
 
 def test_it_says_how_far_scores_are_from_what_they_say(config: dict[str, Any]) -> None:
     config["calibration"] |= {"error_before": 0.25, "error_after": 0.0125, "texts": 1234}
-    assert rows(model_card(config))["calibration error"].startswith("0.0125, 0.2500 before, on the 1,234 texts")
+    assert rows(card_of(config))["calibration error"].startswith("0.0125 (uncalibrated 0.2500), on the 1,234 texts")
     del config["calibration"]
-    assert "calibration error" not in model_card(config)
+    assert "calibration error" not in card_of(config)
 
 
 def test_figures_on_a_part_of_the_validation_texts_say_so(config: dict[str, Any]) -> None:
     config["data"]["valid_rows"] = 20
-    assert rows(model_card(config))["macro-F1"] == "100.00 % on 12 of them"
+    assert rows(card_of(config))["macro-F1"] == "100.00 % on 12 of them"
 
 
 def test_a_training_that_was_interrupted_has_no_figures_by_class(config: dict[str, Any]) -> None:
     for name in ("valid_macro_f1", "valid_f1", "valid_measured"):
         del config["metrics"][name]
-    found = rows(model_card(config))
+    found = rows(card_of(config))
     assert found["macro-F1"] == "not measured"
     assert [found[label] for label in config["labels"]] == ["4 |", "4 |", "4 |"]
 
 
 def test_it_says_so_when_nothing_was_validated(config: dict[str, Any]) -> None:
     config["data"]["valid_rows"] = 0
-    assert "of its own training texts" in model_card(config)
+    assert "on its own training texts" in card_of(config)
 
 
 def test_a_linear_head_has_no_routing(config: dict[str, Any]) -> None:
     config["options"]["model"]["head"] = "linear"
-    assert "linear head" in model_card(config)
-    assert "routing" not in rows(model_card(config))["network"]
+    assert "linear head" in card_of(config)
+    assert "routing" not in rows(card_of(config))["network"]
 
 
 def test_many_labels_are_cut_short(config: dict[str, Any]) -> None:
     config["labels"] = [f"label {number}" for number in range(100)]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
-    card = model_card(config)
+    card = card_of(config)
     assert f"| … and {100 - MOST_LABELS} more | | |" in card
     assert f"label {MOST_LABELS - 1} " in card
     assert f"label {MOST_LABELS} " not in card
@@ -82,4 +88,4 @@ def test_many_labels_are_cut_short(config: dict[str, Any]) -> None:
 def test_a_label_stays_in_its_cell(config: dict[str, Any]) -> None:
     config["labels"] = ["a|b", "two\nlines"]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
-    assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in model_card(config)
+    assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in card_of(config)

@@ -78,23 +78,25 @@ def test_a_damaged_configuration_is_named(copy: Path, data: bytes | None) -> Non
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"format_version": 2}, "has format 2, this capsulet reads up to 1: pip install --upgrade capsulet"),
+        ({"format_version": 3}, "has format 3, this capsulet reads format 2: pip install --upgrade capsulet"),
+        ({"format_version": 1}, "has format 1, this capsulet reads format 2: train the model again"),
         ({"format_version": "1"}, "has no format_version"),
         ({"format_version": True}, "has no format_version"),
         ({"format_version": ...}, "has no format_version"),
         ({"labels": ...}, "labels is None, expected a list"),
         ({"labels": "food"}, "labels is 'food', expected a list"),
-        ({"labels": ["food"]}, "expected two or more strings"),
-        ({"labels": ["food", 3, "sport"]}, "expected two or more strings"),
-        ({"labels": ["food", "food", "sport"]}, "all different"),
+        ({"labels": ["food"]}, "expected two or more different strings"),
+        ({"labels": ["food", 3, "sport"]}, "expected a list of strings"),
+        ({"labels": ["food", "food", "sport"]}, "expected two or more different strings"),
         ({"labels": ["food", "sport"]}, "its parts are of different models"),
         ({"vocab_size": 9}, "its parts are of different models"),
         ({"vocab_size": "75"}, "vocab_size is '75', expected an integer"),
-        ({"options": []}, "options is [], expected an object"),
-        ({"options": {"model": {"pooling": "min"}}}, "pooling is 'min', expected one of mean, mean+max, max"),
-        ({"files": []}, "files does not say size and digest"),
-        ({"files": {TOKENIZER: {"sha256": "0"}}}, "files does not say size and digest"),
-        ({"files": {TOKENIZER: 7}}, "files does not say size and digest"),
+        ({"options": []}, "its options cannot be read"),
+        ({"data": {"train_rows": "9"}}, "data.train_rows is '9', expected an integer"),
+        ({"metrics": 3}, "metrics is 3, expected an object"),
+        ({"files": []}, "files is [], expected an object"),
+        ({"files": {TOKENIZER: {"sha256": "0"}}}, "files has no size and digest of"),
+        ({"files": {TOKENIZER: 7}}, "files has no size and digest of"),
     ],
     ids=str,
 )
@@ -124,7 +126,7 @@ def test_options_that_info_cannot_read(copy: Path, capsys: pytest.CaptureFixture
         change_config(copy, options=options)
         assert main(["info", str(copy)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert "the options of its network cannot be read" in line
+        assert "its options cannot be read" in line
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:

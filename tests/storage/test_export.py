@@ -17,7 +17,7 @@ import capsulet
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.storage import atomic
 from capsulet.storage import export as bundle
-from capsulet.storage.file import DIGEST, SEAL
+from capsulet.storage.file import DIGEST_KEY, SEAL
 from capsulet.storage.folder import CARD, CONFIG, GRAPH, TOKENIZER
 
 TEXTS = ["The match was close", "fry the onions", "", "你好 ☃", "shares fell " * 300]
@@ -99,7 +99,7 @@ def test_a_foreign_model_is_refused(tmp_path: Path, inputs: list[str], outputs: 
 )
 def test_damaged_metadata(file: Path, tmp_path: Path, key: str, value: str, words: str) -> None:
     graph = onnx.load(file)
-    inside = {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST}
+    inside = {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
     onnx.helper.set_model_props(graph, {**inside, key: value})
     onnx.save(graph, tmp_path / "damaged.onnx")
     with pytest.raises(ModelError) as caught:
@@ -120,7 +120,7 @@ def test_every_changed_byte_is_noticed(file: Path, tmp_path: Path) -> None:
 def test_a_file_from_before_there_were_digests(file: Path, tmp_path: Path) -> None:
     graph = onnx.load(file)
     onnx.helper.set_model_props(
-        graph, {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST}
+        graph, {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
     )
     onnx.save(graph, tmp_path / "old.onnx")
     assert capsulet.load(tmp_path / "old.onnx").labels == capsulet.load(file).labels

@@ -17,6 +17,7 @@ import pytest
 
 from capsulet import native
 from capsulet.cli.main import main
+from capsulet.config import Options
 from capsulet.errors import CapsuletError, InputError
 from capsulet.storage import atomic
 from capsulet.storage.atomic import check_place, write_file
@@ -33,12 +34,19 @@ from capsulet.storage.folder import (
     read_file,
     write_folder,
 )
-from capsulet.storage.model_config import FORMAT_VERSION
+from capsulet.storage.model_config import FORMAT_VERSION, ModelConfig, TrainingData, TrainingMetrics
 
-SETTINGS = {
-    "labels": ["a", "b"], "vocab_size": 2, "parameters": 1, "options": {}, "metrics": {}, "data": {},
-    "capsulet_version": "0", "command": "", "recipe": "default",
-}  # fmt: skip
+SETTINGS = ModelConfig(
+    "0",
+    ("a", "b"),
+    "default",
+    Options(),
+    2,
+    1,
+    TrainingData(1, 1, 1, {}),
+    TrainingMetrics(0.0, 0.0, 1, 1, "finished"),
+    "",
+)
 TINY = ["--epochs", "1", "--min-count", "1", "--hidden-size", "8", "--threads", "1"]
 
 
@@ -64,8 +72,8 @@ def test_a_folder_is_what_was_written(tmp_path: Path) -> None:
     found = contents(tmp_path / "new" / "model")
     assert set(found) == {GRAPH, TOKENIZER, CONFIG}
     config = read_config(tmp_path / "new" / "model")
-    assert config["format_version"] == FORMAT_VERSION
-    assert config["labels"] == ["a", "b"]
+    assert config.as_json()["format_version"] == FORMAT_VERSION
+    assert config.labels == ("a", "b")
     assert read_file(tmp_path / "new" / "model", GRAPH, config) == b"graph"
 
 
@@ -133,7 +141,7 @@ def test_a_full_disk(small_disk: Path, model: Path, rows_file: Path, capsys: pyt
 def test_kill_in_the_middle_of_saving(tmp_path: Path) -> None:
     code = (
         "import sys, itertools; from pathlib import Path; from capsulet.storage.folder import FILES, write_folder\n"
-        f"config = {SETTINGS!r}\n"
+        "from tests.storage.test_folder import SETTINGS as config\n"
         "for number in itertools.count():\n"
         "    files = {name: bytes([number % 256]) * 50_000 for name in FILES[1:]}\n"
         "    write_folder(Path(sys.argv[1]), files, config)\n"
@@ -227,12 +235,12 @@ def circle(place: Path) -> Path:
 
 REFUSED: dict[Callable[[Path], Path], str] = {
     foreign_file: "holds 'thesis.tex', which is not part of a model",
-    foreign_model: "holds files, but no model of ours",
+    foreign_model: "holds files, but not a capsulet model",
     folder_of_a_file_name: "holds 'README.md', which is not part of a model",
-    only_a_log: "holds files, but no model of ours",
+    only_a_log: "holds files, but not a capsulet model",
     plain_file: "is a file, expected a folder",
     below_a_file: "cannot be written to",
-    dangling_link: "is a link to nothing",
+    dangling_link: "is a broken link",
     circle: "cannot be written to",
     lambda place: place / ("m" * 300): "cannot be written to (File name too long)",
     lambda place: place / "nul\0": "cannot be written to",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from capsulet import config
 from capsulet.config import build_options
 from capsulet.text import preparation
 from capsulet.text.rows import ReadOptions
@@ -16,10 +17,9 @@ from capsulet.text.rows import ReadOptions
 def num_words(file: Path, **values: Any) -> int:
     """How many words a model of this file knows, the two marks not counted."""
     with ExitStack() as scratch:
-        corpora = preparation.prepare(
-            file, [], ReadOptions(), build_options(valid_fraction=0.2, **values), None, scratch, preparation.silent,
-            lambda rows: None, lambda: False,
-        )  # fmt: skip
+        options = build_options(**values)
+        files = preparation.LabelledFiles([str(file)], [], ReadOptions(), None)
+        corpora = preparation.prepare(files, options.text, 0.2, scratch, preparation.Listener())
         return corpora.vocab_size - 2
 
 
@@ -31,9 +31,9 @@ def test_every_word_of_few_texts_counts_and_of_many_those_that_occur_twice(
     file.write_text("\n".join(["text,label", *rows]) + "\n")
     assert num_words(file) == 2 + 80  # words of validation texts do not count
     assert num_words(file, min_count=2) == 2
-    monkeypatch.setattr(preparation, "MANY_TEXTS", 81)
+    monkeypatch.setattr(config, "MANY_TEXTS", 81)
     assert num_words(file) == 2 + 80
-    monkeypatch.setattr(preparation, "MANY_TEXTS", 80)  # texts to train on
+    monkeypatch.setattr(config, "MANY_TEXTS", 80)  # texts to train on
     assert num_words(file) == 2
     assert num_words(file, min_count=1) == 2 + 80
     assert num_words(file, recipe="paper") == 2 + 80

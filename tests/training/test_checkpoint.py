@@ -19,11 +19,11 @@ from capsulet.cli.main import main
 from capsulet.errors import CapsuletError, InputError
 from capsulet.model.network import Network, build_network
 from capsulet.training.checkpoint import Checkpoints, State, parse
-from capsulet.training.loop import History, Silence, train_network
+from capsulet.training.loop import History, Task, train_network
 from tests.conftest import TEXTS, TINY
 from tests.training.test_loop import MODEL, OPTIONS, corpus
 
-SMALL = replace(OPTIONS, epochs=3, dropout=0.3, embedding_dropout=0.2, head_dropout=0.1, word_dropout=0.5)
+SMALL = replace(OPTIONS, epochs=3, dropout=0.3, embedding_dropout=0.2, head_dropout=0.1)
 
 
 def run(options=SMALL, stop_after: int | None = None, path: Path | None = None, resume=False, seconds=1e9, model=MODEL):
@@ -31,19 +31,19 @@ def run(options=SMALL, stop_after: int | None = None, path: Path | None = None, 
     network = build_network(model, 50, 3, options.dropout, options.embedding_dropout, options.head_dropout)
     looks = iter(range(10**6))
     stop = (lambda: next(looks) >= stop_after) if stop_after is not None else (lambda: False)
-    history = train_network(
-        network, corpus(100), corpus(60, seed=1), options, Silence(), lambda epochs, weights: None, stop,
-        Checkpoints(path, seconds, {"some": 1}), resume,
-    )  # fmt: skip
+    checkpoints = Checkpoints(path, seconds, {"some": 1})
+    task = Task(corpus(100), corpus(60, seed=1), options, stop=stop, checkpoints=checkpoints, resume=resume)
+    history = train_network(network, task)
     return network, history
 
 
 def same(one: tuple[Network, History], other: tuple[Network, History]) -> bool:
     weights = zip(one[0].parameters(), other[0].parameters(), strict=True)
-    best = all(np.array_equal(one[1].weights[name], value) for name, value in other[1].weights.items())
+    best = all(np.array_equal(one[1].best.weights[name], value) for name, value in other[1].best.weights.items())
     return (
         best and all(torch.equal(a, b) for a, b in weights)
-        and (one[1].epochs, one[1].best, one[1].stopped) == (other[1].epochs, other[1].best, other[1].stopped)
+        and (one[1].epochs, one[1].best.epoch, one[1].stopped)
+        == (other[1].epochs, other[1].best.epoch, other[1].stopped)
     )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsy
     assert main([*call, "--out", str(out), "--seed", "2", "--resume"]) == 2
     assert "--seed 1, this one has 2" in capsys.readouterr().err
     assert main([*call, "--out", str(out), "--resume"]) == 0
-    assert f"going on from {checkpoint}" in capsys.readouterr().err
+    assert f"resuming from {checkpoint}" in capsys.readouterr().err
     assert contents(out) == contents(tmp_path / "whole") and not checkpoint.exists()
 
     assert main([*call, "--out", str(out), "--resume"]) == 0  # nothing to resume: the same once more
@@ -159,7 +159,7 @@ def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsy
 def test_a_new_training_says_that_there_is_an_unfinished_one(rows_file: Path, tmp_path: Path, capsys) -> None:
     (tmp_path / "model.checkpoint").write_bytes(b"whatever")
     assert main(["train", str(rows_file), *FLAGS, "--epochs", "1", "--out", str(tmp_path / "model")]) == 0
-    assert "--resume would go on with it" in capsys.readouterr().err
+    assert "--resume would continue it" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capsulet.config import TrainingOptions
+from capsulet.config import DataSize, TrainingOptions, resolve_training
 from capsulet.evaluation.metrics import evaluate, fit_thresholds
 from capsulet.model.network import build_network
 from capsulet.results import Epoch
 from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Checkpoints
-from capsulet.training.loop import THRESHOLDS, History, Silence, is_better, selection, train_network, validate
-from tests.training.test_loop import MODEL, OPTIONS, corpus
+from capsulet.training.loop import History, Task, is_better, train_network, validate
+from tests.training.test_loop import MODEL, OBJECTIVE, OPTIONS, corpus
 from tests.training.test_workers import train
 
 SETS = replace(MODEL, multi_label=True)
@@ -37,23 +37,24 @@ def sets_corpus(size: int, seed: int = 0) -> Corpus:
 
 def run(options: TrainingOptions = OPTIONS, model=SETS, stop_after: int = 10**9, resume=False, path=None) -> History:
     steps = iter(range(10**9))
-    return train_network(
-        build_network(model, 50, 3, options.dropout, options.embedding_dropout, options.head_dropout),
-        sets_corpus(300), sets_corpus(100, 1), options, Silence(), lambda epochs, weights: None,
-        lambda: next(steps) >= stop_after, Checkpoints(path, 1e9), resume,
+    network = build_network(model, 50, 3, options.dropout, options.embedding_dropout, options.head_dropout)
+    task = Task(
+        sets_corpus(300), sets_corpus(100, 1), replace(options, select="micro-f1"),
+        stop=lambda: next(steps) >= stop_after, checkpoints=Checkpoints(path, 1e9), resume=resume,
     )  # fmt: skip
+    return train_network(network, task)
 
 
 @pytest.mark.parametrize("head", ["capsule", "linear"])
 @pytest.mark.parametrize("loss", ["margin", "focal", "cross-entropy", "margin+focal"])
 def test_it_learns_three_words_at_once(head: str, loss: str) -> None:
     history = run(replace(OPTIONS, loss=loss, epochs=10), replace(SETS, head=head))
-    assert history.best.valid_micro_f1 > 0.93 and history.best.valid_macro_f1 > 0.93
-    assert history.best.valid_accuracy > 0.75
+    assert history.best.epoch.valid_micro_f1 > 0.93 and history.best.epoch.valid_macro_f1 > 0.93
+    assert history.best.epoch.valid_accuracy > 0.75
 
 
 def test_dynamic_routing_learns_them_too() -> None:
-    assert run(replace(OPTIONS, epochs=10), replace(SETS, routing="dynamic")).best.valid_micro_f1 > 0.93
+    assert run(replace(OPTIONS, epochs=10), replace(SETS, routing="dynamic")).best.epoch.valid_micro_f1 > 0.93
 
 
 def test_thresholds_are_those_of_the_best_epoch() -> None:
@@ -61,11 +62,10 @@ def test_thresholds_are_those_of_the_best_epoch() -> None:
     network, valid = build_network(SETS, 50, 3), sets_corpus(100, 1)
     import torch
 
-    weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
-    network.load_state_dict(weights)
-    again = validate(network, valid, OPTIONS)
-    np.testing.assert_array_equal(again.thresholds, history.weights[THRESHOLDS])
-    assert again.micro_f1 == history.best.valid_micro_f1
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in history.best.weights.items()})
+    again = validate(network, valid, OBJECTIVE, "micro-f1")
+    np.testing.assert_array_equal(again.thresholds, history.best.thresholds)
+    assert again.micro_f1 == history.best.epoch.valid_micro_f1
     with torch.no_grad():
         ids = torch.from_numpy(valid.ids.reshape(100, 10).astype(np.int64))
         scores = network(ids, torch.full((100,), 10)).lengths.numpy()
@@ -79,9 +79,10 @@ def test_an_interrupted_training_goes_on_with_its_thresholds(tmp_path: Path) -> 
     path = tmp_path / "model.checkpoint"
     assert run(options, stop_after=25, path=path).stopped == "interrupted"
     resumed = run(options, path=path, resume=True)
-    assert resumed.epochs == whole.epochs and resumed.best == whole.best
-    assert resumed.weights.keys() == whole.weights.keys() and THRESHOLDS in whole.weights
-    assert all((resumed.weights[name] == value).all() for name, value in whole.weights.items())
+    assert resumed.epochs == whole.epochs and resumed.best.epoch == whole.best.epoch
+    assert resumed.best.weights.keys() == whole.best.weights.keys()
+    assert all((resumed.best.weights[name] == value).all() for name, value in whole.best.weights.items())
+    np.testing.assert_array_equal(resumed.best.thresholds, whole.best.thresholds)
 
 
 @pytest.mark.slow
@@ -110,22 +111,26 @@ def test_macro_f1_is_that_of_the_predictions() -> None:
     texts = replace(corpus(100, seed=1), num_classes=3)
     network = build_network(MODEL, 50, 3)
     options = replace(OPTIONS, select="macro-f1", epochs=1)
-    history = train_network(network, corpus(300), texts, options, Silence(), lambda *_: None, lambda: False)
+    history = train_network(network, Task(corpus(300), texts, options))
     import torch
 
     with torch.no_grad():
         ids = torch.from_numpy(texts.ids.reshape(100, 10).astype(np.int64))
         said = network(ids, torch.full((100,), 10)).lengths.argmax(1).numpy()
-    assert history.best.valid_macro_f1 == pytest.approx(evaluate(texts.targets, said, list("abc")).macro_f1)
-    assert validate(network, texts, OPTIONS).macro_f1 is None  # where nobody asks for it
+    assert history.best.epoch.valid_macro_f1 == pytest.approx(evaluate(texts.targets, said, list("abc")).macro_f1)
+    assert validate(network, texts, OBJECTIVE, "accuracy").macro_f1 is None  # where nobody asks for it
 
 
 def test_which_figure_decides() -> None:
-    assert selection(OPTIONS, several=False) == "accuracy" and selection(OPTIONS, several=True) == "micro-f1"
-    assert selection(replace(OPTIONS, select="accuracy"), several=True) == "accuracy"
-    assert selection(replace(OPTIONS, select="micro-f1"), several=False) == "accuracy"  # which is the same
-    for several in (False, True):
-        assert selection(replace(OPTIONS, select="macro-f1"), several) == "macro-f1"
+    def selected(select: str | None, multi_label: bool) -> str | None:
+        options = replace(OPTIONS, select=select)
+        return resolve_training(options, DataSize(100, 1000, 50, 3), multi_label).select
+
+    assert selected(None, multi_label=False) == "accuracy" and selected(None, multi_label=True) == "micro-f1"
+    assert selected("accuracy", multi_label=True) == "accuracy"
+    assert selected("micro-f1", multi_label=False) == "accuracy"  # the two are equal
+    for multi_label in (False, True):
+        assert selected("macro-f1", multi_label) == "macro-f1"
     best = Epoch(1, 1, 1, 0.1, 0.1, 0.1, 0.9, True, 0.5, 0.7)
     for select, reached in (("accuracy", 0.9), ("macro-f1", 0.5), ("micro-f1", 0.7)):
         assert is_better(reached + 0.01, 0.2, best, 1.0, select) and not is_better(
@@ -141,9 +146,7 @@ def test_a_heavier_class_is_found_more_often() -> None:
         network = build_network(replace(MODEL, head="linear"), 50, 3)
         options = replace(OPTIONS, loss="cross-entropy", epochs=2)
         weights = np.array([weight, 1, 1], np.float32)
-        train_network(
-            network, blurred, texts, options, Silence(), lambda *_: None, lambda: False, class_weights=weights
-        )
+        train_network(network, Task(blurred, texts, options, weights))
         import torch
 
         with torch.no_grad():

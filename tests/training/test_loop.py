@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from capsulet.config import ModelOptions, TrainingOptions
+from capsulet.config import DataSize, ModelOptions, TrainingOptions, resolve_training
 from capsulet.errors import CapsuletError
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, build_network, initialise
@@ -17,19 +17,8 @@ from capsulet.model.noise import step_noise
 from capsulet.results import Epoch
 from capsulet.text.batch import gather
 from capsulet.text.corpus import Corpus
-from capsulet.training.checkpoint import Weights
-from capsulet.training.loop import (
-    History,
-    Silence,
-    adversarial,
-    backward,
-    batch_size,
-    is_better,
-    leeway,
-    num_epochs,
-    train_network,
-    validate,
-)
+from capsulet.training.checkpoint import Snapshot
+from capsulet.training.loop import History, Objective, Task, backward, is_better, leeway, train_network, validate
 
 OPTIONS = TrainingOptions(
     epochs=6,
@@ -41,7 +30,9 @@ OPTIONS = TrainingOptions(
     adversarial=0.0,
     patience=0,
     threads=1,
+    select="accuracy",
 )
+OBJECTIVE = Objective(OPTIONS.loss, OPTIONS.sum_margin, None, 0.0)
 MODEL = ModelOptions(hidden_size=16, embedding_size=8, num_codebooks=3, class_length=4)
 
 
@@ -58,19 +49,21 @@ def run(
     options: TrainingOptions = OPTIONS,
     model: ModelOptions = MODEL,
     classes: int = 3,
-    keep: Callable[[Sequence[Epoch], Weights], None] = lambda epochs, weights: None,
+    keep: Callable[[Sequence[Epoch], Snapshot], None] = lambda epochs, best: None,
     stop: Callable[[], bool] = lambda: False,
     size: int = 300,
 ) -> tuple[Network, History]:
     network = build_network(model, 50, classes, options.dropout, options.embedding_dropout, options.head_dropout)
-    history = train_network(network, corpus(size, classes), corpus(100, classes, 1), options, Silence(), keep, stop)
+    history = train_network(
+        network, Task(corpus(size, classes), corpus(100, classes, 1), options, keep=keep, stop=stop)
+    )
     return network, history
 
 
 @pytest.mark.parametrize("loss", ["margin", "cross-entropy", "margin+focal", "margin+focal+cross-entropy"])
 def test_it_learns_a_word(loss) -> None:
     _, history = run(replace(OPTIONS, loss=loss, epochs=12))
-    assert history.best.valid_accuracy > 0.95
+    assert history.best.epoch.valid_accuracy > 0.95
     assert history.epochs[-1].loss < history.epochs[0].loss
 
 
@@ -78,16 +71,16 @@ def test_focal_loss_alone_makes_every_capsule_long() -> None:
     """As the paper prints it, it asks of the true class alone to be long: the loss vanishes, the answer is a guess."""
     _, history = run(replace(OPTIONS, loss="focal", epochs=12))
     assert history.epochs[-1].loss < 1e-4
-    assert history.best.valid_accuracy < 0.5
+    assert history.best.epoch.valid_accuracy < 0.5
     _, history = run(replace(OPTIONS, loss="focal", epochs=12), replace(MODEL, head="linear"))  # a softmax competes
-    assert history.best.valid_accuracy > 0.95
+    assert history.best.epoch.valid_accuracy > 0.95
 
 
 @pytest.mark.parametrize("rowwise", [True, False])
 def test_equal_seeds_give_equal_weights(rowwise) -> None:
-    options = replace(OPTIONS, epochs=2, dropout=0.3, embedding_dropout=0.2, word_dropout=0.1, rowwise=rowwise)
+    options = replace(OPTIONS, epochs=2, dropout=0.3, embedding_dropout=0.2, rowwise=rowwise)
     (one, first), (same, second), (other, _) = run(options), run(options), run(replace(options, seed=2))
-    assert (first.epochs, first.best) == (second.epochs, second.best)
+    assert (first.epochs, first.best.epoch) == (second.epochs, second.best.epoch)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
@@ -108,8 +101,8 @@ def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
     network.classify = spy
     texts = corpus(32)
     batch = gather(texts, np.arange(32))
-    ids, lengths, targets = map(torch.from_numpy, batch)
-    value = backward(network, ids, lengths, targets, step_noise(1, 1, torch.arange(32)), options, 0.05, 0.5)
+    targets = torch.from_numpy(batch.targets)
+    value = backward(network, batch, step_noise(1, 1, torch.arange(32)), OBJECTIVE._replace(adversarial=0.05), 0.5)
     (words, loss), (moved, larger) = seen
     assert value == pytest.approx(0.5 * loss, rel=1e-6) and larger > loss
     distance, size = (values.flatten(1).norm(dim=1) for values in (moved - words, words))
@@ -124,7 +117,7 @@ def test_with_no_room_to_move_adversarial_noise_doubles_the_gradient() -> None:
         network = build_network(MODEL, 50, 3, 0.0, 0.0, 0.0)
         initialise(network, 1, 1.0, 1.0, True)
         noise = step_noise(1, 1, torch.arange(32))
-        backward(network, *map(torch.from_numpy, batch), noise, OPTIONS, share, 1.0)
+        backward(network, batch, noise, OBJECTIVE._replace(adversarial=share), 1.0)
         gradients.append([parameter.grad for parameter in network.parameters()])
     for once, twice in zip(*gradients, strict=True):
         torch.testing.assert_close(2 * once, twice, rtol=1e-3, atol=1e-5)
@@ -132,21 +125,21 @@ def test_with_no_room_to_move_adversarial_noise_doubles_the_gradient() -> None:
 
 def test_adversarial_training_learns() -> None:
     _, history = run(replace(OPTIONS, adversarial=0.6, epochs=12, dropout=0.2))
-    assert history.best.valid_accuracy > 0.95
+    assert history.best.epoch.valid_accuracy > 0.95
 
 
 def test_the_best_epoch_is_kept_and_only_a_better_one_replaces_it() -> None:
     kept: list[Epoch] = []
     _, history = run(keep=lambda epochs, weights: kept.append(epochs[-1]))
     assert kept == [epoch for epoch in history.epochs if epoch.best]
-    assert history.best == kept[-1]
+    assert history.best.epoch == kept[-1]
     highest = max(epoch.valid_accuracy for epoch in history.epochs)
-    assert history.best.valid_accuracy >= highest - leeway(OPTIONS, highest, 100)
+    assert history.best.epoch.valid_accuracy >= highest - leeway(OPTIONS, highest, 100)
 
 
 def test_at_a_constant_rate_the_best_is_the_highest() -> None:
     _, history = run(replace(OPTIONS, schedule="constant"))
-    assert history.best.valid_accuracy == max(epoch.valid_accuracy for epoch in history.epochs)
+    assert history.best.epoch.valid_accuracy == max(epoch.valid_accuracy for epoch in history.epochs)
 
 
 def test_a_later_epoch_within_a_standard_error_is_better() -> None:
@@ -165,7 +158,7 @@ def test_it_stops_early_when_nothing_gets_better() -> None:
     _, history = run(
         replace(OPTIONS, learning_rate=0.0, code_learning_rate=0.0, epochs=50, patience=3, schedule="constant")
     )
-    assert history.stopped == "early" and len(history.epochs) == 4 and history.best.epoch == 1
+    assert history.stopped == "early" and len(history.epochs) == 4 and history.best.epoch.epoch == 1
 
 
 def test_it_stops_when_asked_and_keeps_the_best() -> None:
@@ -184,41 +177,48 @@ def test_asked_to_stop_in_the_first_epoch_it_keeps_what_there_is() -> None:
 @pytest.mark.parametrize("classes", [2, 40])
 def test_few_and_many_classes_train(classes) -> None:
     _, history = run(replace(OPTIONS, epochs=15), classes=classes, size=1200)
-    assert history.best.valid_accuracy > 0.9
+    assert history.best.epoch.valid_accuracy > 0.9
 
 
 def test_padding_and_order_do_not_change_validation() -> None:
     network, _ = run(replace(OPTIONS, epochs=1))
     texts = corpus(100, seed=1)
     backwards = Corpus(texts.ids.reshape(100, 10)[::-1].reshape(-1).copy(), texts.starts, texts.targets[::-1].copy())
-    (loss, accuracy, *_), (again, equal, *_) = (validate(network, one, OPTIONS) for one in (texts, backwards))
+    (loss, accuracy, *_), (again, equal, *_) = (
+        validate(network, one, OBJECTIVE, "accuracy") for one in (texts, backwards)
+    )
     assert (loss, accuracy) == pytest.approx((again, equal), rel=1e-5)
 
 
+def resolved(texts: int, tokens: int = 10**6, classes: int = 2, **values: object) -> TrainingOptions:
+    """Options with their automatic values for data of this size."""
+    return resolve_training(TrainingOptions(**values), DataSize(texts, tokens, 100, classes), multi_label=False)
+
+
 def test_epochs_fit_the_token_budget() -> None:
-    options = TrainingOptions(token_budget=1_000_000)
-    assert num_epochs(options, 100, 100_000, 1000) == 10
-    assert num_epochs(options, 100, 10_000, 1000) == 20
-    assert num_epochs(options, 100, 10**9, 10**6) == 3
-    assert num_epochs(options, 100, 5_000, 25) == 60  # 1,500 steps
-    assert num_epochs(options, 100, 10, 1) == 100
-    assert num_epochs(replace(options, epochs=7), 100, 10, 1) == 7
-    assert num_epochs(TrainingOptions(), 19_999, 1_000_000, 1000) == 14
-    assert num_epochs(TrainingOptions(), 20_000, 1_000_000, 1000) == 8
+    budget = {"token_budget": 1_000_000, "batch_size": 1}
+    assert resolved(1000, 100_000, **budget).epochs == 10
+    assert resolved(1000, 10_000, **budget).epochs == 20
+    assert resolved(10**6, 10**9, **budget).epochs == 3
+    assert resolved(25, 5_000, **budget).epochs == 60  # 1,500 steps
+    assert resolved(1, 10, **budget).epochs == 100
+    assert resolved(1, 10, epochs=7, **budget).epochs == 7
+    assert resolved(19_999, 1_000_000).epochs == 14
+    assert resolved(20_000, 1_000_000).epochs == 8
 
 
 def test_the_fewer_texts_the_stronger_the_adversarial_noise() -> None:
-    assert adversarial(TrainingOptions(), 19_999, 29) == 0.6
-    assert adversarial(TrainingOptions(), 20_000, 29) == adversarial(TrainingOptions(), 19_999, 30) == 0.2
-    assert adversarial(TrainingOptions(), 200_000, 2) == 0.0
-    assert adversarial(TrainingOptions(adversarial=0.3), 20_000, 2) == 0.3
-    assert adversarial(TrainingOptions(adversarial=0.0), 100, 2) == 0.0
+    assert resolved(19_999, classes=29).adversarial == 0.6
+    assert resolved(20_000, classes=29).adversarial == resolved(19_999, classes=30).adversarial == 0.2
+    assert resolved(200_000).adversarial == 0.0
+    assert resolved(20_000, adversarial=0.3).adversarial == 0.3
+    assert resolved(100, adversarial=0.0).adversarial == 0.0
 
 
 def test_many_texts_go_in_larger_batches() -> None:
-    assert batch_size(TrainingOptions(), 100) == 32
-    assert batch_size(TrainingOptions(), 100_000) == 64
-    assert batch_size(TrainingOptions(batch_size=5), 100_000) == 5
+    assert resolved(100).batch_size == 32
+    assert resolved(100_000).batch_size == 64
+    assert resolved(100_000, batch_size=5).batch_size == 5
 
 
 @pytest.mark.parametrize("rate", [1e30, float("inf")])

@@ -14,7 +14,8 @@ from capsulet.model.ngrams import features, root, sums
 from capsulet.results import Epoch
 from capsulet.text.batch import Plan, gather
 from capsulet.text.corpus import Corpus
-from capsulet.training.loop import THRESHOLDS, History
+from capsulet.training.checkpoint import Snapshot
+from capsulet.training.loop import History, Task
 from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_ngrams
 from tests.training.test_label_sets import SETS, sets_corpus
 from tests.training.test_loop import MODEL, OPTIONS
@@ -157,7 +158,8 @@ def silent(line: str) -> None:
 def history_of(network: torch.nn.Module) -> History:
     """A training that has ended with these weights."""
     best = Epoch(1, 1, 1, 0.1, 0.5, 0.5, 0.5, True)
-    return History((best,), best, "finished", {name: value.numpy() for name, value in network.state_dict().items()})
+    weights = {name: value.numpy() for name, value in network.state_dict().items()}
+    return History((best,), Snapshot(best, weights), "finished")
 
 
 def test_the_end_of_a_training_gets_it() -> None:
@@ -165,24 +167,25 @@ def test_the_end_of_a_training_gets_it() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     before, lines = history_of(network), []
     train, valid = pairs_corpus(400), pairs_corpus(100, seed=1)
-    after = with_ngrams(before, network, train, valid, OPTIONS, 1024, None, never, lines.append)
-    assert after.weights["ngrams.levels"].shape == (1024, 2)
-    assert after.weights["ngrams.levels"].dtype == np.int8
-    assert after.best.valid_accuracy > 0.9 and after.epochs == before.epochs
-    assert len(lines) == 2 and f"{100 * after.best.valid_accuracy:.2f} %" in lines[1]
-    for name, value in before.weights.items():
-        np.testing.assert_array_equal(after.weights[name], value)
+    after = with_ngrams(before, network, Task(train, valid, OPTIONS), 1024, lines.append)
+    assert after.best.weights["ngrams.levels"].shape == (1024, 2)
+    assert after.best.weights["ngrams.levels"].dtype == np.int8
+    assert after.best.epoch.valid_accuracy > 0.9 and after.epochs == before.epochs
+    assert len(lines) == 2 and f"{100 * after.best.epoch.valid_accuracy:.2f} %" in lines[1]
+    for name, value in before.best.weights.items():
+        np.testing.assert_array_equal(after.best.weights[name], value)
 
 
 def test_label_sets_get_thresholds_of_their_new_scores() -> None:
     network = build_network(SETS, 50, 3)
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)
-    before.weights[THRESHOLDS] = np.full(3, 0.9)
-    before = replace(before, best=replace(before.best, valid_macro_f1=0.1, valid_micro_f1=0.1))
-    after = with_ngrams(before, network, sets_corpus(400), sets_corpus(100, 1), OPTIONS, 1024, None, never, silent)
-    assert (after.weights[THRESHOLDS] != 0.9).all()
-    assert after.best.valid_micro_f1 is not None and after.best.valid_micro_f1 > 0.9
+    epoch = replace(before.best.epoch, valid_macro_f1=0.1, valid_micro_f1=0.1)
+    before = replace(before, best=replace(before.best, epoch=epoch, thresholds=np.full(3, 0.9)))
+    task = Task(sets_corpus(400), sets_corpus(100, 1), replace(OPTIONS, select="micro-f1"))
+    after = with_ngrams(before, network, task, 1024, silent)
+    assert (after.best.thresholds != 0.9).all()
+    assert after.best.epoch.valid_micro_f1 is not None and after.best.epoch.valid_micro_f1 > 0.9
 
 
 def test_whoever_asks_to_stop_gets_what_there_was() -> None:
@@ -190,7 +193,7 @@ def test_whoever_asks_to_stop_gets_what_there_was() -> None:
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)
     train = pairs_corpus(100)
-    after = with_ngrams(before, network, train, train, OPTIONS, 64, None, lambda: True, silent)
+    after = with_ngrams(before, network, Task(train, train, OPTIONS, stop=lambda: True), 64, silent)
     assert after == replace(before, stopped="interrupted")
 
 
@@ -198,8 +201,8 @@ def test_without_validation_texts_it_counts_as_much_as_the_network() -> None:
     network = build_network(MODEL, 50, 2)
     initialise(network, 1, 0.1, 0.3, True)
     lines: list[str] = []
-    after = with_ngrams(history_of(network), network, pairs_corpus(100), None, OPTIONS, 64, None, never, lines.append)
-    assert "ngrams.levels" in after.weights and "strength of " in lines[1] and "training" in lines[1]
+    after = with_ngrams(history_of(network), network, Task(pairs_corpus(100), None, OPTIONS), 64, lines.append)
+    assert "ngrams.levels" in after.best.weights and "strength of " in lines[1] and "training" in lines[1]
 
 
 def test_eight_bits_are_enough() -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import console, print_json
-from capsulet.config import ModelOptions, build_options, check
-from capsulet.errors import InputError, ModelError
+from capsulet.config import ModelOptions, build_options, resolve_model
+from capsulet.errors import InputError
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
 SIZES = "paper"  # a model that does not exist yet has the paper's sizes, whose table lists them
@@ -97,7 +97,7 @@ def chosen_options(arguments: argparse.Namespace) -> bool:
 
 def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a network of these options would hold; nothing is allocated."""
-    from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes, parameters_by_part
+    from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
     if arguments.vocab_size is None or arguments.classes is None:
         raise InputError("info needs a MODEL, or --vocab-size V and --classes C")
@@ -105,7 +105,8 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise InputError(
             f"--vocab-size {arguments.vocab_size} --classes {arguments.classes}: expected both to be at least 1"
         )
-    options = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
+    asked = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
+    options = resolve_model(asked, arguments.vocab_size, arguments.classes)
     shapes = parameter_shapes(options, arguments.vocab_size, arguments.classes)
     found: dict[str, Any] = {
         "parameters": num_parameters(shapes),
@@ -115,15 +116,14 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "options": dataclasses.asdict(options),
     }
     if options.embedding != "plain":
-        found["codewords"] = num_codewords(options, arguments.vocab_size)
+        found["codewords"] = options.num_codewords
     return found
 
 
 def describe_model(path: Path) -> dict[str, Any]:
-    """What a model holds, how large it is and how it was trained."""
-    from capsulet.model.shapes import num_codewords, parameters_by_part, stored_shapes
+    """What a model contains, how large it is and how it was trained."""
+    from capsulet.model.shapes import parameter_shapes, parameters_by_part
     from capsulet.storage.folder import FILES, read_config
-    from capsulet.storage.model_config import is_multi_label
 
     if path.is_dir():
         config = read_config(path)
@@ -133,40 +133,31 @@ def describe_model(path: Path) -> dict[str, Any]:
 
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
-    options, several = stored_options(config, path), is_multi_label(config)
-    made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(stored_shapes(options, config))}
-    if options.embedding != "plain":
-        made_of["codewords"] = num_codewords(options, config["vocab_size"])
-    if "compression" in config:  # the shapes are those of the whole model
-        made_of = {"compression": config["compression"]}
+    stored, network = config.as_json(), config.network
+    if config.compression is not None:  # the shapes are those of the uncompressed model
+        made_of: dict[str, Any] = {"compression": config.compression}
+    else:
+        shapes = parameter_shapes(network, config.vocab_size, len(config.labels))
+        made_of = {"parameters_by_part": parameters_by_part(shapes)}
+        made_of |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
     return {
         "model": str(path),
-        "labels": config["labels"],
-        "multi_label": several,
-        **({"thresholds": dict(zip(config["labels"], config["thresholds"], strict=True))} if several else {}),
-        "vocab_size": config["vocab_size"],
-        "parameters": config["parameters"],
+        "labels": list(config.labels),
+        "multi_label": config.multi_label,
+        **({"thresholds": dict(zip(config.labels, config.thresholds, strict=True))} if config.thresholds else {}),
+        "vocab_size": config.vocab_size,
+        "parameters": config.parameters,
         **made_of,
-        **({"ngrams": config["ngrams"]} if "ngrams" in config else {}),
+        **({"ngrams": stored["ngrams"]} if config.ngrams else {}),
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
-        "options": dataclasses.asdict(options),
+        "options": stored["options"]["model"],
         "trained": {
-            "capsulet_version": config["capsulet_version"],
-            "command": config["command"],
-            "recipe": config["recipe"],
-            **config["metrics"],
-            **config["data"],
+            **{name: stored[name] for name in ("capsulet_version", "command", "recipe")},
+            **stored["metrics"],
+            **stored["data"],
         },
     }
-
-
-def stored_options(config: dict[str, Any], path: Path) -> ModelOptions:
-    """The options of the network that a model was trained with."""
-    try:
-        return check(ModelOptions(**config["options"]["model"]))
-    except (KeyError, TypeError, InputError) as error:
-        raise ModelError(f"{path} is damaged: the options of its network cannot be read ({error})") from None
 
 
 def print_table(found: dict[str, Any]) -> None:

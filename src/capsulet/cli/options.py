@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import Any, get_type_hints
+from collections.abc import Callable
+from typing import Any
 
-from capsulet.config import RECIPES, ModelOptions, TextOptions, TrainingOptions
+from capsulet.config import AUTO, RECIPES, ModelOptions, TextOptions, TrainingOptions, kind_of
 from capsulet.text.rows import FORMATS, ReadOptions
 
 GROUPS = {ModelOptions: "the network", TextOptions: "the text", TrainingOptions: "the training"}
 
 
+def automatic(kind: type) -> Callable[[str], Any]:
+    """A parser of values of this type that reads `auto` as None."""
+
+    def parse(text: str) -> Any:
+        return None if text == AUTO else kind(text)
+
+    parse.__name__ = kind.__name__  # argparse names it in its message
+    return parse
+
+
 def add_option_flags(parser: argparse.ArgumentParser, *kinds: type) -> None:
-    """A flag for every field; a flag that is not given leaves no trace, so that recipes can decide."""
+    """Add a flag for every field; a flag that is not given is absent from the result, so that recipes can decide."""
     for kind in kinds:
         group = parser.add_argument_group(GROUPS[kind])
-        hints = get_type_hints(kind)
         for spec in dataclasses.fields(kind):
-            flag = "--" + spec.name.replace("_", "-")
-            words = spec.metadata["help"].replace("%", "%%") + f" (default: {spec.default})"
-            if hints[spec.name] is bool:
+            wanted, may_be_auto = kind_of(kind, spec.name)
+            flag, default = "--" + spec.name.replace("_", "-"), AUTO if spec.default is None else spec.default
+            words = spec.metadata["help"].replace("%", "%%") + f" (default: {default})"
+            choices = spec.metadata["choices"] or None
+            if wanted is bool:
                 group.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=words)
-            elif spec.name == "loss":
-                group.add_argument(
-                    flag, default=argparse.SUPPRESS, metavar="A+B", help=words + ": margin, focal, cross-entropy"
-                )
+                continue
+            if spec.name == "loss":
+                choices, metavar, words = None, "A+B", words + ": margin, focal, cross-entropy"
+            elif choices:
+                metavar = "{" + ",".join((*choices, AUTO) if may_be_auto else choices) + "}"
             else:
-                choices = spec.metadata["choices"] or None
-                group.add_argument(
-                    flag, type=hints[spec.name], default=argparse.SUPPRESS, choices=choices, help=words,
-                    metavar=None if choices else "NAME|FILE" if hints[spec.name] is str else "N",
-                )  # fmt: skip
+                metavar = "NAME|FILE" if wanted is str else "N"
+            group.add_argument(
+                flag, type=automatic(wanted) if may_be_auto else wanted, default=argparse.SUPPRESS,
+                choices=(*choices, None) if choices and may_be_auto else choices, help=words, metavar=metavar,
+            )  # fmt: skip
 
 
 def add_recipe_flag(parser: argparse.ArgumentParser, default: str = "default") -> None:
@@ -50,7 +63,8 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
 
 def add_threads_flag(parser: argparse.ArgumentParser) -> None:
     """How much of the machine to use."""
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
+    words = "number of threads (default: auto, one per core)"
+    parser.add_argument("--threads", type=automatic(int), default=None, metavar="N", help=words)
 
 
 def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail") -> None:

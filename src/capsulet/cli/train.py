@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     page = f", a report in {result.report}" if result.report else ""
     tell(
         f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {result.best.epoch} is "
-        f"kept: {figures} on the {texts} texts{higher(result, getattr(arguments, 'select', 'auto'))}; "
+        f"kept: {figures} on the {texts} texts{higher(result, getattr(arguments, 'select', None))}; "
         f"the model is in {result.path}{page}"
     )
     if arguments.json:
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if result.stopped == "interrupted" else 0
 
 
-def higher(result: Training, select: str) -> str:
+def higher(result: Training, select: str | None) -> str:
     """Words about an earlier epoch with a higher figure than that of the one that is kept."""
     several = result.best.valid_micro_f1 is not None
     name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if several else "valid_accuracy"

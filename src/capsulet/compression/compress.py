@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +17,16 @@ from capsulet.compression.plot import curve_plot
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.compression.source import read_source
 from capsulet.errors import CapsuletError, InputError
-from capsulet.evaluation.describe import chosen_rows, other_rows, trained_rows
+from capsulet.evaluation.describe import chosen_rows, other_rows
 from capsulet.results import Compression
 from capsulet.runtime.session import open_session
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.export import check_file
-from capsulet.storage.file import bundled
+from capsulet.storage.file import single_file
+from capsulet.storage.model_config import ModelConfig
 from capsulet.text.corpus import Corpora
-from capsulet.text.preparation import Paths, Tell, paths, prepare, silent
-from capsulet.text.rows import ReadOptions, several_labels
+from capsulet.text.preparation import LabelledFiles, Listener, Paths, Tell, paths, prepare, silent
+from capsulet.text.rows import ReadOptions
 from capsulet.training.run import require_training
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def compress(
     plot: str | Path | None = None,
     reading: ReadOptions | None = None,
     cache: str | Path | None = "",
-    threads: int = 0,
+    threads: int | None = None,
     tell: Tell = silent,
     progress: Callable[[int, int], None] = lambda done, steps: None,
 ) -> Compression:
@@ -66,20 +67,17 @@ def compress(
     from capsulet.training.interruption import Interruption
 
     source = read_source(Path(model))
-    reading = several_labels(reading or ReadOptions(), source.options.model.multi_label)
+    reading = (reading or ReadOptions()).for_model(source.options.model.multi_label)
     with ExitStack() as scratch:
         scratch.enter_context(training_threads(threads))
         sample: Sample | None = None
         if paths(files):
             # every word of the files, however rare: which of them the model knows is a question of its own
-            text = dataclasses.replace(
-                source.options.text, min_count=1, max_words=2**31 - 1, unknown_words=source.unknown_words
-            )
-            options = dataclasses.replace(source.options, text=text)
+            text = dataclasses.replace(source.options.text, min_count=1, max_words=2**31 - 1)
+            labelled = LabelledFiles(paths(files), paths(valid), reading, cache)
             with Interruption() as interruption:
-                corpora = prepare(
-                    files, valid, reading, options, cache, scratch, tell, lambda rows: None, interruption.asked
-                )
+                listener = Listener(tell, stop=interruption.asked)
+                corpora = prepare(labelled, text, source.options.training.valid_fraction, scratch, listener)
             if interruption.asked():
                 raise KeyboardInterrupt  # from here on it comes by itself: nothing is written before the end
             sample = file_sample(source, corpora, is_unseen(str(model), source.config, corpora, valid, tell))
@@ -96,7 +94,7 @@ def compress(
         else:
             curve = []
             data, chosen = make(compressor, compressor.largest(), tell, threads)
-        before, parts = bytes_by_part(bundled(Path(model))), bytes_by_part(data)
+        before, parts = bytes_by_part(single_file(Path(model))), bytes_by_part(data)
         points = sorted([*(trial.point() for trial in curve), chosen.point(chosen=True)], key=lambda one: one.bytes)
         replace_file(out, data)
         compression = Compression(
@@ -112,16 +110,15 @@ def compress(
     return compression
 
 
-def is_unseen(model: str, config: Mapping[str, Any], corpora: Corpora, valid: Paths, tell: Tell) -> bool:
+def is_unseen(model: str, config: ModelConfig, corpora: Corpora, valid: Paths, tell: Tell) -> bool:
     """Whether the texts to choose on are none that the model was trained on, as far as numbers tell; if not, say so."""
     if paths(valid):
         return True
-    rows, expected = (len(corpora.train), len(corpora.valid)), trained_rows(config, model)
+    rows, expected = (len(corpora.train), len(corpora.valid)), (config.data.train_rows, config.data.valid_rows)
     if rows != expected:
         tell(f"what the file says of its scores stays that of the whole model: {other_rows(*rows, expected)}")
         return False
-    stored = config.get("calibration")
-    known = stored.get("texts") if isinstance(stored, dict) else None
+    known = (config.calibration or {}).get("texts")
     if known is not None and known != len(chosen_rows(rows[1])):
         tell(
             f"the model was calibrated on {known} other texts, the file is on the {rows[1]:,} validation texts of "
@@ -153,7 +150,7 @@ def check_plot(plot: str | Path | None) -> Path | None:
 
 
 def hold_loss(
-    compressor: Compressor, asked: float | None, tell: Tell, threads: int
+    compressor: Compressor, asked: float | None, tell: Tell, threads: int | None
 ) -> tuple[bytes, Trial, list[Trial]]:
     """The smallest file that seems to lose no more than so many points, adapted; a larger one if it did lose more.
 
@@ -183,7 +180,7 @@ def hold_loss(
     return data, chosen, curve
 
 
-def make(compressor: Compressor, setting: Setting, tell: Tell, threads: int) -> tuple[bytes, Trial]:
+def make(compressor: Compressor, setting: Setting, tell: Tell, threads: int | None) -> tuple[bytes, Trial]:
     """The file of a setting, adapted where there are texts to adapt to, and how it fares: measured on the file."""
     past = f", ngrams of {setting.ngram_bits} bits" if setting.ngram_bits else ""
     tell(f"{setting.words:,} words, {setting.codebooks} codebooks, {setting.bits}-bit weights{past}")

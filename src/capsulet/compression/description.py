@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from capsulet.evaluation import abstention as doubt
+from capsulet.storage.model_config import ModelConfig
 
 FEW_VALUES = 200  # in each ranking of the validation texts: thresholds answer up to half a per cent more than asked for
 
@@ -17,13 +18,13 @@ def calibration_room(texts: int, multi_label: bool) -> int:
     return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
 
 
-def few_values(config: Mapping[str, Any], most_bytes: float = float("inf")) -> dict[str, Any]:
+def few_values(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:
     """The calibration in a configuration, if there is one, with few values in its rankings: all would take 50 KB.
 
     Counts at the values that are kept stay exact, so fewer of them promise no less; they only answer a little more.
     """
-    stored, values = config.get("calibration"), FEW_VALUES
-    if not isinstance(stored, dict):
+    values = FEW_VALUES
+    if stored is None:
         return {}
     while True:
         found = {"calibration": doubt.thinned(stored, values, "the model")}
@@ -32,9 +33,9 @@ def few_values(config: Mapping[str, Any], most_bytes: float = float("inf")) -> d
         values = values * 9 // 10
 
 
-def kept_histograms(config: Mapping[str, Any], every_word: bool) -> dict[str, Any]:
+def kept_histograms(config: ModelConfig, every_word: bool) -> dict[str, Any]:
     """Of the histograms in a configuration those that need no weights; unknown words are the same if all are kept."""
-    stored = config.get("histograms")
+    stored = config.histograms
     if not isinstance(stored, dict):
         return {}
     kept = {"texts", "length", *(["unknown"] if every_word else [])}

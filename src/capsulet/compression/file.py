@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capsulet.compression.setting import part_of
 from capsulet.config import ModelOptions
-from capsulet.storage.file import DIGEST, UNSEALED, seal
+from capsulet.storage.file import TOKENIZER_KEY, with_metadata
+from capsulet.storage.model_config import ModelConfig
 from capsulet.text.tokens import UNKNOWN
 from capsulet.text.word_list import pack_words
 
@@ -16,29 +18,23 @@ if TYPE_CHECKING:
     import onnx
 
 PARTS = ("codes", "codebooks", "GRU", "capsules", "n-grams", "dictionary", "graph", "metadata")
-CONFIG, TOKENIZER, CARD = "capsulet.config", "capsulet.tokenizer", "capsulet.card"
 
 
 def build_file(
     weights: Mapping[str, Any],
     options: ModelOptions,
     words: Sequence[str],
-    config: Mapping[str, Any],
+    config: ModelConfig,
     tokenizer: str,
     card: str,
 ) -> bytes:
     """The file; choices in the weights are in the order of the words, behind those of the unknown word."""
-    import onnx
-
     from capsulet.model.graph import build_graph
 
     model = build_graph(dict(weights), options, pack_words(words))
     shorten_names(model)
-    inside = {key: value for key, value in config.items() if key != "files"}
-    inside |= {"vocab_size": len(words) + 1, "dictionary": {"words": len(words)}}
-    parts = {CONFIG: compact(inside), TOKENIZER: bare_tokenizer(tokenizer), CARD: card}
-    onnx.helper.set_model_props(model, {**parts, DIGEST: UNSEALED})
-    return seal(model.SerializeToString(deterministic=True))
+    config = dataclasses.replace(config, vocab_size=len(words) + 1, dictionary_words=len(words))
+    return with_metadata(model, config, bare_tokenizer(tokenizer), card)
 
 
 def compact(value: Any) -> str:
@@ -76,7 +72,7 @@ def bytes_by_part(data: bytes) -> dict[str, int]:
     for constant in model.graph.initializer:
         found[part_of(constant.name)] += constant.ByteSize()
     for entry in model.metadata_props:
-        whole = entry.key == TOKENIZER and not found["dictionary"]  # an exported file has its words in there
+        whole = entry.key == TOKENIZER_KEY and not found["dictionary"]  # an exported file has its words in there
         found["dictionary" if whole else "metadata"] += entry.ByteSize()
     found["graph"] += len(data) - sum(found.values())
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
 from capsulet.evaluation.metrics import LabelSetCounts
-from capsulet.storage.model_config import is_multi_label
 from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus
 
@@ -43,9 +42,9 @@ class Merit:
         return float(((found >= self.thresholds) == (wanted >= self.thresholds)).all(1).mean())
 
 
-def merit_of(config: Mapping[str, Any], valid: Corpus | None, wanted: Floats) -> Merit:
+def merit_of(given: Sequence[float] | None, valid: Corpus | None, wanted: Floats) -> Merit:
     """By the labels of these texts; without any, to be right is to answer like the whole model does: wanted (n, C)."""
-    thresholds = np.array(config["thresholds"]) if is_multi_label(config) else None
+    thresholds = None if given is None else np.array(given)
     if valid is not None:
         truth = targets_of(valid, np.arange(len(valid)))
         return Merit(truth if thresholds is None else truth > 0, thresholds)

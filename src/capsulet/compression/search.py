@@ -23,6 +23,7 @@ from capsulet.compression.ngrams import BITS as NGRAM_BITS
 from capsulet.compression.ngrams import FewBits, in_few_bits, key_type
 from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
 from capsulet.compression.source import Source
+from capsulet.config import decided
 from capsulet.drifting.histograms import FEWEST_TEXTS, largest_json
 from capsulet.errors import CapsuletError, InputError, some
 from capsulet.evaluation.describe import chosen_rows, describe_corpus
@@ -39,7 +40,7 @@ from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpora, Corpus, choose_rows, word_counts
 from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.text.word_list import pack_words
-from capsulet.training.loop import EVALUATION_BATCH, batch_size
+from capsulet.training.loop import EVALUATION_BATCH
 
 BITS = (8, 6, 5, 4, 3)
 CODEBOOKS = (8, 6, 4)
@@ -102,7 +103,7 @@ class Trial:
 
 def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     """The texts of files, their words and labels numbered as the model does."""
-    labels = source.config["labels"]
+    labels = source.config.labels
     strange = [label for label in corpora.labels if label not in labels]
     if strange:
         raise InputError(
@@ -139,7 +140,7 @@ class Compressor:
 
     def __init__(self, source: Source, sample: Sample, progress: Callable[[int, int], None]) -> None:
         self.source, self.sample, self.progress = source, sample, progress
-        self.num_classes = len(source.config["labels"])
+        self.num_classes = len(source.config.labels)
         self.order = source.importance(sample.counts)
         self.teacher = self.plain_network(source.network_weights, source.vectors)
         self.whole_ngrams: NgramFeatures | None = None
@@ -151,7 +152,7 @@ class Compressor:
         self.wanted = answers(
             self.extended(self.teacher, self.whole_ngrams), sample.valid, sample.numbers, self.num_classes
         )
-        self.merit = merit_of(source.config, None if sample.train is None else sample.valid, self.wanted)
+        self.merit = merit_of(source.config.thresholds, None if sample.train is None else sample.valid, self.wanted)
         self.accuracy = self.merit.share_right(self.wanted)
         texts = min(TRIAL_TEXTS, TRIAL_TOKENS * len(sample.valid) // len(sample.valid.ids) + 1)
         self.trial_rows = np.unique(np.linspace(0, len(sample.valid) - 1, texts).astype(np.int64))
@@ -248,18 +249,21 @@ class Compressor:
         ids[unknown & (ids > 0)] += len(old)
         numbered = dataclasses.replace(few, ids=ids.astype(np.int32), vocab_size=len(old))
         found = describe_corpus(Classifier(session, "the new file"), numbered)
-        fitted = few_values(found, self.calibration_room)
+        fitted = few_values(found.get("calibration"), self.calibration_room)
         return {key: value for key, value in found.items() if key != "calibration"} | fitted
 
     def kept_description(self, setting: Setting) -> dict[str, Any]:
         """Without such texts: the calibration of the whole model, and of its histograms what stays true."""
-        return few_values(self.source.config) | kept_histograms(self.source.config, setting.words == self.num_words)
+        return few_values(self.source.config.calibration) | kept_histograms(
+            self.source.config, setting.words == self.num_words
+        )
 
     def room(self, setting: Setting) -> dict[str, Any]:
         """Something as long as a description of the file may become."""
         if not self.sample.describes:
             return self.kept_description(setting)
-        return {"room": "x" * (largest_json(self.num_classes, len(self.sample.valid)) + self.calibration_room)}
+        size = largest_json(self.num_classes, len(self.sample.valid)) + self.calibration_room
+        return {"calibration": {"room": "x" * size}}
 
     @property
     def calibration_room(self) -> int:
@@ -273,10 +277,12 @@ class Compressor:
         source, (old, _) = self.source, self.kept(setting)
         compression = {**dataclasses.asdict(setting), **figures}
         words = [source.words[number] for number in old[1:]]
-        config = {key: value for key, value in source.config.items() if key not in ("calibration", "histograms")}
-        config |= {"compression": compression, **described}
-        if not setting.ngram_bits:
-            config.pop("ngrams", None)
+        config = dataclasses.replace(
+            source.config,
+            compression=compression,
+            **{"calibration": None, "histograms": None, **described},
+            ngrams=source.config.ngrams if setting.ngram_bits else None,
+        )
         card = source.card + compression_card(setting, source.has_ngrams)
         return build_file(weights, source.options.model, words, config, source.tokenizer, card)
 
@@ -341,7 +347,7 @@ class Compressor:
         teacher = self.extended(self.teacher, self.whole_ngrams)
         adapt(
             student, self.extended(student, self.ngrams(setting)), teacher, train,
-            (self.numbers(setting), self.sample.numbers), batch_size(training, len(train)), steps, training.seed,
+            (self.numbers(setting), self.sample.numbers), decided(training.batch_size), steps, training.seed,
             lambda done, _: self.progress(done, steps),
         )  # fmt: skip
         return student
@@ -351,7 +357,7 @@ class Compressor:
         """Steps of an adaptation: little more than one pass, more over few texts."""
         assert self.sample.train is not None
         texts = len(self.sample.train)
-        a_pass = texts / batch_size(self.source.options.training, texts)
+        a_pass = texts / decided(self.source.options.training.batch_size)
         return round(min(MOST_STEPS, max(FEWEST_STEPS, PASSES * a_pass)))
 
     # trials

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats, gate_metric
-from capsulet.config import SIMILAR, UNKNOWN_WORDS, ModelOptions, Options, TextOptions, TrainingOptions, check
+from capsulet.config import ModelOptions, Options
 from capsulet.errors import InputError, ModelError
 from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
 from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
+from capsulet.storage.model_config import ModelConfig
 from capsulet.text.tokens import UNKNOWN_ID
 from capsulet.text.vocabulary import Likeness
 
@@ -27,8 +27,7 @@ HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in prop
 class Source:
     """A model folder in memory."""
 
-    config: dict[str, Any]
-    options: Options
+    config: ModelConfig
     weights: dict[str, Floats]
     tokenizer: str
     card: str
@@ -41,14 +40,14 @@ class Source:
         return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
 
     @property
+    def options(self) -> Options:
+        """The options of the training."""
+        return self.config.options
+
+    @property
     def has_ngrams(self) -> bool:
         """Whether words and pairs speak for themselves, too."""
         return LEVELS in self.weights
-
-    @property
-    def unknown_words(self) -> str:
-        """How the model reads words that it does not know, whatever its options left open."""
-        return SIMILAR if self.config.get(UNKNOWN_WORDS) == SIMILAR else "apart"
 
     @property
     def metric(self) -> Floats:
@@ -89,7 +88,7 @@ class Source:
 
     def likeness(self, kept: NDArray[np.int64]) -> Likeness | None:
         """How unknown words are read where only these are known, if the model reads them as others."""
-        if self.unknown_words != SIMILAR:
+        if not self.config.reads_similar_words:
             return None
         known = {self.words[number]: number for number in kept.tolist()}
         return Likeness(lambda: known)
@@ -106,17 +105,11 @@ def read_source(path: Path) -> Source:
 
     config = read_config(path)
     try:
-        stored = config["options"]
-        kinds = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
-        options = Options(**{name: check(kind(**stored[name])) for name, kind in kinds.items()})
-    except (KeyError, TypeError, InputError) as error:
-        raise ModelError(f"{path} is damaged: its options cannot be read ({error})") from None
-    try:
         weights = load(read_file(path, WEIGHTS, config))
         tokenizer = read_file(path, TOKENIZER, config).decode()
         vocabulary = json.loads(tokenizer)["model"]["vocab"]
         words = sorted(vocabulary, key=vocabulary.__getitem__)
-        vectors = word_vectors(weights, options.model)
+        vectors = word_vectors(weights, config.options.model)
     except ModelError:
         raise
     except Exception as error:  # safetensors raises its own class
@@ -124,7 +117,7 @@ def read_source(path: Path) -> Source:
     if len(vectors) != len(words):
         raise ModelError(f"{path} is damaged: {len(words)} words and {len(vectors)} vectors")
     card = read_file(path, CARD, config).decode(errors="replace")
-    return Source(config, options, weights, tokenizer, card, words, vectors)
+    return Source(config, weights, tokenizer, card, words, vectors)
 
 
 def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:

@@ -86,7 +86,7 @@ def check_window(window: Any) -> None:
 
 def stored_histograms(classifier: Classifier) -> Histograms:
     """The histograms of a model, or what to do where it has none."""
-    stored = classifier.config.get("histograms")
+    stored = classifier.config.histograms
     if stored is None:
         folder = Path(classifier.path).is_dir()
         remedy = (
@@ -248,7 +248,7 @@ def absent_parts(gathered: Gathering, classifier: Classifier) -> dict[str, str]:
     outputs = {node.name for node in classifier.session.graph.get_outputs()}
     few = f"{NOT_STORED}too few validation texts"
     small = f"{NOT_STORED}it was compressed without texts that it had not seen, which may have changed it"
-    reason = small if "compression" in classifier.config and "classes" not in gathered.counts else few
+    reason = small if classifier.config.compression is not None and "classes" not in gathered.counts else few
     absent = [part for part in ("unknown", "length", "codes", "classes", "score") if part not in gathered.counts]
     return {part: NO_CODES if part == "codes" and "codes" not in outputs else reason for part in absent}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation.describe import FEWEST_ROWS, chosen_rows, describe_all, other_rows, trained_rows
+from capsulet.evaluation.describe import FEWEST_ROWS, chosen_rows, describe_all, other_rows
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, CONFIG, FILES, GRAPH, TOKENIZER, WEIGHTS, read_config, read_file, write_folder
+from capsulet.storage.folder import CARD, CONFIG, FILES, GRAPH, TOKENIZER, read_config, read_file, write_folder
+from capsulet.storage.model_config import ModelConfig
 from capsulet.text.corpus import Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
-
-SAME = 1e-6  # lengths of graphs of the same weights differ by less
 
 
 def calibrate(
@@ -77,15 +74,11 @@ def calibrate(
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
     """Which rows of the training files training has kept for validation."""
-    options = classifier.config["options"]
     sets = [[found] if isinstance(found, str) else list(found) for found in labels]
     order = {label: place for place, label in enumerate(sorted_labels({label for found in sets for label in found}))}
     targets = np.array([order[label] for found in sets for label in found], dtype=np.int64)
-    expected = trained_rows(classifier.config, classifier.path)
-    try:
-        fraction = float(options["training"]["valid_fraction"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{classifier.path} is damaged: its configuration lacks {error}") from None
+    data, fraction = classifier.config.data, classifier.config.options.training.valid_fraction
+    expected = data.train_rows, data.valid_rows
     if classifier.multi_label:
         starts = np.cumsum([0, *(len(found) for found in sets)])
         train, valid = label_set_split(targets, starts, fraction)
@@ -96,44 +89,16 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     return valid
 
 
-def stored_files(model: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """The files of a model folder, its graph as it would be written today, and its configuration."""
+def stored_files(model: Path) -> tuple[dict[str, bytes], ModelConfig]:
+    """The files of a model folder and its configuration."""
     config = read_config(model)
     files = {name: read_file(model, name, config) for name in FILES if name != CONFIG and (model / name).exists()}
-    files[GRAPH] = current_graph(files, config)
     return files, config
 
 
-def write(model: Path, files: dict[str, bytes], config: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Put what was found into a model folder, all else as it was; a card that nobody has edited tells of it."""
-    kept = {key: value for key, value in config.items() if key not in ("files", "histograms")}
-    changed = {**kept, **found}
+def write(model: Path, files: dict[str, bytes], config: ModelConfig, described: Mapping[str, Any]) -> None:
+    """Put calibration and histograms into a model folder; a card that nobody has edited is written again."""
+    changed = dataclasses.replace(config, **{"histograms": None, **described})
     if files.get(CARD) == model_card(config).encode():
         files[CARD] = model_card(changed).encode()
     write_folder(model, files, changed)
-
-
-def current_graph(files: Mapping[str, bytes], config: Mapping[str, Any]) -> bytes:
-    """The graph with the outputs that it would be given today, where its weights and `onnx` are there to write it."""
-    there, tokenizer = files[GRAPH], files[TOKENIZER]
-    try:
-        from safetensors.numpy import load as parse_weights
-
-        from capsulet.model.graph import build_graph
-    except ImportError:
-        return there
-    if WEIGHTS not in files:
-        return there
-    try:
-        options = ModelOptions(**config["options"]["model"])
-        fresh: bytes = build_graph(parse_weights(files[WEIGHTS]), options).SerializeToString(deterministic=True)
-    except (KeyError, TypeError):  # options of another version
-        return there
-    if fresh != there:
-        texts = ["", *sorted(json.loads(tokenizer)["model"]["vocab"])[:64]]
-        one, other = (
-            Classifier(session_of(graph, tokenizer, dict(config)), "").lengths(texts) for graph in (there, fresh)
-        )
-        if np.abs(one - other).max() > SAME:  # its weights were changed on the way to the graph
-            return there
-    return fresh

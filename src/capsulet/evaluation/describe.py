@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.drifting import drift
-from capsulet.errors import ModelError
 from capsulet.evaluation import abstention as doubt
 from capsulet.evaluation import calibration
 from capsulet.evaluation.reliability import calibration_error
@@ -42,7 +42,7 @@ def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], t
     if fitted is not None:
         found["calibration"] = fitted
         # scores are counted as `predict` will give them
-        config = {**classifier.config, "calibration": fitted}
+        config = dataclasses.replace(classifier.config, calibration=fitted)
         classifier = Classifier(classifier.session._replace(config=config), classifier.path)
     histograms = drift.describe(classifier, encoded)
     return found if histograms is None else {**found, "histograms": histograms}
@@ -81,14 +81,6 @@ def describe(
         "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
         "set_score": doubt.rank(true, ~right).as_json(),
     }
-
-
-def trained_rows(config: Mapping[str, Any], source: str) -> tuple[int, int]:
-    """How many rows a model was trained on, and how many it was validated on."""
-    try:
-        return int(config["data"]["train_rows"]), int(config["data"]["valid_rows"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{source} is damaged: its configuration lacks {error}") from None
 
 
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:

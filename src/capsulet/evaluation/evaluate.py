@@ -13,7 +13,7 @@ from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent
-from capsulet.text.rows import ReadOptions, reading_words, several_labels
+from capsulet.text.rows import ReadOptions
 
 if TYPE_CHECKING:
     pass
@@ -37,17 +37,17 @@ def evaluate(
     if page:
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)
-    reading = several_labels(reading, classifier.multi_label)
+    reading = reading.for_model(classifier.multi_label)
     pairs = labelled_pairs(files, reading, tell, known=classifier.labels, allow_empty=True)
     recorder = recorder_of(classifier) if page else None
     result = classifier.evaluate(pairs, recorder)
     if not result.count:
         raise InputError(f"{', '.join(paths(files))}: no row that can be used")
     if page and recorder:
-        words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading_words(reading), "--report", str(page)]
+        words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading.flags(), "--report", str(page)]
         write_report(
             page, f"{Path(classifier.path).name} on {', '.join(Path(file).name for file in paths(files))}",
             f"{result.count:,} texts of {', '.join(paths(files))}", Path(classifier.path), classifier.config,
-            recorder.finish(result), [classifier.config["command"], shlex.join(words)],
+            recorder.finish(result), [classifier.config.command, shlex.join(words)],
         )  # fmt: skip
     return result

@@ -40,8 +40,8 @@ def threads() -> int:
 
 
 @contextmanager
-def training_threads(wanted: int) -> Iterator[None]:
-    """Give the kernels so many threads (0: as many as torch has), and torch as many as do not get in their way.
+def training_threads(wanted: int | None) -> Iterator[None]:
+    """Give the kernels this many threads (None: as many as torch has), and torch only as many as leave them a core.
 
     Torch's own threads wait for their next task in a busy loop. While they do, the kernels' second thread has no core:
     on two cores a step took 60 ms with two threads of torch beside the kernels and 42 to 51 ms with one.

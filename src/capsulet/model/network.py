@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from capsulet.config import ModelOptions
+from capsulet.config import ModelOptions, decided, resolve_model
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
 from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.noise import Noise, dropout
-from capsulet.model.shapes import LEVELS, SCALES, num_codewords
+from capsulet.model.shapes import LEVELS, SCALES
 
 EMBEDDED, POOLED = 100, 101  # what random numbers are for; the encoder's layers have the numbers below
 
@@ -77,7 +77,7 @@ def build_network(
         embedding = Table(vocab_size, options.embedding_size)
     else:
         kind = WeightedCodes if options.embedding == "cwc" else ChosenCodes
-        codewords = num_codewords(options, vocab_size)
+        codewords = decided(resolve_model(options, vocab_size, num_classes).num_codewords)
         embedding = kind(vocab_size, options.num_codebooks, codewords, options.embedding_size)
     encoder = Encoder(options.embedding_size, options.hidden_size, options.num_layers, dropout)
     head: Head

@@ -150,7 +150,7 @@ def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Label
     step = max(len(corpus) / MOST_TEXTS, 1)
     for row in np.arange(0, len(corpus), step).astype(np.int64):
         ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
-        read = (ids % classifier.config["vocab_size"]).tolist()
+        read = (ids % classifier.config.vocab_size).tolist()
         words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
         yield Numbered(" ".join(words[number] for number in read), ids), labels_of(corpus, int(row), classifier.labels)
 

@@ -7,12 +7,12 @@ its digest and no other: a text that holds a script stays a text.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from capsulet.report.mistakes import mistakes, set_mistakes
 from capsulet.report.style import SCRIPT, STYLE
 from capsulet.report.trust import set_trust, trust
 from capsulet.results import Epoch, Evaluation
+from capsulet.storage.model_config import ModelConfig
 
 MOST_BARS = 25  # of a histogram
 
@@ -40,7 +41,7 @@ class Report:
     title: str
     measured: str  # which texts: "500 texts of test.csv"
     measures: Measures | SetMeasures
-    config: Mapping[str, Any]  # of the model
+    config: ModelConfig
     epochs: Sequence[Epoch]
     parameters: Mapping[str, int]  # by part of the network
     sizes: Mapping[str, int]  # bytes by file
@@ -51,7 +52,7 @@ class Report:
 
 def render(report: Report) -> str:
     """The whole page."""
-    measures, trained = report.measures, report.config["data"].get("label_counts", {})
+    measures, trained = report.measures, report.config.data.label_counts
     if isinstance(measures, SetMeasures):  # confusions and coverage are of one label a text
         fared = [label_table(measures, trained), label_sets(measures), set_trust(measures), set_mistakes(measures)]
     else:
@@ -80,7 +81,7 @@ def header(report: Report) -> str:
     """What was measured, and the figures that everybody asks for."""
     tiles = [
         *(set_tiles(report.measures) if isinstance(report.measures, SetMeasures) else class_tiles(report.measures)),
-        ("parameters", plain_count(report.config["parameters"]), f"{plain_count(report.config['vocab_size'])} words"),
+        ("parameters", plain_count(report.config.parameters), f"{plain_count(report.config.vocab_size)} words"),
         ("on disk", plain_bytes(sum(report.sizes.values())), f"{len(report.sizes)} files"),
     ]
     shown = "".join(
@@ -122,7 +123,7 @@ def spread(found: Evaluation) -> str:
     return f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
 
 
-def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
+def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
     """Losses and accuracy after each epoch."""
     if not epochs:
         return ""
@@ -138,11 +139,11 @@ def learning_curves(epochs: Sequence[Epoch], config: Mapping[str, Any]) -> str:
     shown = [value for series in merits for _, value in series.points]
     first, reached = merits[0].name, dict(merits[0].points)[best.epoch]
     chosen = f"best epoch: {best.epoch}"
-    where = "validation" if config["data"]["valid_rows"] else "training"
+    where = "validation" if config.data.valid_rows else "training"
     past = ""
-    if "ngrams" in config:
-        accuracy = percent(round(config["metrics"]["valid_accuracy"], 4))
-        past = f" Afterwards words and pairs were added by themselves: accuracy {accuracy}."
+    if config.ngrams:
+        accuracy = percent(round(config.metrics.valid_accuracy, 4))
+        past = f" Then n-gram features were added: accuracy {accuracy}."
     return section(
         "Learning",
         '<div class="charts">',
@@ -177,7 +178,7 @@ def merit_series(epochs: Sequence[Epoch]) -> list[Series]:
 
 def data(report: Report) -> str:
     """How much text there was, for training and here."""
-    measures, known = report.measures, report.config["data"]
+    measures, known = report.measures, report.config.data
     tokens = measures.tokens
     median, high = np.percentile(tokens, [50, 95])
     edges, counts = length_bars(tokens)
@@ -186,10 +187,10 @@ def data(report: Report) -> str:
         '<div class="charts">',
         facts(
             [
-                ("training texts", f"{known['train_rows']:,}"),
-                ("validation texts", f"{known['valid_rows']:,}"),
-                ("training tokens", f"{known['train_tokens']:,}"),
-                ("words known", f"{report.config['vocab_size']:,}"),
+                ("training texts", f"{known.train_rows:,}"),
+                ("validation texts", f"{known.valid_rows:,}"),
+                ("training tokens", f"{known.train_tokens:,}"),
+                ("words known", f"{report.config.vocab_size:,}"),
                 ("texts measured", f"{len(tokens):,}"),
                 ("tokens in a text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {tokens.max():,}"),
                 ("unknown words", f"{100 * measures.unknown_share:.1f} % of the tokens measured"),
@@ -231,12 +232,13 @@ def origin(report: Report) -> str:
     config = report.config
     commands = "".join(f"<pre>{escape(command)}</pre>" for command in report.commands)
     options = [
-        (name.replace("_", " "), str(value)) for group in config["options"].values() for name, value in group.items()
+        (name.replace("_", " "), "auto" if value is None else str(value))
+        for group in dataclasses.asdict(config.options).values()
+        for name, value in group.items()
     ]
-    seed = config["options"].get("training", {}).get("seed", "unknown")
     return section(
         "How it was made",
         commands,
-        facts([("seed", str(seed)), ("recipe", config["recipe"]), *report.versions.items()]),
+        facts([("seed", str(config.options.training.seed)), ("recipe", config.recipe), *report.versions.items()]),
         f"<details><summary>all options</summary>{facts(options)}</details>",
     )

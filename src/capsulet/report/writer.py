@@ -5,20 +5,19 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from capsulet import __version__
-from capsulet.config import ModelOptions, check
 from capsulet.errors import InputError
-from capsulet.model.shapes import parameters_by_part, stored_shapes
+from capsulet.model.shapes import parameter_shapes, parameters_by_part
 from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
 from capsulet.storage.atomic import closed_folder, replace_file
 from capsulet.storage.folder import FILES, LOG, is_model
+from capsulet.storage.model_config import ModelConfig
 
 LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
 
@@ -46,13 +45,12 @@ def write_report(
     title: str,
     measured: str,
     model: Path,
-    config: Mapping[str, Any],
+    config: ModelConfig,
     measures: Measures | SetMeasures,
     commands: Sequence[str],
     notes: Sequence[str] = (),
 ) -> None:
     """Write the page of a model and how it fared."""
-    options = check(ModelOptions(**config["options"]["model"]))
     page = render(
         Report(
             title=title,
@@ -60,10 +58,10 @@ def write_report(
             measures=measures,
             config=config,
             epochs=stored_epochs(model),
-            parameters=parameters_by_part(stored_shapes(options, config)),
+            parameters=parameters_by_part(parameter_shapes(config.network, config.vocab_size, len(config.labels))),
             sizes=stored_sizes(model),
             commands=commands,
-            versions=versions(config["capsulet_version"]),
+            versions=versions(config.capsulet_version),
             notes=notes,
         )
     )

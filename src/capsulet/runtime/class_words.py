@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from capsulet.errors import InputError, some
 from capsulet.runtime.attribution import word_contributions
 from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batches
-from capsulet.storage.model_config import pooling_of
 from capsulet.text.batch import pad
 
 MOST_WORDS, NEAREST = 20, 5
@@ -60,7 +59,7 @@ def contributions(
     (runtime/flow.py); a graph from before lets us see shares of the states only.
     """
     order = np.argsort([len(ids) for ids in encoded], kind="stable")
-    pooling = pooling_of(classifier.session.config)
+    pooling = classifier.config.options.model.pooling
     for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
         texts = [encoded[row] for row in rows]
         if classifier.layers and len(texts[-1]) > 1:

@@ -27,7 +27,7 @@ from capsulet.results import (
 from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
 from capsulet.runtime.session import Session, open_session
-from capsulet.storage.model_config import is_multi_label
+from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
 from capsulet.text.corpus import Labels
 from capsulet.text.tokens import check_text
@@ -46,13 +46,13 @@ class Classifier:
 
     def __init__(self, session: Session, path: str) -> None:
         self.session, self.path = session, path
-        self.config: dict[str, Any] = session.config
-        self.labels: tuple[str, ...] = tuple(session.config["labels"])
-        stored = session.config.get("calibration")
+        self.config: ModelConfig = session.config
+        self.labels: tuple[str, ...] = session.config.labels
+        stored = session.config.calibration
         self.calibration = None if stored is None else calibration.from_json(stored, path)
-        self.multi_label = is_multi_label(session.config)
+        self.multi_label = session.config.multi_label
         # with several labels a text: the length from which on each label is given (C,)
-        self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
+        self.thresholds: NDArray[np.float64] = np.array(session.config.thresholds or [])
 
     @property
     def score_thresholds(self) -> NDArray[np.float64]:
@@ -137,7 +137,7 @@ class Classifier:
                 f"{self.path} gives several labels a text, or none, by a threshold for each: leave out --abstain, "
                 "--coverage, --max-error and --sets"
             )
-        return doubt.doubts(self.config.get("calibration"), self.path, abstain, coverage, max_error, sets)
+        return doubt.doubts(self.config.calibration, self.path, abstain, coverage, max_error, sets)
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one.
@@ -282,8 +282,8 @@ class Classifier:
         return dataclasses.replace(found, reliability=self.reliability(before, after)) if counts.texts else found
 
 
-def load(path: str | Path, threads: int = 0) -> Classifier:
-    """The classifier in a model folder or file."""
+def load(path: str | Path, threads: int | None = None) -> Classifier:
+    """Load a model folder or file; `threads` process batches in parallel (default: one per core)."""
     return Classifier(open_session(Path(path), threads), str(path))
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
 from capsulet.runtime.attribution import Layer, word_contributions
 from capsulet.runtime.session import Session
-from capsulet.storage.model_config import pooling_of
 from capsulet.text.batch import pad
 from capsulet.text.tokens import encodings
 
@@ -36,7 +35,7 @@ def explain(
     chosen = int(lengths.argmax()) if label is None else labels.index(label)
     places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
 
-    size = session.config["vocab_size"]
+    size = session.config.vocab_size
     read = [session.tokenizer.id_to_token(number - size) if number >= size else None for number in ids[0].tolist()]
 
     def tokens(values: NDArray[np.float64]) -> tuple[TokenContribution, ...]:
@@ -52,7 +51,9 @@ def explain(
             other = int(np.argsort(-lengths, kind="stable")[1])
     if layers:
         directions = found["directions"][:, :, [chosen, other]]
-        (parts,) = word_contributions(found["embedded"], layers, pooling_of(session.config), directions)  # (T, 2)
+        (parts,) = word_contributions(
+            found["embedded"], layers, session.config.options.model.pooling, directions
+        )  # (T, 2)
         if "ngrams" in found:
             parts += found["ngrams"][0][:, [chosen, other]]
     else:  # a graph from before: shares of the states

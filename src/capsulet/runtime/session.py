@@ -14,11 +14,10 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from capsulet.config import SIMILAR, UNKNOWN_WORDS
 from capsulet.errors import InputError, ModelError
 from capsulet.storage.file import check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
-from capsulet.storage.model_config import check_config
+from capsulet.storage.model_config import ModelConfig, parse_config
 from capsulet.text.tokens import UNKNOWN, Numbered, encode
 from capsulet.text.vocabulary import Likeness
 from capsulet.text.word_list import give_words, unpack_words
@@ -34,7 +33,7 @@ class Session(NamedTuple):
 
     graph: onnxruntime.InferenceSession
     tokenizer: Tokenizer
-    config: dict[str, Any]
+    config: ModelConfig
     workers: int = 1
     likeness: Likeness | None = None  # of a model that reads unknown words as known ones
 
@@ -50,7 +49,7 @@ class Session(NamedTuple):
 
     def unknown(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids are unknown words, whatever they are read as."""
-        found: NDArray[np.bool_] = (ids == self.unknown_id) | (ids >= self.config["vocab_size"])
+        found: NDArray[np.bool_] = (ids == self.unknown_id) | (ids >= self.config.vocab_size)
         return found
 
     def run(
@@ -60,7 +59,7 @@ class Session(NamedTuple):
         settings = onnxruntime.RunOptions()
         settings.only_execute_path_to_fetches = True
         if self.likeness:
-            ids = ids % self.config["vocab_size"]
+            ids = ids % self.config.vocab_size
         found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
         return found
 
@@ -91,10 +90,10 @@ class Session(NamedTuple):
                     pass
 
 
-def open_session(path: Path, threads: int = 0) -> Session:
+def open_session(path: Path, threads: int | None = None) -> Session:
     """Load a model folder, or a file that carries tokenizer and configuration in its metadata.
 
-    So many threads do batches at the same time; 0: one a core.
+    `threads` process batches in parallel; None: one per core.
     """
     if path.is_dir():
         config = read_config(path)
@@ -121,19 +120,19 @@ def open_session(path: Path, threads: int = 0) -> Session:
             "`capsulet compress` wrote"
         )
     try:
-        config = check_config(json.loads(metadata["capsulet.config"]), str(path))
+        config = parse_config(json.loads(metadata["capsulet.config"]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
     tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
     session = reading(Session(graph, tokenizer, config, count_workers(threads)))
-    if "dictionary" in config:
+    if config.dictionary_words is not None:
         read_dictionary(session, path)
     return agreeing(session, path)
 
 
 def reading(session: Session) -> Session:
     """The same session, reading unknown words as its configuration has it."""
-    similar = session.config.get(UNKNOWN_WORDS) == SIMILAR
+    similar = session.config.reads_similar_words
     return session._replace(likeness=Likeness(session.tokenizer.get_vocab)) if similar else session
 
 
@@ -142,22 +141,22 @@ def read_dictionary(session: Session, source: Path) -> None:
     try:
         nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
         (data,) = session.run(["dictionary"], *nothing)
-        give_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
+        give_words(session.tokenizer, unpack_words(data.tobytes(), session.config.dictionary_words or 0))
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
 
 
-def count_workers(threads: int) -> int:
-    """So many, or as many as this process may use cores."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
-        raise InputError(f"--threads is {threads!r}: expected how many to use, or 0 for one a core")
-    if threads:
+def count_workers(threads: int | None) -> int:
+    """The number of threads, or the number of cores that this process may use."""
+    if threads is not None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise InputError(f"--threads is {threads!r}: expected at least 1, or auto for one per core")
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: int = 0) -> Session:
+def session_of(graph: bytes, tokenizer: bytes, config: ModelConfig, threads: int | None = None) -> Session:
     """A model that is on no disk yet."""
     source = Path("the new model")
     parsed = parse_tokenizer(tokenizer, source)
@@ -187,7 +186,7 @@ def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
 
 def agreeing(session: Session, source: Path) -> Session:
     """The same session, if its graph, tokenizer and labels are of one model."""
-    words, classes = session.config["vocab_size"], len(session.config["labels"])
+    words, classes = session.config.vocab_size, len(session.config.labels)
     (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == "lengths")
     if session.tokenizer.get_vocab_size() != words or lengths[-1] != classes:
         raise ModelError(

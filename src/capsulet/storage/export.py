@@ -1,4 +1,4 @@
-"""A model as one file: the ONNX graph with tokenizer, configuration and card in its metadata."""
+"""`capsulet.export`: a model folder as one ONNX file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.runtime.classifier import load
 from capsulet.storage.atomic import check_place, replace_file
-from capsulet.storage.file import bundled
+from capsulet.storage.file import single_file
 from capsulet.storage.folder import GRAPH
 
 TOLERANCE = 1e-6
@@ -22,12 +22,12 @@ def export(model: str | Path, file: str | Path) -> Path:
     file = check_file(file, model)
     if not model.is_dir():
         raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
-    replace_file(file, bundled(model), check=lambda part: compare(model, part))
+    replace_file(file, single_file(model), check=lambda part: compare(model, part))
     return file
 
 
 def check_file(file: str | Path, model: Path) -> Path:
-    """The path of a file to write this model to, if it can be one."""
+    """The path of a file to write a model to; refuse one that cannot be written."""
     file = Path(file)
     if file.suffix != ".onnx":
         raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
@@ -40,7 +40,7 @@ def check_file(file: str | Path, model: Path) -> Path:
 
 
 def compare(folder: Path, file: Path) -> None:
-    """Run both shapes on texts made of the model's own words, and some it has never seen."""
+    """Refuse a file that answers random texts differently from its folder."""
     one, other = load(folder), load(file)
     words = sorted(one.session.tokenizer.get_vocab())
     dice = random.Random(0)

@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capsulet.errors import MissingExtraError, ModelError
 from capsulet.storage.atomic import digest
 from capsulet.storage.folder import CARD, GRAPH, TOKENIZER, read_config, read_file
+from capsulet.storage.model_config import ModelConfig
 
-# the metadata of a single file: its name and its value, which is as long as the digest that takes its place
-DIGEST, UNSEALED = "capsulet.digest", "0" * 64
-SEAL = DIGEST.encode() + b"\x12\x40"  # as it stands in the file: the name, then a field (2) of 64 bytes
+if TYPE_CHECKING:
+    import onnx
+
+# names of the metadata
+CONFIG_KEY, TOKENIZER_KEY, CARD_KEY, DIGEST_KEY = (
+    "capsulet.config", "capsulet.tokenizer", "capsulet.card", "capsulet.digest",
+)  # fmt: skip
+UNSEALED = "0" * 64  # stands in place of the digest while it is computed
+SEAL = DIGEST_KEY.encode() + b"\x12\x40"  # the bytes before the digest: its name, then a field (2) of 64 bytes
 
 
 def seal(data: bytes) -> bytes:
-    """A file with `UNSEALED` in its metadata, its digest put there: that of the same file with `UNSEALED`."""
+    """Replace `UNSEALED` in the metadata of a file by the digest of the file with `UNSEALED`."""
     place = data.rindex(SEAL) + len(SEAL)
     return data[:place] + digest(data).encode() + data[place + len(UNSEALED) :]
 
 
 def check_seal(data: bytes, source: Path) -> None:
-    """Refuse a file that is not what was written; older ones and those of others have no digest."""
+    """Refuse a file whose digest is wrong; files without one are not ours and are refused later."""
     place = data.rfind(SEAL) + len(SEAL)
     if place < len(SEAL):
         return
     end = place + len(UNSEALED)
     if data[place:end] != digest(data[:place] + UNSEALED.encode() + data[end:]).encode():
         raise ModelError(
-            f"{source} is damaged: {len(data):,} bytes with another digest than they were written with; restore it "
-            "from a copy, or write it again with `capsulet export` or `capsulet compress`"
+            f"{source} is damaged: its {len(data):,} bytes do not match its digest; restore it from a copy, or write "
+            "it again with `capsulet export` or `capsulet compress`"
         )
 
 
-def bundled(model: Path) -> bytes:
-    """The self-contained file of a model folder."""
+def with_metadata(graph: onnx.ModelProto, config: ModelConfig, tokenizer: str, card: str) -> bytes:
+    """The bytes of a graph that carries everything a model needs."""
+    import onnx
+
+    inside = json.dumps(dataclasses.replace(config, files={}).as_json(), ensure_ascii=False, separators=(",", ":"))
+    metadata = {CONFIG_KEY: inside, TOKENIZER_KEY: tokenizer, CARD_KEY: card, DIGEST_KEY: UNSEALED}
+    onnx.helper.set_model_props(graph, metadata)
+    return seal(graph.SerializeToString(deterministic=True))
+
+
+def single_file(model: Path) -> bytes:
+    """A model folder as the bytes of one file."""
     try:
         import onnx
     except ImportError:
@@ -42,13 +61,4 @@ def bundled(model: Path) -> bytes:
     config = read_config(model)
     graph = onnx.load_model_from_string(read_file(model, GRAPH, config))
     tokenizer = read_file(model, TOKENIZER, config).decode()
-    inside = {key: value for key, value in config.items() if key != "files"}
-    card = read_file(model, CARD, config).decode(errors="replace")  # people may have edited it
-    metadata = {
-        "capsulet.config": json.dumps(inside, ensure_ascii=False),
-        "capsulet.tokenizer": tokenizer,
-        "capsulet.card": card,
-        DIGEST: UNSEALED,
-    }
-    onnx.helper.set_model_props(graph, metadata)
-    return seal(graph.SerializeToString(deterministic=True))
+    return with_metadata(graph, config, tokenizer, read_file(model, CARD, config).decode(errors="replace"))

@@ -1,23 +1,23 @@
-"""A model on disk: one folder, written whole or not at all. No pickle: loading a model runs no code.
+"""A model folder. No pickle: loading a model runs no code.
 
-config.json        format version, options, labels, metrics, command, and the size and digest of the other files
+config.json        the configuration (storage/model_config.py), with the size and digest of the other files
 tokenizer.json     text to ids
 model.safetensors  the weights, for training and compression
 model.onnx         the graph, for prediction
-training.jsonl     one line an epoch
+training.jsonl     one line per epoch
 README.md          the model card
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.storage.atomic import closed_folder, digest, replace_folder
-from capsulet.storage.model_config import FORMAT_VERSION, check_config
+from capsulet.storage.model_config import ModelConfig, parse_config
 
 CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD = (
     "config.json", "tokenizer.json", "model.safetensors", "model.onnx", "training.jsonl", "README.md",
@@ -29,15 +29,15 @@ def check_target(path: Path) -> None:
     """Refuse a place where writing a model would destroy something else."""
     try:
         check_resolved(path, path.resolve())  # the place itself: "missing/.." is the current folder
-    except (OSError, RuntimeError, ValueError) as error:  # too long, not ours to look into, links in a circle, NUL
+    except (OSError, RuntimeError, ValueError) as error:  # too long, no permission, links in a circle, NUL
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path} cannot be written to ({reason}): choose another --out") from None
 
 
 def check_resolved(path: Path, place: Path) -> None:
-    """The same for a path whose links have been followed to `place`."""
+    """Refuse a path, whose links lead to `place`, where writing a model would destroy something else."""
     if path.is_symlink() and not path.exists():
-        raise InputError(f"{path} is a link to nothing: remove it or choose another --out")
+        raise InputError(f"{path} is a broken link: remove it or choose another --out")
     if place.exists() and not place.is_dir():
         raise InputError(f"{path} is a file, expected a folder to write the model to: choose another --out")
     if place.is_dir():
@@ -48,7 +48,7 @@ def check_resolved(path: Path, place: Path) -> None:
         if others:
             raise InputError(f"{path} holds {others[0]!r}, which is not part of a model: choose another --out")
         if entries and not is_model(place):  # other libraries' models have files of the same names
-            raise InputError(f"{path} holds files, but no model of ours: remove it or choose another --out")
+            raise InputError(f"{path} holds files, but not a capsulet model: remove it or choose another --out")
     around = next((folder for folder in place.parents if is_model(folder)), None)
     if around:
         raise InputError(
@@ -59,7 +59,7 @@ def check_resolved(path: Path, place: Path) -> None:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether this module wrote the folder."""
+    """Whether the folder is a capsulet model."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -67,22 +67,22 @@ def is_model(folder: Path) -> bool:
     return isinstance(config, dict) and {"format_version", "files"} <= config.keys()
 
 
-def write_folder(path: Path, files: Mapping[str, bytes], config: Mapping[str, Any]) -> None:
-    """Write a model folder; a crash or a full disk on the way leaves what was there before."""
+def write_folder(path: Path, files: Mapping[str, bytes], config: ModelConfig) -> None:
+    """Write a model folder; a crash or a full disk leaves the old model."""
     check_target(path)
     path = path.resolve()
     digests = {name: {"bytes": len(data), "sha256": digest(data)} for name, data in files.items()}
-    complete = json.dumps({"format_version": FORMAT_VERSION, **config, "files": digests}, indent=2, ensure_ascii=False)
+    complete = json.dumps(dataclasses.replace(config, files=digests).as_json(), indent=2, ensure_ascii=False)
     try:
         replace_folder(path, {**files, CONFIG: complete.encode() + b"\n"})
     except OSError as error:
         raise CapsuletError(
-            f"the model could not be written to {path}: {error.strerror or error}; what was there before is unchanged"
+            f"the model could not be written to {path}: {error.strerror or error}; what was there is unchanged"
         ) from None
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a model folder, if this version of the library can read it."""
+def read_config(folder: Path) -> ModelConfig:
+    """The configuration of a model folder."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -93,23 +93,23 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder / CONFIG} cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{folder / CONFIG} is damaged ({error}): train again or restore it from a copy") from None
-    return check_config(config, str(folder / CONFIG))
+    return parse_config(config, str(folder / CONFIG))
 
 
-def read_file(folder: Path, name: str, config: Mapping[str, Any]) -> bytes:
-    """One file of a model folder, checked against its digest; the card is for people, who may have edited it."""
+def read_file(folder: Path, name: str, config: ModelConfig) -> bytes:
+    """One file of a model folder, checked against its digest, except the card, which people may edit."""
     try:
         data = (folder / name).read_bytes()
     except FileNotFoundError:
         raise ModelError(f"{folder} lacks {name}: the model is incomplete; copy the whole folder") from None
     except OSError as error:
         raise ModelError(f"{folder / name} cannot be read ({error.strerror or error})") from None
-    try:
-        expected = config.get("files", {}).get(name, {})
-        whole = not expected or name == CARD or (len(data) == expected["bytes"] and digest(data) == expected["sha256"])
-    except (AttributeError, KeyError, TypeError):
-        raise ModelError(f"{folder / CONFIG} is damaged: files does not say size and digest of {name}") from None
-    if not whole:
+    if name == CARD:
+        return data
+    expected = config.files.get(name)
+    if not isinstance(expected, dict) or not {"bytes", "sha256"} <= expected.keys():
+        raise ModelError(f"{folder / CONFIG} is damaged: files has no size and digest of {name}")
+    if len(data) != expected["bytes"] or digest(data) != expected["sha256"]:
         raise ModelError(
             f"{folder / name} is damaged: {len(data)} bytes, expected {expected['bytes']} with another digest; "
             "restore it from a copy or train again"

@@ -1,63 +1,171 @@
-"""The configuration of a model, `config.json`: parsed and checked once."""
+"""The configuration of a model (`config.json`, or metadata of a single file): parsed and checked once."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.config import POOLINGS
-from capsulet.errors import ModelError
+from capsulet.config import GROUPS, SIMILAR, ModelOptions, Options, check
+from capsulet.errors import InputError, ModelError
 
-FORMAT_VERSION = 1
-# what the readers of a configuration rely on
-KEYS = {
-    "labels": list, "vocab_size": int, "parameters": int, "options": dict, "metrics": dict, "data": dict,
-    "capsulet_version": str, "command": str, "recipe": str,
+FORMAT_VERSION = 2
+KIND_NAMES = {
+    tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
 }  # fmt: skip
-KIND_NAMES = {list: "a list", dict: "an object", int: "an integer", str: "a string"}
 
 
-def check_config(config: Any, source: str) -> dict[str, Any]:
-    """The same configuration, if it is one and not from the future."""
-    version = config.get("format_version") if isinstance(config, dict) else None
+@dataclass(frozen=True)
+class TrainingData:
+    """The texts that a model was trained on."""
+
+    train_rows: int
+    valid_rows: int
+    train_tokens: int
+    label_counts: dict[str, int]
+    class_weights: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class TrainingMetrics:
+    """How the training went, measured on its validation texts."""
+
+    valid_accuracy: float
+    valid_loss: float
+    best_epoch: int
+    epochs: int
+    stopped: str
+    valid_macro_f1: float | None = None
+    valid_micro_f1: float | None = None
+    valid_f1: dict[str, float] | None = None  # per label
+    valid_measured: int | None = None  # texts that valid_f1 was measured on
+
+
+@dataclass(frozen=True)
+class NgramTable:
+    """The n-gram features that a training added."""
+
+    rows: int
+    strength: float
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything a model knows about itself, except its weights and its words."""
+
+    capsulet_version: str
+    labels: tuple[str, ...]
+    recipe: str
+    options: Options  # automatic values are resolved
+    vocab_size: int
+    parameters: int
+    data: TrainingData
+    metrics: TrainingMetrics
+    command: str  # that trained the model
+    thresholds: tuple[float, ...] | None = None  # multi-label: the class length from which each label is given
+    ngrams: NgramTable | None = None
+    calibration: dict[str, Any] | None = None  # read by evaluation/calibration.py and evaluation/abstention.py
+    histograms: dict[str, Any] | None = None  # read by drifting/histograms.py
+    compression: dict[str, Any] | None = None  # of a compressed file
+    dictionary_words: int | None = None  # words in the packed dictionary of a compressed file
+    files: dict[str, Any] = field(default_factory=dict)  # of a folder: size and digest of its other files
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have any number of labels."""
+        return self.options.model.multi_label
+
+    @property
+    def network(self) -> ModelOptions:
+        """The options of the network with the n-gram features that the training kept."""
+        return dataclasses.replace(self.options.model, ngram_features=self.ngrams.rows if self.ngrams else 0)
+
+    @property
+    def reads_similar_words(self) -> bool:
+        """Whether an unknown word is read as a similar known word."""
+        return self.options.text.unknown_words == SIMILAR
+
+    def as_json(self) -> dict[str, Any]:
+        """The configuration as JSON values; absent parts are left out."""
+        values = dataclasses.asdict(self)
+        values |= {name: present(values[name]) for name in ("metrics", "data")}
+        return {"format_version": FORMAT_VERSION, **present({**values, "files": self.files or None})}
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def parse_config(value: Any, source: str) -> ModelConfig:
+    """The configuration in parsed JSON; `source` is named in errors."""
+    version = value.get("format_version") if isinstance(value, dict) else None
     if type(version) is not int or version < 1:
         raise ModelError(f"{source} has no format_version, so it is not a capsulet model")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
+        remedy = "pip install --upgrade capsulet" if version > FORMAT_VERSION else "train the model again"
+        raise ModelError(f"{source} has format {version}, this capsulet reads format {FORMAT_VERSION}: {remedy}")
+    values = dict(value)
+    values["options"] = parse_options(values.get("options"), source)
+    config: ModelConfig = parse_record(ModelConfig, values, source, "")
+    if len(config.labels) < 2 or len(set(config.labels)) < len(config.labels):
         raise ModelError(
-            f"{source} has format {version}, this capsulet reads up to {FORMAT_VERSION}: pip install --upgrade capsulet"
+            f"{source} is damaged: labels is {list(config.labels)!r:.40}, expected two or more different strings"
         )
-    for key, kind in KEYS.items():
-        if type(config.get(key)) is not kind:
-            raise ModelError(f"{source} is damaged: {key} is {config.get(key)!r:.40}, expected {KIND_NAMES[kind]}")
-    labels = config["labels"]
-    if len(labels) < 2 or not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
-        raise ModelError(f"{source} is damaged: labels is {labels!r:.40}, expected two or more strings, all different")
-    if pooling_of(config) not in POOLINGS:
-        raise ModelError(
-            f"{source} is damaged: pooling is {pooling_of(config)!r:.40}, expected one of {', '.join(POOLINGS)}"
-        )
-    if is_multi_label(config):
-        thresholds = config.get("thresholds")
-        if (
-            not isinstance(thresholds, list)
-            or len(thresholds) != len(labels)
-            or not all(type(value) in (int, float) and 0 <= value <= 1 for value in thresholds)
-        ):
+    if config.multi_label:
+        thresholds = config.thresholds
+        if thresholds is None or len(thresholds) != len(config.labels) or not all(0 <= one <= 1 for one in thresholds):
             raise ModelError(
-                f"{source} is damaged: thresholds is {thresholds!r:.40}, expected a number from 0 to 1 for each label"
+                f"{source} is damaged: thresholds is {thresholds!r:.40}, expected one number from 0 to 1 per label"
             )
-    if isinstance(model := config["options"].get("model"), dict):
-        model.setdefault("pooling", pooling_of(config))
-    return dict(config)
+    return config
 
 
-def pooling_of(config: Mapping[str, Any]) -> str:
-    """How the model of a configuration makes one state of all; those from before there was a choice took the mean."""
-    options = config["options"].get("model")
-    return str(options.get("pooling", "mean")) if isinstance(options, dict) else "mean"
+def parse_options(value: Any, source: str) -> Options:
+    """The options in parsed JSON."""
+    try:
+        names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
+        wrong = [name for group in names for name in names[group] ^ value[group].keys()]
+        if wrong:
+            raise KeyError(wrong[0])
+        return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})
+    except (AttributeError, KeyError, TypeError, InputError) as error:
+        raise ModelError(f"{source} is damaged: its options cannot be read ({error})") from None
 
 
-def is_multi_label(config: Mapping[str, Any]) -> bool:
-    """Whether the model of a configuration gives a text several labels, or none."""
-    options = config["options"].get("model")
-    return isinstance(options, dict) and options.get("multi_label") is True
+def parse_record(kind: type[Any], value: Any, source: str, prefix: str) -> Any:
+    """A dataclass from a parsed JSON object, each field checked against its type; unknown keys are ignored."""
+    if not isinstance(value, dict):
+        raise ModelError(f"{source} is damaged: {prefix or 'it'} is {value!r:.40}, expected an object")
+    hints, parsed = get_type_hints(kind), {}
+    for spec in dataclasses.fields(kind):
+        name = f"{prefix}.{spec.name}" if prefix else spec.name
+        if spec.name in value or spec.default is spec.default_factory is dataclasses.MISSING:
+            parsed[spec.name] = parse_value(hints[spec.name], value.get(spec.name), source, name)
+    return kind(**parsed)
+
+
+def parse_value(hint: Any, value: Any, source: str, name: str) -> Any:
+    """A value of this type from parsed JSON."""
+    kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
+    kind = next(one for one in kinds if one is not NoneType)
+    plain = get_origin(kind) or kind
+    if (value is None and NoneType in kinds) or plain is Options:
+        return value
+    if dataclasses.is_dataclass(plain):
+        return parse_record(plain, value, source, name)  # type: ignore[arg-type]
+    inner = next((one for one in get_args(kind)[-2:] if one is not ...), Any) if plain is tuple else Any
+    inner = get_args(kind)[1] if plain is dict else inner
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    accepted = {float: (int, float), tuple: (list,)}.get(plain, (plain,))
+    if type(value) not in accepted or not all(inner is Any or fits(inner, item) for item in items):
+        what = KIND_NAMES[plain] + ("" if inner is Any else f" of {KIND_NAMES[inner].split(' ')[1]}s")
+        raise ModelError(f"{source} is damaged: {name} is {value!r:.40}, expected {what}")
+    return tuple(value) if plain is tuple else value
+
+
+def fits(kind: type, value: Any) -> bool:
+    """Whether a JSON value is of this type; an integer is also a number."""
+    return type(value) is kind or (kind is float and type(value) is int)

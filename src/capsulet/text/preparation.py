@@ -1,4 +1,7 @@
-"""Labelled files to corpora: read, numbered and cut in two, once; the next run finds them in the cache."""
+"""Labelled files to corpora: read the rows, number the words, split off the validation texts.
+
+The result is kept in the cache, where the next run on the same files finds it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from capsulet.config import MANY_TEXTS, Options, TextOptions
+from capsulet.config import SIMILAR, TextOptions, decided, resolve_text
 from capsulet.errors import CapsuletError, InputError, RowError, some
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, Labels, open_corpora
@@ -26,41 +30,49 @@ Tell = Callable[[str], None]
 
 
 def silent(line: str) -> None:
-    """Tell nobody."""
+    """Print nothing."""
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """Training files, validation files if there are any, and how to read them."""
+
+    train: list[str]
+    valid: list[str]
+    reading: ReadOptions
+    cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: keep nothing
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Callbacks: lines for people, the number of rows read so far, and whether to stop."""
+
+    tell: Tell = silent
+    progress: Callable[[int], None] = lambda rows: None
+    stop: Callable[[], bool] = lambda: False
+
+    def rows_read(self, rows: int) -> None:
+        """Report progress; raise KeyboardInterrupt if the user wants to stop."""
+        self.progress(rows)
+        if self.stop():
+            raise KeyboardInterrupt
 
 
 def prepare(
-    files: Paths,
-    valid: Paths,
-    reading: ReadOptions,
-    options: Options,
-    cache: str | Path | None,
-    scratch: ExitStack,
-    tell: Tell,
-    progress: Callable[[int], None],
-    stop: Callable[[], bool],
+    files: LabelledFiles, options: TextOptions, valid_fraction: float, scratch: ExitStack, listener: Listener
 ) -> Corpora:
-    """The texts of these files, ready for training; `cache` names a folder, "" the usual one, and None keeps nothing.
-
-    What is not kept lies in a temporary folder that `scratch` removes when it is closed.
-    """
-    if not paths(files):
+    """The corpora of these files, from the cache or built; without a cache they vanish when `scratch` is closed."""
+    if not files.train:
         raise InputError("no files were given: name at least one file of labelled texts")
-    for path in [*paths(files), *paths(valid)]:
+    for path in [*files.train, *files.valid]:
         check_path(path)
-
-    def report(rows: int) -> None:
-        progress(rows)
-        if stop():
-            raise KeyboardInterrupt
-
     try:
-        if cache is None or not all(Path(path).is_file() for path in [*paths(files), *paths(valid)]):
-            # what comes through a pipe comes once: it cannot be hashed first and read then
+        if files.cache is None or not all(Path(path).is_file() for path in [*files.train, *files.valid]):
+            # a pipe can be read once: it cannot be hashed first and read then
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
-            build(folder, files, valid, reading, options, tell, report)
+            build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
-        return cached(Cache(Path(cache or default_folder())), files, valid, reading, options, tell, report)
+        return cached(Cache(Path(files.cache or default_folder())), files, options, valid_fraction, listener)
     except OSError as error:
         raise CapsuletError(
             f"the tokenised texts could not be written ({error.strerror or error}): make room, or name "
@@ -69,33 +81,27 @@ def prepare(
 
 
 def cached(
-    cache: Cache,
-    files: Paths,
-    valid: Paths,
-    reading: ReadOptions,
-    options: Options,
-    tell: Tell,
-    progress: Callable[[int], None],
+    cache: Cache, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener
 ) -> Corpora:
-    """The texts from the cache, built anew if they are not there or not whole."""
+    """The corpora from the cache; built again if they are missing or damaged."""
     settings = {
-        "reading": dataclasses.asdict(reading),
-        "text": dataclasses.asdict(options.text),
-        "valid_fraction": options.training.valid_fraction,
+        "reading": dataclasses.asdict(files.reading),
+        "text": dataclasses.asdict(options),
+        "valid_fraction": valid_fraction,
         "token": TOKEN,
     }
-    key = cache.key({"train": paths(files), "valid": paths(valid)}, settings)
+    key = cache.key({"train": files.train, "valid": files.valid}, settings)
     if cache.entry(key).exists():
         try:
             corpora = open_corpora(cache.entry(key))
             for note in corpora.notes:
-                tell(note)
+                listener.tell(note)
             cache.touch(key)
             return corpora
         except DamagedCorpusError as error:
-            tell(f"note: {error}: tokenising the texts again")
+            listener.tell(f"note: {error}: tokenising the texts again")
     with cache.building(key) as folder:
-        build(folder, files, valid, reading, options, tell, progress)
+        build(folder, files, options, valid_fraction, listener)
     try:
         return open_corpora(cache.entry(key))
     except DamagedCorpusError as error:
@@ -104,58 +110,40 @@ def cached(
         ) from None
 
 
-def build(
-    folder: Path,
-    files: Paths,
-    valid: Paths,
-    reading: ReadOptions,
-    options: Options,
-    tell: Tell,
-    progress: Callable[[int], None],
-) -> None:
+def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener) -> None:
     """Read the files and write their corpora into an empty folder."""
     notes: list[str] = []
 
     def note(line: str) -> None:
         notes.append(line)
-        tell(line)
+        listener.tell(line)
 
-    writer = CorpusWriter(folder, options.text.max_tokens, reading.multi_label)
-    writer.add(labelled_pairs(files, reading, note), progress)
+    reading = files.reading
+    writer = CorpusWriter(folder, options.max_tokens, reading.multi_label)
+    writer.add(labelled_pairs(files.train, reading, note), listener.rows_read)
     rows = len(writer)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
-        raise InputError(f"{', '.join(paths(files))}: no row that can be used")
-    check_classes(labels, rows, files, reading.multi_label)
+        raise InputError(f"{', '.join(files.train)}: no usable row")
+    check_classes(labels, rows, files.train, reading.multi_label)
     if reading.multi_label and len(writer.targets) <= rows:
         check_separator(writer, reading, note)
-    if paths(valid):
-        writer.add(labelled_pairs(valid, reading, note, known=labels), progress)
+    if files.valid:
+        writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
-            raise InputError(f"{', '.join(paths(valid))}: no row that can be used")
+            raise InputError(f"{', '.join(files.valid)}: no usable row")
         valid_rows = np.arange(rows, len(writer))
     else:
         order = {label: place for place, label in enumerate(labels)}
         classes = np.array([order[label] for label in writer.label_numbers])
         targets = classes[np.frombuffer(writer.targets, np.int32)]
-        fraction = options.training.valid_fraction
         if writer.label_starts is None:
-            _, valid_rows = stratified_split(targets, fraction)
+            _, valid_rows = stratified_split(targets, valid_fraction)
         else:
-            _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), fraction)
-    fewest = min_count(options.text, len(writer) - len(valid_rows))
-    similar = reads_similar(options.text, fewest)
-    writer.finish(labels, valid_rows, fewest, options.text.max_words, notes, similar)
-
-
-def min_count(options: TextOptions, texts: int) -> int:
-    """As asked for, or every word of few texts: what one of them says once may be all there is of it (docs/log.md)."""
-    return options.min_count or (2 if texts >= MANY_TEXTS else 1)
-
-
-def reads_similar(options: TextOptions, fewest: int) -> bool:
-    """As asked for, or where every training word is known: what an unknown one means was then never learned."""
-    return options.unknown_words == "similar" or (options.unknown_words == "auto" and fewest <= 1)
+            _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), valid_fraction)
+    resolved = resolve_text(options, len(writer) - len(valid_rows))
+    similar = resolved.unknown_words == SIMILAR
+    writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, similar)
 
 
 def paths(files: Paths) -> list[str]:

@@ -52,6 +52,26 @@ class ReadOptions:
                 "--no-header leaves no names for --text-column and --label-column: give the one or the other"
             )
 
+    def for_model(self, multi_label: bool) -> ReadOptions:
+        """The options for the rows of a single-label or a multi-label model."""
+        if self.label_separator is not None and not multi_label:
+            raise InputError(
+                "--label-separator is for multi-label rows: leave it out, or train the model with --multi-label"
+            )
+        return dataclasses.replace(self, multi_label=multi_label)
+
+    def flags(self) -> list[str]:
+        """The command-line flags of these options."""
+        words = [word for column in self.text_columns for word in ("--text-column", column)]
+        for flag, value in (
+            ("--label-column", self.label_column),
+            ("--label-separator", self.label_separator),
+            ("--format", self.file_format),
+        ):
+            words += [flag, value] if value is not None else []
+        words += ["--no-header"] if self.header is False else []
+        return words + (["--on-bad-row", self.on_bad_row] if self.on_bad_row != "fail" else [])
+
 
 @dataclass
 class SkippedRows:
@@ -144,28 +164,3 @@ class Reading:
         if not self.allow_empty and all(not text or str(text).isspace() for text in texts.values()):
             return EMPTY_TEXT
         return None
-
-
-def several_labels(reading: ReadOptions, multi_label: bool) -> ReadOptions:
-    """How rows are read for a model of this kind."""
-    if reading.label_separator is not None and not multi_label:
-        raise InputError(
-            "--label-separator is for texts of several labels: leave it out, or train the model with --multi-label"
-        )
-    return dataclasses.replace(reading, multi_label=multi_label)
-
-
-def reading_words(reading: ReadOptions) -> list[str]:
-    """The flags that say how files are read."""
-    words: list[str] = []
-    for column in reading.text_columns:
-        words += ["--text-column", column]
-    for flag, said in (
-        ("--label-column", reading.label_column),
-        ("--label-separator", reading.label_separator),
-        ("--format", reading.file_format),
-    ):
-        words += [flag, said] if said is not None else []
-    words += ["--no-header"] if reading.header is False else []
-    words += ["--on-bad-row", reading.on_bad_row] if reading.on_bad_row != "fail" else []
-    return words

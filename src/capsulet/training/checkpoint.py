@@ -1,8 +1,8 @@
-"""Where a training stands, in one file: enough to go on after any end as if there had been none.
+"""The checkpoint of a training: one file with all that is needed to resume it.
 
-The file is a line that names the format, the SHA-256 of the rest, and safetensors: the network, what the optimisers
-remember, the best weights so far and the losses of the epoch; counters and history are in its header. There is no state
-of random generators, since there are none (model/noise.py).
+The file is a line that names the format, the SHA-256 of the rest, and safetensors: the network, the state of the
+optimisers, the best epoch so far and the losses of the running epoch; counters and history are in its header. There is
+no generator state, because random numbers do not come from generators (model/noise.py).
 """
 
 from __future__ import annotations
@@ -26,25 +26,33 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
 from capsulet.storage.atomic import replace_file, sweep
 
-MAGIC = b"capsulet checkpoint 1\n"
+MAGIC = b"capsulet checkpoint 2\n"
 Weights = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The network after one epoch, and how it performed on the validation texts."""
+
+    epoch: Epoch
+    weights: Weights
+    thresholds: NDArray[np.float64] | None = None  # multi-label: (C,)
 
 
 @dataclass
 class State:
     """What changes during a training, apart from the network and the optimisers."""
 
-    epoch: int = 1  # the epoch that runs
+    epoch: int = 1  # the running epoch
     losses: list[float] = field(default_factory=list)  # of its steps so far
-    tokens: int = 0  # that it has read
+    tokens: int = 0  # read in the running epoch
     history: list[Epoch] = field(default_factory=list)
-    best: Epoch | None = None
-    best_weights: Weights = field(default_factory=dict)
-    highest: float = 0.0  # validation accuracy
+    best: Snapshot | None = None
+    highest: float = 0.0  # value of the metric that selects the epoch
 
 
 class Checkpoints:
-    """The checkpoint of one training: when to write it, and how. Without a path nothing is written."""
+    """Writes and reads the checkpoint of one training; without a path it does nothing."""
 
     def __init__(
         self, path: Path | None = None, seconds: float = 0.0, identity: Mapping[str, Any] | None = None
@@ -53,25 +61,28 @@ class Checkpoints:
         self.last = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time to write one."""
+        """Whether it is time to write a checkpoint."""
         return self.path is not None and time.monotonic() - self.last >= self.seconds
 
     def save(self, network: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], state: State) -> None:
-        """Put a new checkpoint in the place of the old one; at a full disk the old one stays."""
+        """Replace the checkpoint; the old one stays if the disk is full."""
         if self.path is None:
             return
         from safetensors.numpy import save as serialise
 
         tensors = {f"network.{name}": array(value) for name, value in network.items()}
         tensors |= {f"optimiser.{name}": array(value) for name, value in optimiser.items()}
-        tensors |= {f"best.{name}": value for name, value in state.best_weights.items()}
+        if state.best:
+            tensors |= {f"best.{name}": value for name, value in state.best.weights.items()}
+            if state.best.thresholds is not None:
+                tensors["best_thresholds"] = state.best.thresholds
         tensors["losses"] = np.array(state.losses, dtype=np.float64)
         counters = {
             "epoch": state.epoch,
             "tokens": state.tokens,
             "highest": state.highest,
             "history": [dataclasses.asdict(epoch) for epoch in state.history],
-            "best": state.best and dataclasses.asdict(state.best),
+            "best": state.best and dataclasses.asdict(state.best.epoch),
         }
         header = {"identity": json.dumps(self.identity), "state": json.dumps(counters)}
         data = serialise(tensors, metadata=header)
@@ -84,7 +95,7 @@ class Checkpoints:
         self.last = time.monotonic()
 
     def read(self) -> bytes:
-        """The bytes of the checkpoint, checked; nothing if there is none."""
+        """The bytes of the checkpoint after a check of their digest; empty if there is no checkpoint."""
         if self.path is None or not self.path.exists():
             return b""
         try:
@@ -93,21 +104,25 @@ class Checkpoints:
             raise InputError(f"{self.path} cannot be read ({error.strerror or error})") from None
         start = len(MAGIC) + hashlib.sha256().digest_size
         if not whole.startswith(MAGIC):
-            raise InputError(f"{self.path} is not a checkpoint: move it away, or train without --resume to start anew")
+            raise InputError(
+                f"{self.path} is not a checkpoint of this version: move it away, or train without --resume"
+            )
         data = whole[start:]
         if hashlib.sha256(data).digest() != whole[len(MAGIC) : start]:
-            raise InputError(f"{self.path} is damaged: restore it from a copy, or train without --resume to start anew")
+            raise InputError(
+                f"{self.path} is damaged: restore it from a copy, or train without --resume to start again"
+            )
         return data
 
     def remove(self) -> None:
-        """The training is done."""
+        """Remove the checkpoint of a finished training."""
         if self.path is not None:
             sweep(self.path)
             self.path.unlink(missing_ok=True)
 
 
 def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], State]:
-    """Network, optimiser and state of a checkpoint, if it is of a training like this one."""
+    """Network, optimiser and state of a checkpoint; refuse one with other options or texts."""
     from safetensors.numpy import load as deserialise
 
     (size,) = struct.unpack("<Q", data[:8])
@@ -125,8 +140,9 @@ def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], 
         losses=tensors["losses"].tolist(),
         tokens=counters["tokens"],
         history=[Epoch(**epoch) for epoch in counters["history"]],
-        best=Epoch(**counters["best"]) if counters["best"] else None,
-        best_weights=parts["best"],
+        best=Snapshot(Epoch(**counters["best"]), parts["best"], tensors.get("best_thresholds"))
+        if counters["best"]
+        else None,
         highest=counters["highest"],
     )
     network, optimiser = (
@@ -135,21 +151,21 @@ def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], 
     return network, optimiser, state
 
 
-def check_identity(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse to go on with other texts or other options than the training began with."""
+def check_identity(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to resume with other texts or options than the training began with."""
     for name, value in wanted.items():
-        if found.get(name) != value:
+        if stored.get(name) != value:
             if name == "texts":
                 raise InputError(
-                    "the checkpoint is of a training on other texts: give the same files, or leave out --resume"
+                    "the checkpoint belongs to a training on other texts: give the same files, or leave out --resume"
                 )
             flag = "--" + name.replace("_", "-")
             raise InputError(
-                f"the checkpoint is of a training with {flag} {found.get(name)}, this one has {value}: "
-                "give the same options, or leave out --resume to start anew"
+                f"the checkpoint belongs to a training with {flag} {stored.get(name)}, this one has {value}: "
+                "give the same options, or leave out --resume to start again"
             )
 
 
 def array(tensor: Tensor) -> NDArray[Any]:
-    """A tensor as an array that stays as it is."""
+    """A tensor as a contiguous NumPy array."""
     return np.ascontiguousarray(tensor.detach().cpu().numpy())

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from capsulet.config import TrainingOptions
+from capsulet.config import decided
 from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.ngrams import NgramFeatures, features, root, sums
 from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, choose_rows
-from capsulet.training.checkpoint import array
-from capsulet.training.loop import MERITS, THRESHOLDS, History, finite, selection, validate
+from capsulet.training.checkpoint import Snapshot, array
+from capsulet.training.loop import METRICS, History, Task, finite, validate
 
 # over the training texts; fewer where that would be more tokens, or more tokens times classes, but at least one
 PASSES, TOKENS, NUMBERS = 6, 60_000_000, 1_000_000_000
@@ -38,45 +38,31 @@ TINY = 1e-12  # a table whose classes lie no further apart says nothing
 LARGEST = 1 << 22  # numbers at once
 
 
-def with_ngrams(
-    history: History,
-    network: Network,
-    train: Corpus,
-    valid: Corpus | None,
-    options: TrainingOptions,
-    rows: int,
-    class_weights: NDArray[np.float32] | None,
-    stop: Callable[[], bool],
-    tell: Callable[[str], None],
-) -> History:
-    """The end of a training with a ngrams in its weights; without one where that does not help, or `stop` says so."""
-    weights = {name: torch.from_numpy(value) for name, value in history.weights.items() if name != THRESHOLDS}
-    network.to("cpu").load_state_dict(weights)
-    tell("fitting what words and pairs say by themselves")
-    table = fit(train, rows, options.seed, class_weights, stop)
+def with_ngrams(history: History, network: Network, task: Task, rows: int, tell: Callable[[str], None]) -> History:
+    """Fit n-gram features and add them to the best network, unless they do not help or the user stops."""
+    network.to("cpu").load_state_dict({name: torch.from_numpy(value) for name, value in history.best.weights.items()})
+    tell("fitting n-gram features")
+    table = fit(task.train, rows, task.options.seed, task.class_weights, task.stop)
     if table is None:
         return replace(history, stopped="interrupted")
-    select = selection(options, several=train.label_starts is not None)
-    strength = choose_strength(network, table, train if valid is None else valid, None if valid is None else select)
+    select = decided(task.options.select)
+    strength = choose_strength(network, table, task.held_out, None if task.valid is None else select)
     if not strength:
-        tell("with words and pairs by themselves fewer validation texts are right: they are left out")
+        tell("n-gram features lower the validation metric: left out")
         return history
     network.ngrams = rounded(strength * table)
-    emphasis = None if class_weights is None else torch.from_numpy(class_weights)
-    found = validate(network, train if valid is None else valid, replace(options, device="cpu"), weights=emphasis)
+    objective = replace(task, options=replace(task.options, device="cpu")).objective
+    measured = validate(network, task.held_out, objective, select)
     best = replace(
-        history.best, valid_loss=finite(found.loss), valid_accuracy=found.accuracy, valid_macro_f1=found.macro_f1,
-        valid_micro_f1=found.micro_f1,
+        history.best.epoch, valid_loss=finite(measured.loss), valid_accuracy=measured.accuracy,
+        valid_macro_f1=measured.macro_f1, valid_micro_f1=measured.micro_f1,
     )  # fmt: skip
-    before, after = (100 * getattr(one, MERITS[select]) for one in (history.best, best))
-    texts = "training" if valid is None else "validation"
-    tell(
-        f"with words and pairs by themselves, at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on {texts}"
-    )
-    learned = {name: array(value).copy() for name, value in network.state_dict().items()}
-    if found.thresholds is not None:
-        learned[THRESHOLDS] = found.thresholds
-    return replace(history, best=best, weights=learned, ngrams={"rows": rows, "strength": strength})
+    before, after = (100 * getattr(epoch, METRICS[select]) for epoch in (history.best.epoch, best))
+    texts = "training" if task.valid is None else "validation"
+    tell(f"n-gram features at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on the {texts} texts")
+    weights = {name: array(value).copy() for name, value in network.state_dict().items()}
+    snapshot = Snapshot(best, weights, measured.thresholds)
+    return replace(history, best=snapshot, ngrams={"rows": rows, "strength": strength})
 
 
 def fit(

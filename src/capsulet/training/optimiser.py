@@ -7,7 +7,6 @@ counts steps in which the word did not occur. With gradients in every row at eve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -18,7 +17,7 @@ from capsulet.model.network import Network
 
 
 class RowAdam:
-    """Adam on the rows of one table that its sparse gradient names."""
+    """Adam for the rows of a table that have a sparse gradient."""
 
     def __init__(self, table: Tensor, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8) -> None:
         self.table, self.betas, self.epsilon = table, betas, epsilon
@@ -27,7 +26,7 @@ class RowAdam:
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Move the rows of the table that have a gradient."""
+        """Update the rows that have a gradient."""
         gradient = self.table.grad
         if gradient is None:
             return
@@ -45,7 +44,7 @@ class RowAdam:
 
 
 class Optimiser:
-    """Both optimisers, with the learning rates that the options ask for."""
+    """Adam for the dense parameters and for the codes, each with its own learning rate."""
 
     def __init__(self, network: Network, options: TrainingOptions) -> None:
         embedding = network.embedding
@@ -62,18 +61,18 @@ class Optimiser:
         self.adam = torch.optim.Adam(groups, fused=True)
 
     def zero(self) -> None:
-        """Forget the last gradients."""
+        """Clear the gradients."""
         self.adam.zero_grad(set_to_none=True)
         self.rows.grad = None
 
     def clip(self) -> None:
-        """Shorten the gradient of the dense parameters to the largest norm allowed."""
+        """Clip the norm of the gradient of the dense parameters."""
         # The codes are left out: Adam moves each by its own scale, and their norm would grow with the words in a batch.
         if self.options.clip:
             torch.nn.utils.clip_grad_norm_(self.dense, self.options.clip)
 
     def step(self, factor: float) -> None:
-        """One step at this share of the highest learning rates."""
+        """One step at this fraction of the peak learning rates."""
         for group in self.adam.param_groups:
             group["lr"] = group["peak"] * factor
         self.adam.step()
@@ -81,7 +80,7 @@ class Optimiser:
             self.row_adam.step(self.options.code_learning_rate * factor)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything it remembers, by name."""
+        """The state of both optimisers, by name."""
         found = {
             f"adam.{place}.{name}": value
             for place, parameter in enumerate(self.adam_parameters)
@@ -93,7 +92,7 @@ class Optimiser:
         return found
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Remember this instead."""
+        """Restore a state that `state` returned."""
         for name, value in state.items():
             kind, *rest = name.split(".")
             if kind == "rows":
@@ -104,18 +103,13 @@ class Optimiser:
 
     @property
     def adam_parameters(self) -> list[Tensor]:
-        """What dense Adam moves, in a fixed order."""
+        """The parameters of dense Adam, in a fixed order."""
         return [parameter for group in self.adam.param_groups for parameter in group["params"]]
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:
-    """Share of the highest learning rate at step 0 … total - 1: up during warm-up, then down or level."""
+    """Fraction of the peak learning rate at step 0 … total - 1: rises during warm-up, then falls or stays."""
     rising = warmup * total
     if step < rising:
         return (step + 1) / (rising + 1)
-    left = (total - step) / max(total - rising, 1)
-    if schedule == "linear":
-        return left
-    if schedule == "cosine":
-        return (1 - math.cos(math.pi * left)) / 2
-    return 1.0
+    return (total - step) / max(total - rising, 1) if schedule == "linear" else 1.0

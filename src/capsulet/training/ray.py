@@ -103,16 +103,15 @@ def work(call: Mapping[str, Any]) -> None:
 def training_of(out: Path, seconds: float) -> Training:
     """What a model folder says of its training."""
     config = read_config(out)
+    data, metrics = config.data, config.metrics
     epochs = tuple(Epoch(**json.loads(line)) for line in read_file(out, LOG, config).splitlines())
-    best, metrics = next(epoch for epoch in epochs if epoch.epoch == config["metrics"]["best_epoch"]), config["metrics"]
-    if "ngrams" in config:  # came after the last epoch
+    best = next(epoch for epoch in epochs if epoch.epoch == metrics.best_epoch)
+    if config.ngrams:  # they were added after the last epoch
         names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
-        best = dataclasses.replace(best, **{name: metrics[name] for name in names if getattr(best, name) is not None})
-    rows = config["data"]
+        best = dataclasses.replace(
+            best, **{name: getattr(metrics, name) for name in names if getattr(best, name) is not None}
+        )
     return Training(
-        str(out), tuple(config["labels"]), config["parameters"], rows["train_rows"], rows["valid_rows"], best, epochs,
-        config["metrics"]["stopped"], seconds, (),
+        str(out), config.labels, config.parameters, data.train_rows, data.valid_rows, best, epochs, metrics.stopped,
+        seconds,
     )  # fmt: skip
-
-
-# prediction

@@ -1,0 +1,119 @@
+"""Writes the model folder of a training: after each best epoch, and once more when the training has ended."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from capsulet.config import ModelOptions
+from capsulet.evaluation.describe import describe_corpus
+from capsulet.evaluation.evaluate import recorder_of
+from capsulet.report.label_sets import SetMeasures
+from capsulet.report.measures import Measures, spelled
+from capsulet.results import Epoch
+from capsulet.runtime.classifier import Classifier
+from capsulet.runtime.session import session_of
+from capsulet.storage.card import model_card
+from capsulet.storage.folder import CARD, GRAPH, LOG, TOKENIZER, WEIGHTS, write_folder
+from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingMetrics
+from capsulet.text.corpus import Corpora
+from capsulet.training.checkpoint import Snapshot
+from capsulet.training.loop import History
+
+
+@dataclass(frozen=True)
+class ModelWriter:
+    """The folder of a model that is being trained."""
+
+    path: Path
+    start: ModelConfig  # what is known before the first epoch; the rest is replaced
+    corpora: Corpora
+
+    def write_epoch(self, epochs: Sequence[Epoch], best: Snapshot) -> None:
+        """Write the best model so far."""
+        config = self.config_of(epochs, best, "running", None)
+        self.write(config, self.files_of(config, best), epochs)
+
+    def finish(self, history: History) -> Measures | SetMeasures | None:
+        """Calibrate, measure and write the model of a training that has ended; return what a report shows of it."""
+        config = self.config_of(history.epochs, history.best, history.stopped, history.ngrams)
+        files = self.files_of(config, history.best)
+        config = dataclasses.replace(config, **describe_corpus(self.classifier(config, files), self.corpora.valid))
+        measures = None
+        if history.stopped != "interrupted":
+            measures = measure(self.classifier(config, files), self.corpora)
+            config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures))
+        self.write(config, files, history.epochs)
+        return measures
+
+    def config_of(
+        self, epochs: Sequence[Epoch], best: Snapshot, stopped: str, ngrams: Mapping[str, float] | None
+    ) -> ModelConfig:
+        """The configuration of a model with these weights."""
+        epoch, thresholds = best.epoch, best.thresholds
+        return dataclasses.replace(
+            self.start,
+            parameters=sum(value.size for value in best.weights.values()),
+            thresholds=None if thresholds is None else tuple(thresholds.tolist()),
+            ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
+            metrics=TrainingMetrics(
+                valid_accuracy=epoch.valid_accuracy,
+                valid_loss=epoch.valid_loss,
+                best_epoch=epoch.epoch,
+                epochs=len(epochs),
+                stopped=stopped,
+                valid_macro_f1=epoch.valid_macro_f1,
+                valid_micro_f1=epoch.valid_micro_f1,
+            ),
+        )
+
+    def files_of(self, config: ModelConfig, best: Snapshot) -> dict[str, bytes]:
+        """Weights, graph and tokenizer as the bytes of their files."""
+        weights = serialised(best.weights, config.options.model)
+        return {TOKENIZER: self.corpora.tokenizer.encode(), **weights}
+
+    def classifier(self, config: ModelConfig, files: Mapping[str, bytes]) -> Classifier:
+        """The model in memory."""
+        threads = config.options.training.threads
+        return Classifier(session_of(files[GRAPH], files[TOKENIZER], config, threads), "the new model")
+
+    def write(self, config: ModelConfig, files: Mapping[str, bytes], epochs: Sequence[Epoch]) -> None:
+        """Write the folder with its log and its card."""
+        log = "".join(json.dumps(epoch.record()) + "\n" for epoch in epochs)
+        write_folder(self.path, {**files, LOG: log.encode(), CARD: model_card(config).encode()}, config)
+
+
+def serialised(weights: Mapping[str, NDArray[Any]], options: ModelOptions) -> dict[str, bytes]:
+    """Weights and graph as the bytes of their files."""
+    from safetensors.numpy import save
+
+    from capsulet.model.graph import build_graph
+
+    return {
+        WEIGHTS: save(dict(weights)),
+        GRAPH: build_graph(dict(weights), options).SerializeToString(deterministic=True),
+    }
+
+
+def measure(classifier: Classifier, corpora: Corpora) -> Measures | SetMeasures:
+    """How a finished model performs on the texts that selected its epoch."""
+    recorder = recorder_of(classifier)
+    corpus = corpora.valid if len(corpora.valid) else corpora.train
+    return recorder.finish(classifier.evaluate(spelled(corpus, classifier), recorder))
+
+
+def with_measures(metrics: TrainingMetrics, measures: Measures | SetMeasures) -> TrainingMetrics:
+    """Add the F1 of every label; macro-F1 of a multi-label model is known from all validation texts."""
+    evaluation = measures.evaluation
+    return dataclasses.replace(
+        metrics,
+        valid_macro_f1=metrics.valid_macro_f1 if metrics.valid_micro_f1 is not None else evaluation.macro_f1,
+        valid_f1={scores.label: scores.f1 for scores in evaluation.classes},
+        valid_measured=evaluation.count,
+    )
