@@ -32,15 +32,16 @@ def render() -> str:
     for name, parser in verbs.choices.items():
         lines += ["", f"## capsulet {name}", "", parser.description, ""]
         rows = []
-        links = []
+        links, kinds = [], []
         for group in parser._action_groups:
             if group.title == FILES:
                 files = files or [row(action) for action in group._group_actions]
                 links.append("the flags for [input files](#input-files)")
             elif group.title in GROUPS.values():
-                links.append(f"the [options](options.md) of {group.title}")
+                kinds.append(group.title)
             else:
                 rows += [row(action) for action in group._group_actions if action.dest not in ("help", "debug")]
+        links += [f"the [options](options.md) of {' and of '.join(kinds)}"] if kinds else []
         lines += [*table(rows), *(["", f"Also: {', '.join(links)}."] if links else [])]
     lines += ["", "## Input files", "", "[Files and formats](../how-to/files.md) describes the formats.", ""]
     return "\n".join([*lines, *table(files)]) + "\n"

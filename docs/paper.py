@@ -39,6 +39,9 @@ training rows are used. The paper's code keeps the best of hundreds of evaluatio
 figures are too high. The second protocol measures part of that effect; its tables are marked. Published figures have
 no deviation, because the paper does not state the number of runs.
 
+**Budgets.** A table with a budget ("3 epochs, 12,000 rows") was trained on fewer rows or for fewer epochs than the
+paper's. Do not read its differences as differences between the methods; compare its rows with each other.
+
 **CC has two rows.** In the published code no gradient reaches the codes of CC, and evaluation draws choices at random.
 The published CC rows therefore measure random codes. *Codes trained* uses straight-through Gumbel-softmax. *Codes
 never trained* (`--code-learning-rate 0`) approximates the published behaviour: codes keep their initial values, and
