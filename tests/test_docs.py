@@ -118,6 +118,13 @@ def test_no_page_names_a_folder_of_one_machine(page: Path) -> None:
     assert not re.findall(r"(?<![\w.])/(?:work|tmp|home|root|shared)\b|\.\./shared", text)
 
 
+@pytest.mark.parametrize("folder", ["benchmarks", "paper", "docs", "tests"])
+def test_sources_name_pages_that_exist(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        for name in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{path.name}: {name}"
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"\]\(([^)#:]+)\)", index))
