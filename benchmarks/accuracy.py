@@ -1,8 +1,8 @@
 """Test accuracy of the default recipe on public data sets, mean and standard deviation over seeds.
 
-    python -m benchmarks.accuracy --data ../shared/data --write
-    python -m benchmarks.accuracy --data ../shared/data --sets trec6 --seeds 1 --options epochs=5
-    python -m benchmarks.accuracy --data ../shared/data --sets trec6 --options rowwise=false --name dense_adam --write
+    python -m benchmarks.accuracy --data DATA --write
+    python -m benchmarks.accuracy --data DATA --sets trec6 --seeds 1 --options epochs=5
+    python -m benchmarks.accuracy --data DATA --sets trec6 --options rowwise=false --name dense_adam --write
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
 from train; the test file is read once a run, at the end. Runs that a results file already holds are not made again if

@@ -1,6 +1,6 @@
 """Does a model file say the same in Python, Node and Chromium, and how fast is it there?
 
-    python -m benchmarks.browser MODEL.onnx --texts ../shared/data/ag_news_61k/test.csv [--json] [--write]
+    python -m benchmarks.browser MODEL.onnx --texts DATA/ag_news_61k/test.csv [--json] [--write]
 
 Every text is labelled in all three, each on one thread. Counted are texts whose label differs from Python's (at most 5
 may, where rounding decides between two) and the largest difference of a class length (at most 1e-4). Speed is a ratio

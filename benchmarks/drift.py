@@ -1,6 +1,6 @@
 """How often is drift a false alarm, and how often is a change noticed?
 
-    python -m benchmarks.drift --data ../shared/data --model models/ag_news_61k-seed1 models/banking77-seed1 --write
+    python -m benchmarks.drift --data DATA --model models/ag_news_61k-seed1 models/banking77-seed1 --write
 
 A model folder is named SET-seedN. Its copy gets histograms of the validation part that training has cut off the set's
 training file; nothing of the test file is in them. What is noted of each test text is worked out once; then samples of

@@ -1,7 +1,7 @@
 """Do the words that are said to have decided decide? Delete them and see.
 
-    python -m benchmarks.faithfulness --data ../shared/data --models models --write
-    python -m benchmarks.faithfulness --data ../shared/data --sets trec6 --texts 100
+    python -m benchmarks.faithfulness --data DATA --models models --write
+    python -m benchmarks.faithfulness --data DATA --sets trec6 --texts 100
 
 For test texts of six words or more, the score (class length) of the predicted label is measured again without the
 three words that count most: by our contributions, by occlusion (which measures every word's deletion alone, at a run a

@@ -1,7 +1,7 @@
 """Data sets that a machine already has: texts that nobody has tuned on, in the layout that the other benchmarks read.
 
     python -m benchmarks.local_sets --out DIR
-    python -m benchmarks.local_sets --out DIR --sets --split ../shared/data/chnsenticorp/all.jsonl
+    python -m benchmarks.local_sets --out DIR --sets --split DATA/chnsenticorp/all.jsonl
     python -m benchmarks.accuracy --data DIR --sets packages docstrings --name local
 
 - packages    one-line descriptions of Debian's packages, and the section they are in (`apt-cache dumpavail`). Packages

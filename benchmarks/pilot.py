@@ -1,7 +1,7 @@
-"""Try options on a part of a training file: what docs/log.md decides by. No test file is read.
+"""Try options on a part of a training file, for the choices in docs/results/log.md. No test file is read.
 
-    python -m benchmarks.pilot --data ../shared/data --set trec6 --seeds 1 2 3 --options num_codewords=16
-    python -m benchmarks.pilot --data ../shared/data --set ag_news_61k --cut 20000 --options batch_size=32
+    python -m benchmarks.pilot --data DATA --set trec6 --seeds 1 2 3 --options num_codewords=16
+    python -m benchmarks.pilot --data DATA --set ag_news_61k --cut 20000 --options batch_size=32
 
 For every seed another fifth of the rows (5,000 at most, or --cut) is cut off to choose on; the others are trained on.
 Printed are the accuracies there, in per cent, after the last epoch; the best epoch's would look better than it is. Two

@@ -1,13 +1,13 @@
-"""The strength of the n-gram features and how unknown words are read: the measurements behind docs/log.md.
+"""Compare shares of the n-gram features and ways to read unknown words, for the choices in docs/results/log.md.
 
-    python -m benchmarks.shares --data ../shared/data --set sst2 --rows 8000 --cut 4000
-    python -m benchmarks.shares --data ../shared/data --set sst2 --rows 12000 --cut 4000 --most-words 5
+    python -m benchmarks.shares --data DATA --set sst2 --rows 8000 --cut 4000
+    python -m benchmarks.shares --data DATA --set sst2 --rows 12000 --cut 4000 --most-words 5
 
-So many rows are drawn from a training file and so many of them cut off; the default recipe trains on the others. No
-test file is read. Printed is the accuracy, in per cent, on the rows cut off, with unknown words read as one and the
-same (apart) or as known ones (similar), by the share of the n-gram features: at 1 they count as much as the network.
-Then, with unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
-many draws: by the rule of training/ngrams.py, by most of the few right, and 1 whatever they say.
+`--rows` rows are drawn from a training file, and `--cut` of them are held out; the default recipe trains on the
+others. No test file is read. It prints the accuracy on the held-out rows, in per cent, for each share of the n-gram
+features and for unknown words read as one word (apart) or as similar known words (similar). At a share of 1 the
+n-gram features have the same influence as the network. Then the share is chosen on a few of these rows and judged
+on the others, mean of many draws: by the rule of training/ngrams.py, by the most correct rows, and always 1.
 """
 
 from __future__ import annotations

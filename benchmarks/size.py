@@ -1,7 +1,7 @@
 """Test accuracy against bytes: models compressed to several sizes, and fastText's quantised model on the same rows.
 
-    python -m benchmarks.size --data ../shared/data --write
-    python -m benchmarks.size --data ../shared/data --sets banking77 --seeds 1 --models runs --sizes 300KB 1MB
+    python -m benchmarks.size --data DATA --write
+    python -m benchmarks.size --data DATA --sets banking77 --seeds 1 --models runs --sizes 300KB 1MB
 
 For each set and seed: the accuracy and bytes of the exported model, and of `capsulet compress` at each size, everything
 counted; also how well calibrated each is, and which share of the test texts gets an answer with `--coverage 0.9`.

@@ -1,7 +1,7 @@
 """Do scores mean what they say, are promises kept, and are texts out of scope noticed?
 
-    python -m benchmarks.trust --data ../shared/data --models models --write
-    python -m benchmarks.trust --data ../shared/data --sets trec6 --seeds 1
+    python -m benchmarks.trust --data DATA --models models --write
+    python -m benchmarks.trust --data DATA --sets trec6 --seeds 1
 
 Measured on the test files, which are read once a model, at the end: expected calibration error (15 bins) of raw and
 calibrated scores; for every coverage, set and error rate that is promised, what came out; and how far the contributions

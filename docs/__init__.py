@@ -1,1 +1,1 @@
-"""Documentation, and the program that writes its generated part."""
+"""Documentation, and the programs that write its generated parts: `python -m docs` runs all of them."""

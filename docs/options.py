@@ -1,37 +1,59 @@
-"""Writes docs/options.md from the option classes: `python -m docs.options`."""
+"""Writes docs/reference/options.md from the option classes: `python -m docs.options`."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from capsulet.config import RECIPES, ModelOptions, TextOptions, TrainingOptions
+from docs.pages import DOCS
 
-PAGE = Path(__file__).with_name("options.md")
-TITLES = {ModelOptions: "The network", TextOptions: "The text", TrainingOptions: "The training"}
+PAGE = DOCS / "reference" / "options.md"
+TITLES = {ModelOptions: "Network", TextOptions: "Text", TrainingOptions: "Training"}
+INTRODUCTION = """\
+# Training options
+
+Every option of `capsulet train` and `capsulet.train`. The flag `--batch-size` is the Python argument `batch_size`.
+
+An option whose default is `auto` is chosen from the data when training starts. In Python, automatic is `None`.
+
+`--recipe paper` replaces the defaults by the values in the last column. An option that you give replaces both.
+
+This page is written by `python -m docs.options`."""
 
 
 def render() -> str:
     """The whole page."""
-    lines = [
-        "# Options",
-        "",
-        "Every option of `capsulet train` and `capsulet.train`. A flag `--some-name` is the argument `some_name`.",
-        "`--recipe paper` replaces defaults by the values in the last column; what is said explicitly replaces both.",
-        "This page is written by `python -m docs.options`.",
-    ]
+    lines = [INTRODUCTION]
     for kind, title in TITLES.items():
         hints = get_type_hints(kind)
-        lines += ["", f"## {title}", "", "| option | type | default | meaning | paper |", "| --- " * 5 + "|"]
+        lines += ["", f"## {title}", "", "| option | type | default | meaning | `paper` |", "| --- " * 5 + "|"]
         for spec in dataclasses.fields(kind):
             choices = ", ".join(f"`{choice}`" for choice in spec.metadata["choices"])
             meaning = spec.metadata["help"] + (f": {choices}" if choices and spec.name != "loss" else "")
-            paper = f"`{RECIPES['paper'][spec.name]}`" if spec.name in RECIPES["paper"] else ""
-            name = hints[spec.name].__name__
-            lines.append(f"| `{spec.name}` | {name} | `{spec.default}` | {meaning} | {paper} |")
+            recipe = RECIPES["paper"]
+            paper = shown(recipe[spec.name]) if spec.name in recipe else ""
+            cells = (f"`{spec.name}`", type_name(hints[spec.name]), shown(spec.default), meaning, paper)
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-if __name__ == "__main__":
+def type_name(hint: Any) -> str:
+    """The name of a type; `int | None` is `int`."""
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType] or [hint]
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def shown(value: Any) -> str:
+    """A value as it is typed on the command line."""
+    return f"`{'auto' if value is None else value}`"
+
+
+def write() -> None:
+    """Write the page."""
     PAGE.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,4 +1,4 @@
-"""Writes docs/paper.md from the files in paper/results: `python -m docs.paper`."""
+"""Writes docs/results/paper.md from the files in paper/results: `python -m docs.paper`."""
 
 from __future__ import annotations
 
@@ -7,53 +7,56 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import read
-from docs.results import ROOT, circumstances_of
+from docs.pages import DOCS, ROOT, circumstances_of, made_at
 from paper import published
 from paper.datasets import DATA_SETS
 from paper.rows import TABLES, TITLES, Table
 from paper.runs import PROTOCOLS
 from paper.summary import Group, grid, groups
 
-PAGE, RESULTS = ROOT / "docs" / "paper.md", ROOT / "paper" / "results"
+PAGE, RESULTS = DOCS / "results" / "paper.md", ROOT / "paper" / "results"
 
 INTRODUCTION = """\
 # The paper's tables and figures
 
-*Compositional Coding Capsule Network with K-Means Routing for Text Classification* (Ren and Lu, 2022): what it
-prints, what we get, and the difference. Written by `python -m docs.paper` from paper/results; a table that has no
-runs yet names the command that makes them. Every row is a `capsulet train --recipe paper …` with the options of that
-row; each run in the results files has its command, commit and seed. Ours is the mean ± standard deviation over seeds.
+This page compares the tables of *Compositional Coding Capsule Network with K-Means Routing for Text Classification*
+(Ren and Lu, 2022) with our runs. `python -m docs.paper` writes it from paper/results. A table without runs names the
+command that makes them. Every row is `capsulet train --recipe paper` with the options of that row. The results files
+hold the command, commit and seed of each run. Our figures are means ± standard deviations over seeds.
 
 ```sh
 python -m paper parameters                                           # needs no data
-python -m paper losses --data DIR --sets ag_news --seeds 1 2 3       # DIR/ag_news_csv/train.csv, test.csv
-python -m paper components --data DIR --sets my_folder --budget rows=20000 epochs=3
-python -m paper routing --data DIR --sets ag_news --protocol published
+python -m paper losses --data DATA --sets ag_news --seeds 1 2 3      # DATA/ag_news_csv/train.csv, test.csv
+python -m paper components --data DATA --sets my_folder --budget rows=20000 epochs=3
+python -m paper routing --data DATA --sets ag_news --protocol published
 ```
 
-Called again, a command makes the runs that are missing; a run that another table already holds is not made twice.
+A repeated command makes only the runs that are missing. A run that another table already holds is not repeated.
 
-**Two protocols.** `ours`, the default: the epoch is chosen on a validation part cut from train, the test file is read
-once. `published`: the test file is read after every epoch and the highest accuracy counts, on all rows of train. The
-paper's code keeps the best of hundreds of looks at the test file, so the published figures are too high by what
-that is worth; the second protocol measures a part of it, and its tables say so in their heads. Published figures
-have no deviation: the paper does not say how many runs they are of.
+**Two protocols.** With `ours`, the default, the epoch is chosen on a validation part of the training file, and the
+test file is read once. With `published`, the test file is read after every epoch, the highest accuracy counts, and all
+training rows are used. The paper's code keeps the best of hundreds of evaluations on the test file, so the published
+figures are too high. The second protocol measures part of that effect; its tables are marked. Published figures have
+no deviation, because the paper does not state the number of runs.
 
-**CC stands here twice.** In the published code no gradient reaches the codes, and choices are drawn at random in
-evaluation too: its CC rows measure random codes. *Codes trained* is straight-through Gumbel-softmax. *Codes never
-trained* is our stand-in for the published behaviour, `--code-learning-rate 0`: codes stay as they were drawn and
-choices are drawn from them in training, but evaluation takes the arg max, as the runtime draws nothing. It is no
-exact repetition: a word's vector is fixed in evaluation, where the published one varies.
+**Budgets.** A table with a budget ("3 epochs, 12,000 rows") was trained on fewer rows or for fewer epochs than the
+paper's. Do not read its differences as differences between the methods; compare its rows with each other.
 
-**What else differs from the published code**: padding is not read, and focal loss is as printed
-([method.md](method.md)). How the published code trained the linear heads is not said; here the loss is the same in
-every row, margin + focal.
+**CC has two rows.** In the published code no gradient reaches the codes of CC, and evaluation draws choices at random.
+The published CC rows therefore measure random codes. *Codes trained* uses straight-through Gumbel-softmax. *Codes
+never trained* (`--code-learning-rate 0`) approximates the published behaviour: codes keep their initial values, and
+training draws choices from them, but evaluation takes the arg max because the runtime draws nothing. It is not an
+exact repetition: here a word's vector is fixed in evaluation, in the published code it varies.
+
+**Other differences from the published code.** Padding is not read. Focal loss is the printed formula
+([method](../concepts/method.md)). The paper does not state how its linear heads were trained; here every row uses the
+same loss, margin + focal.
 """
 
 FIGURES = {
-    "stability": "Coupling entropy and accuracy against the routing iterations, one trained network a routing.",
-    "codes": "For how many of the frequent words each codeword counts most, and the nearest words by code.",
-    "curves": "Training loss and validation accuracy, epoch by epoch.",
+    "stability": "Coupling entropy and accuracy against the routing iterations, one trained network per routing.",
+    "codes": "Frequent words per codeword (by the largest weight), and the nearest words by code.",
+    "curves": "Training loss and validation accuracy per epoch.",
     "confusion": "True and predicted classes.",
 }
 POLARISED = 0.2  # of the entropy lost: then a coupling has begun to be one class alone
@@ -61,7 +64,7 @@ DATA_FREE = {"curves": " --table losses", "confusion": " --table sota"}
 
 
 def render_page() -> str:
-    """docs/paper.md."""
+    """The whole page."""
     lines = [INTRODUCTION, *data_sets(), *parameters()]
     for table in TABLES.values():
         lines += accuracy(table)
@@ -85,10 +88,10 @@ def data_sets() -> list[str]:
     ]
     columns = ["data set", "name here", "folder", "classes", "train", "test", "words, as published"]
     about = (
-        "Files are those of Zhang, Zhao and LeCun (2015), read from `--data` in their original layout, or fetched with "
-        "`--hub` (`pip install 'capsulet[hub]'`; Amazon full by hand). Row counts are checked; `--allow-subset` goes "
-        "on with fewer. Line breaks written as `\\n` and `<br />` become spaces. Any other folder with train and "
-        "test is read as it is."
+        "The files are those of Zhang, Zhao and LeCun (2015). They are read from `--data` in their original layout, or "
+        "fetched with `--hub` (`pip install 'capsulet[hub]'`; Amazon full has to be downloaded by hand). Row counts "
+        "are checked; `--allow-subset` accepts fewer. Line breaks written as `\\n` and `<br />` become spaces. Any "
+        "other folder with train and test is read unchanged."
     )
     return ["## Data sets", "", *markdown(columns, rows), "", *textwrap.wrap(about, 118), ""]
 
@@ -120,14 +123,21 @@ def accuracy(table: Table) -> list[str]:
     found = read(table.name, RESULTS)
     parts = groups(found["runs"], table) if found else []
     if not parts or table.others:  # a comparison is nothing without the others
-        missing = "" if parts else f"Not run yet: `python -m paper {table.name} --data DIR`. "
+        missing = "" if parts else f"Not run yet: `python -m paper {table.name} --data DATA`. "
         lines += [f"{missing}Published test accuracy, %:", ""]
         columns = ["", *(DATA_SETS[name].column for name in table.sets)]
         rows = [[row.title, *map(percent, row.published)] for row in table.rows if row.recipe == "paper"]
         rows += [[name, *map(percent, row)] for name, row in table.others.items()]
         lines += [*markdown(columns, rows), ""]
     for part in parts:
-        lines += [f"### {part.title}", "", f"Test accuracy, %; {said(part)}.", "", *markdown(*grid(table, part)), ""]
+        lines += [
+            f"### {part.title}",
+            "",
+            f"Test accuracy, %; {protocol(part)}.",
+            "",
+            *markdown(*grid(table, part)),
+            "",
+        ]
         lines += [*made_by(part), ""]
     lines += [*textwrap.wrap(" ".join(notes), 118), ""] if notes else []
     return [*lines, circumstances_of(found), ""] if parts and found else lines
@@ -138,22 +148,24 @@ def made_by(group: Group) -> list[str]:
     made = group.commands
     several = len(made) > 1
     return [
-        f"{'- ' * several}`{command}`, commit `{commit}`" + f" (seeds {' '.join(map(str, seeds))})" * several
-        for (command, commit), seeds in made.items()
+        f"{'- ' * several}{made_at(*key)}" + f" (seeds {' '.join(map(str, seeds))})" * several
+        for key, seeds in made.items()
     ]
 
 
 def others(found: dict[str, Any]) -> list[str]:
     """The earlier commands behind a figure whose cases were not all made by the last."""
     made = {(case["command"], case["commit"]) for case in found["cases"] if "command" in case}
-    return [
-        f"- `{command}`, commit `{commit}`" for command, commit in sorted(made - {(found["command"], found["commit"])})
-    ]
+    return [f"- {made_at(*key)}" for key in sorted(made - {(found["command"], found["commit"])})]
 
 
-def said(group: Group) -> str:
+def protocol(group: Group) -> str:
     """The protocol, and whether the rows are those of the paper."""
-    same = "" if group.whole else "; not the rows of the published set, so differences mix method and data"
+    same = (
+        ""
+        if group.whole
+        else "; the rows are not those of the published set, so differences have two causes, method and data"
+    )
     return f"protocol `{group.protocol}`: {PROTOCOLS[group.protocol]}{same}"
 
 
@@ -167,9 +179,9 @@ def figure(name: str) -> list[str]:
     lines = [f"## {name.capitalize()}", "", FIGURES[name], ""]
     found = read(name, RESULTS, "cases")
     if found is None:
-        return [*lines, f"Not run yet: `python -m paper {name}{DATA_FREE.get(name, ' --data DIR')}`.", ""]
+        return [*lines, f"Not run yet: `python -m paper {name}{DATA_FREE.get(name, ' --data DATA')}`.", ""]
     if (RESULTS / f"{name}.svg").exists():
-        lines += [f"![{FIGURES[name]}](../paper/results/{name}.svg)", ""]
+        lines += [f"![{FIGURES[name]}](../../paper/results/{name}.svg)", ""]
     lines += [*{"stability": stability, "codes": neighbours}.get(name, lambda cases: [])(found["cases"])]
     return [*lines, circumstances_of(found), *others(found), ""]
 
@@ -202,19 +214,19 @@ def verdicts(cases: list[dict[str, Any]]) -> list[str]:
         falls.setdefault(case["routing"], []).append(points[3]["entropy"] - points[last]["entropy"])
         spans.append(max(accuracies) - min(accuracies))
         found.append(
-            f"{case['set']}, {case['routing']}: from 3 to {last} iterations the entropy goes from "
+            f"{case['set']}, {case['routing']}: from 3 to {last} iterations the entropy changes from "
             f"{points[3]['entropy']:.2f} to {points[last]['entropy']:.2f}, and accuracy stays within "
             f"{max(accuracies) - min(accuracies):.1f} points."
         )
     if not found:
         return []
-    claim = "The paper's claim is that more iterations polarise dynamic routing and leave k-means routing as it is."
+    claim = "The paper claims that more iterations polarise dynamic routing and do not change k-means routing."
     holds = min(falls.get("dynamic", [0.0])) > POLARISED > max(falls.get("kmeans", [1.0]))
     verdict = "So the claim holds for the coupling" if holds else "So the claim does not hold for the coupling"
     verdict += (
-        f", and the answers hardly depend on it: accuracy moves by {max(spans):.1f} points at most."
+        f", and accuracy hardly depends on it: it changes by {max(spans):.1f} points at most."
         if max(spans) <= 1.5
-        else f"; accuracy moves by up to {max(spans):.1f} points."
+        else f"; accuracy changes by up to {max(spans):.1f} points."
     )
     return textwrap.wrap(f"{claim} Here: {' '.join(found)} {verdict}", 118)
 
@@ -222,14 +234,14 @@ def verdicts(cases: list[dict[str, Any]]) -> list[str]:
 def neighbours(cases: list[dict[str, Any]]) -> list[str]:
     """Words with the words nearest to them."""
     rows = [
-        [f"{case['set']}, {case['recipe']}", word, ", ".join(f"{other} {likeness:.2f}" for other, likeness in near)]
+        [f"{case['set']}, {case['recipe']}", word, ", ".join(f"{other} {cosine:.2f}" for other, cosine in near)]
         for case in cases
         for word, near in case["neighbours"].items()
     ]
     about = [
-        f"{case['set']}, recipe {case['recipe']}: the cosines above, of the six nearest of {case['words']:,} words, "
-        f"are {case['likeness']:.2f} in the mean, and "
-        f"{case['likeness_as_drawn']:.2f} where codes are as drawn: only what is above that was learned."
+        f"{case['set']}, recipe {case['recipe']}: the mean cosine to the six nearest of {case['words']:,} words is "
+        f"{case['likeness']:.2f}. With untrained codes it is {case['likeness_as_drawn']:.2f}; only the part above "
+        "that was learned."
         for case in cases
     ]
     return [

@@ -1,34 +1,30 @@
-"""Writes the figures of benchmarks/results/peers.json into docs/peers.md: `python -m docs.peers`."""
+"""Writes the figures of benchmarks/results/peers.json into docs/results/peers.md: `python -m docs.peers`."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from benchmarks.peers import OFFLINE, PEERS
 from benchmarks.peers.__main__ import SETS
 from benchmarks.peers.summary import OURS, cells, header, reasons, reference_title, summaries, with_seeds
-from docs import results as others
-from docs.results import NAMES, ROOT, circumstances, read
+from docs.pages import DOCS, ROOT, circumstances, has, made_at, read, rewrite
+from docs.results import NAMES
 
 SLOW = ("ulmfit", "minilm")  # too slow for the larger sets
-PAGE, PICTURE = ROOT / "docs" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
+PAGE, PICTURE = DOCS / "results" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
 
 
-def render_page(text: str) -> str:
-    """docs/peers.md with its marked part replaced."""
-    pattern = r"(<!-- results -->\n).*?(<!-- end of results -->)"
-    text, found = re.subn(pattern, lambda match: match[1] + section() + match[2], text, flags=re.S)
-    assert found == 1
-    return text
+def parts() -> dict[str, str]:
+    """The marked part of the page."""
+    return {"results": section()}
 
 
 def section() -> str:
     """Picture, tables, circumstances."""
-    trained = read("accuracy")["runs"] if (others.RESULTS / "accuracy.json").exists() else []
+    trained = read("accuracy")["runs"] if has("accuracy") else []
     runs = with_seeds(read("peers")["runs"], trained)
     lines = (
-        [f"![Test accuracy against megabytes on disk](../benchmarks/results/{PICTURE.name})", ""]
+        [f"![Test accuracy against megabytes on disk](../../benchmarks/results/{PICTURE.name})", ""]
         if PICTURE.exists()
         else []
     )
@@ -45,51 +41,58 @@ def section() -> str:
         ]
     lines += [*beside_ours([name for name in names if name not in SETS], runs)]
     lines += [
-        "Written by `python -m docs.peers` from benchmarks/results/peers.json.",
+        "The last command, with machine and versions:",
         circumstances("peers"),
         load(runs),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def changed(name: str, runs: list[dict[str, Any]], trained: list[dict[str, Any]]) -> list[str]:
-    """A line where ours is another network by now: what it had then was measured with its time, and stays here."""
+    """A line where capsulet trains another network today than the one whose time was measured."""
     then = {run.get("parameters") for run in runs if (run["set"], run["peer"]) == (name, OURS)}
     now = {run["parameters"] for run in trained if run["set"] == name and isinstance(run["seed"], int)}
     if not then or not now or then & now:
         return []
-    return ["", "Ours is another network since it was run here: [results.md](results.md) has its accuracy today."]
+    return [
+        "",
+        "These rows of capsulet are of an earlier recipe, another network; [accuracy.md](accuracy.md) has its accuracy "
+        "today.",
+    ]
 
 
 def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     """One data set, and which peers are missing."""
-    found = summaries(runs, name)
-    head = header(found)
+    rows = summaries(runs, name)
+    head = header(rows)
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
-    lines += ["| " + " | ".join(cells(summary)) + " |" for summary in found]
-    lines += [""] + [f"{reason}." for reason in reasons(found)] if reasons(found) else []
-    missing = [peer for peer in PEERS if peer not in {summary.peer for summary in found}]
+    lines += ["| " + " | ".join(cells(summary)) + " |" for summary in rows]
+    lines += [""] + [f"{reason}." for reason in reasons(rows)] if reasons(rows) else []
+    missing = [peer for peer in PEERS if peer not in {summary.peer for summary in rows}]
     for why, absent in (
         ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE and peer not in SLOW]),
         (
-            "Not run, they take too long here (see the end of this page)",
+            "Not run, because they take too long on this machine (see the end of this page)",
             [f"`{peer}`" for peer in missing if peer in SLOW],
         ),
-        ("Not run, they need a checkpoint from the network", [f"`{peer}`" for peer in missing if peer not in OFFLINE]),
+        (
+            "Not run, because they need a download",
+            [f"`{peer}`" for peer in missing if peer not in OFFLINE],
+        ),
     ):
         lines += ["", f"{why}: {', '.join(absent)}."] if absent else []
-    if reference_title(found) not in ("", PEERS["ours"].title):
-        lines[-1] += f" Ratios are to {reference_title(found)} until ours is."
+    if reference_title(rows) not in ("", PEERS["ours"].title):
+        lines[-1] += f" Ratios are to {reference_title(rows)} until capsulet is measured."
     return lines
 
 
 def beside_ours(names: list[str], runs: list[dict[str, Any]]) -> list[str]:
-    """Sets on which rivals were run for the tables of results.md alone."""
-    columns = ["set", "peer", "accuracy, %", "seeds", "parameters", "on disk"]
+    """Data sets on which rivals were run only for the tables of accuracy.md."""
+    columns = ["data set", "peer", "accuracy, %", "seeds", "parameters", "on disk"]
     lines = [
-        "## Other sets",
+        "## Other data sets",
         "",
-        "Run for the tables in [results.md](results.md), which have ours and TF-IDF beside it.",
+        "Run for the tables of [accuracy.md](accuracy.md), which also have capsulet and TF-IDF.",
     ]
     lines += ["", "| " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * (len(columns) - 2)]
     made: dict[tuple[str, str], list[str]] = {}
@@ -99,9 +102,9 @@ def beside_ours(names: list[str], runs: list[dict[str, Any]]) -> list[str]:
             for summary in summaries(runs, name)
         ]
         for run in (run for run in runs if run["set"] == name):
-            said = made.setdefault((run["command"], run["commit"]), [])
-            said += [] if name in said else [name]
-    commands = [f"- {', '.join(said)}: `{command}`, commit `{commit}`" for (command, commit), said in made.items()]
+            sets = made.setdefault((run["command"], run["commit"]), [])
+            sets += [] if name in sets else [name]
+    commands = [f"- {', '.join(sets)}: {made_at(*key)}" for key, sets in made.items()]
     return [*lines, "", *commands, ""] if names else []
 
 
@@ -110,10 +113,7 @@ def made_by(name: str, runs: list[dict[str, Any]]) -> list[str]:
     made: dict[tuple[str, str], set[str]] = {}
     for run in (run for run in runs if run["set"] == name):
         made.setdefault((run["command"], run["commit"]), set()).add(run["peer"])
-    return [
-        f"- {', '.join(sorted(peers, key=list(PEERS).index))}: `{command}`, commit `{commit}`"
-        for (command, commit), peers in made.items()
-    ]
+    return [f"- {', '.join(sorted(peers, key=list(PEERS).index))}: {made_at(*key)}" for key, peers in made.items()]
 
 
 def load(runs: list[dict[str, Any]]) -> str:
@@ -121,10 +121,15 @@ def load(runs: list[dict[str, Any]]) -> str:
     commits = ", ".join(f"`{commit}`" for commit in sorted({run["commit"] for run in runs}))
     busy = [run["load"] for run in runs if "load" in run]
     return (
-        f"Runs were made at {commits}; the load average when they began was {min(busy):.1f} to {max(busy):.1f} "
-        f"(one run is 1 of it)."
+        f"The runs were made at {commits}. The load average at their start was {min(busy):.1f} to {max(busy):.1f}; "
+        "one run adds about 1 to it."
     )
 
 
+def write() -> None:
+    """Write the page."""
+    rewrite(PAGE, parts())
+
+
 if __name__ == "__main__":
-    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    write()

@@ -1,72 +1,64 @@
-"""Writes the figures of benchmarks.trust and benchmarks.faithfulness into docs/trust.md: `python -m docs.trust`."""
+"""Writes figures on calibration, abstention and explanations into docs/results/trust.md: `python -m docs.trust`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from docs.results import RESULTS, ROOT, circumstances, read, replace_marked
+from docs.pages import DOCS, circumstances, read, rewrite
 
-PAGE = ROOT / "docs" / "trust.md"
+PAGE = DOCS / "results" / "trust.md"
 
 
-def render_page(text: str) -> str:
-    """docs/trust.md with its marked parts replaced."""
-    return replace_marked(text, {"trust": trust(), "faithfulness": faithfulness()})
+def parts() -> dict[str, str]:
+    """The marked parts of the page."""
+    return {"trust": trust(), "scope": scope(), "faithfulness": faithfulness()}
 
 
 def trust() -> str:
-    """Calibration, promises, and texts out of scope."""
-    if not (RESULTS / "trust.json").exists():
-        return "Not measured yet: `python -m benchmarks.trust --write`."
-    found = read("trust")
+    """Calibration, coverage, label sets and error rates."""
     columns = (
         ("accuracy", "accuracy"),
-        ("calibration error before", "calibration_error_before"),
-        ("after", "calibration_error_after"),
-        ("answered at 0.9", "coverage_got_at_0.9"),
-        ("accuracy of those", "accuracy_at_coverage_0.9"),
-        ("sets right at 0.9", "sets_right_at_0.9"),
-        ("labels in a set", "mean_set_at_0.9"),
-        ("errors at 0.05", "error_got_at_0.05"),
-        ("answered then", "answered_at_error_0.05"),
+        ("calibration error of class lengths", "calibration_error_before"),
+        ("calibration error of probabilities", "calibration_error_after"),
+        ("share answered, `--coverage 0.9`", "coverage_got_at_0.9"),
+        ("accuracy of the answers", "accuracy_at_coverage_0.9"),
+        ("sets with the true label, `--sets 0.9`", "sets_right_at_0.9"),
+        ("labels per set", "mean_set_at_0.9"),
+        ("error rate, `--max-error 0.05`", "error_got_at_0.05"),
+        ("share answered", "answered_at_error_0.05"),
     )
     lines = [
-        f"| set, seed | validation texts | {' | '.join(title for title, _ in columns)} | largest error of a sum |",
-        "| --- |" + " ---: |" * (len(columns) + 2),
+        f"| data set | seed | validation texts | {' | '.join(title for title, _ in columns)} | "
+        "largest error of a sum of contributions |",
+        "| --- |" + " ---: |" * (len(columns) + 3),
     ]
-    for run in found["trust_runs"]:
+    for run in read("trust")["trust_runs"]:
         cells = " | ".join(figure(run[key]) for _, key in columns)
-        name = f"{run['set']}, {run['seed']}"
-        texts = f"{run['valid_rows']:,} of {run.get('calibrated_on', 'a part of train').removeprefix('a part of ')}"
-        lines.append(f"| {name} | {texts} | {cells} | {run['largest_sum_error']:.1e} |")
-    if found["scope"]:
-        lines += ["", "Texts out of scope:", "", *scope(found["scope"])]
+        source = run.get("calibrated_on", "a part of train").removeprefix("a part of ")
+        texts = f"{run['valid_rows']:,} of {source}"
+        lines.append(f"| {run['set']} | {run['seed']} | {texts} | {cells} | {run['largest_sum_error']:.1e} |")
     return "\n".join([*lines, "", circumstances("trust")])
 
 
-def scope(rows: list[dict[str, Any]]) -> list[str]:
-    """Ours beside TF-IDF with logistic regression."""
+def scope() -> str:
+    """How well texts of no class are recognised, beside TF-IDF with logistic regression."""
     lines = [
-        "| set, seed | | area under the ROC curve | accuracy | of the most certain 90 % |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| data set | seed | classifier | area under the ROC curve | accuracy | accuracy of the most certain 90 % |",
+        "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    for row in rows:
-        who = {"ours": row["ours"], "TF-IDF + logistic regression": row["tf_idf"]}
-        for name, values in who.items():
+    for row in read("trust")["scope"]:
+        classifiers: dict[str, Any] = {"capsulet": row["ours"], "TF-IDF + logistic regression": row["tf_idf"]}
+        for name, values in classifiers.items():
             if values:
                 cells = " | ".join(figure(values[key]) for key in ("auroc", "accuracy", "accuracy_at_90"))
-                lines.append(f"| {row['set']}, {row['seed']} | {name} | {cells} |")
-    return lines
+                lines.append(f"| {row['set']} | {row['seed']} | {name} | {cells} |")
+    return "\n".join(lines)
 
 
 def faithfulness() -> str:
-    """How much deleting the words that count most lowers the score."""
-    if not (RESULTS / "faithfulness.json").exists():
-        return "Whether these words decide is not measured yet: `python -m benchmarks.faithfulness --write`."
+    """How much the score falls when the words that contribute most are deleted."""
     lines = [
-        "Whether these words decide: the mean fall of the score (class length) when three words are deleted.",
-        "",
-        "| set | order | texts | mean fall | times random | milliseconds a text |",
+        "| data set | words chosen by | texts | mean fall of the score | times random | milliseconds per text |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [
@@ -78,9 +70,14 @@ def faithfulness() -> str:
 
 
 def figure(value: float | None) -> str:
-    """Four digits, or that nothing could be promised."""
+    """Four digits, or none where nothing could be promised."""
     return "none" if value is None else f"{value:.4f}"
 
 
+def write() -> None:
+    """Write the page."""
+    rewrite(PAGE, parts())
+
+
 if __name__ == "__main__":
-    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    write()

@@ -5,8 +5,8 @@ figures:  stability, codes (train a model first), curves, confusion (drawn from 
 
     python -m paper parameters
     python -m paper losses --data DIR --sets ag_news --seeds 1 2 3
-    python -m paper components --data ../shared/data --sets ag_news_61k --budget rows=20000 epochs=3
-    python -m paper stability --data ../shared/data --sets ag_news_61k --budget epochs=3
+    python -m paper components --data DATA --sets ag_news_61k --budget rows=20000 epochs=3
+    python -m paper stability --data DATA --sets ag_news_61k --budget epochs=3
     python -m paper curves --table losses
     python -m paper losses --show
 

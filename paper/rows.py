@@ -38,7 +38,7 @@ class Table:
 # Our trained codes are straight-through; the paper's stay as they were drawn.
 FROZEN = {"code_learning_rate": 0.0}
 TITLES = {"plain": "conventional", "cc": "CC", "cwc": "CWC"}
-FOCAL_NOTE = "as printed it keeps no wrong class short, so capsules only guess (docs/method.md)"
+FOCAL_NOTE = "the printed formula does not shorten wrong classes, so capsules only guess (see the method page)"
 
 
 def component_rows() -> tuple[Row, ...]:

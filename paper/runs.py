@@ -24,8 +24,8 @@ from paper.prepared import Files
 from paper.rows import TABLES, Row
 
 PROTOCOLS = {
-    "ours": "validation picks the epoch, the test file is read once",
-    "published": "best of all epochs on the test file itself: too high",
+    "ours": "the epoch is chosen on validation texts, the test file is read once",
+    "published": "the best epoch on the test file itself, which is too high",
 }
 BUDGET = ("rows", "epochs")  # training rows and passes; what is left out is as the files and the recipe have it
 MOST_CLASSES = 20  # of a confusion matrix that a results file holds

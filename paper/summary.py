@@ -131,8 +131,8 @@ def shown(table: Table, group: Group) -> rich.table.Table:
 def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
     """Column names and lines, for a terminal and for the page."""
     looking = group.protocol == "published"
-    columns = ["", "published", "ours, best of all looks at test" if looking else "ours", "difference"]
-    columns += ["of it, from looking"] if looking else []
+    columns = ["", "published", "ours, best epoch on test" if looking else "ours", "difference"]
+    columns += ["of it, by choosing on test"] if looking else []
     lines = []
     for row in table.rows:
         one = cell(table, row, group)

@@ -1,9 +1,9 @@
 """Rivals on the same rows: accuracy, size, time and memory.
 
-    python -m benchmarks.peers --data ../shared/data --sets trec6 --peers tf-idf fasttext --seeds 1 2 3
-    python -m benchmarks.peers --data ../shared/data --write
+    python -m benchmarks.peers --data DATA --sets trec6 --peers tf-idf fasttext --seeds 1 2 3
+    python -m benchmarks.peers --data DATA --write
     python -m benchmarks.peers --show
-    python -m benchmarks.peers --data ../shared/data --peers bert-base --options checkpoint=FOLDER
+    python -m benchmarks.peers --data DATA --peers bert-base --options checkpoint=FOLDER
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. Everything is chosen on a validation part
 cut from train, the same for all; the test file is read once a run, at the end. Each run has processes of its own. Runs

@@ -186,8 +186,7 @@ def test_the_plot_is_written(tmp_path: Path) -> None:
 
 
 def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results: Path) -> None:
-    from docs import peers
-    from docs import results as others
+    from docs import pages, peers
 
     results.write_text(
         json.dumps(
@@ -197,8 +196,8 @@ def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results
             }
         )
     )
-    monkeypatch.setattr(others, "RESULTS", results.parent)
-    page = peers.render_page("# Peers\n<!-- results -->\nold\n<!-- end of results -->\nrules\n")
+    monkeypatch.setattr(pages, "RESULTS", results.parent)
+    page = pages.replace_marked("# Peers\n<!-- results -->\nold\n<!-- end of results -->\nrules\n", peers.parts())
     assert "old" not in page
     assert page.endswith("rules\n")
     assert "| TF-IDF + LR | 91.00 | 1 | 1,000 | 0.01 MB | 1.0 | 2.0 times | 1.0 |" in page

@@ -111,7 +111,7 @@ def test_the_published_protocol_reports_the_best_of_its_looks(call: list[str], t
 
     table = TABLES["routing"]
     titles = [grid(table, group)[0][2] for group in groups([ours, looking], table)]
-    assert titles == ["ours", "ours, best of all looks at test"], "never together, never unlabelled"
+    assert titles == ["ours", "ours, best epoch on test"], "never together, never unlabelled"
 
 
 def test_published_figures_of_others_stand_beside_their_sets_alone() -> None:

@@ -25,7 +25,7 @@ def test_any_words_come_back(words: set[str]) -> None:
 
 
 def test_the_bytes_are_those_of_the_format() -> None:
-    """Written down in docs/format.md: other readers rely on it."""
+    """Written down in docs/reference/format.md: other readers rely on it."""
     stream = zlib.decompress(pack_words(["car", "cart", "b" * 130]), RAW)
     assert stream == bytes([0, 130, 1]) + b"b" * 130 + bytes([0, 3]) + b"car" + bytes([3, 1]) + b"t"
     assert [varint(number) for number in (0, 127, 128, 300)] == [b"\x00", b"\x7f", b"\x80\x01", b"\xac\x02"]

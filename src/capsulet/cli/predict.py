@@ -9,8 +9,8 @@ examples:
   capsulet predict model texts.csv --sets 0.95              also the labels among which the true one is, 95 in 100 times
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
 
-A score is the calibrated probability of the label where the model has a calibration. docs/trust.md says what
---coverage, --max-error and --sets promise.
+A score is the calibrated probability of the label, if the model has a calibration. docs/concepts/calibration.md says
+what --coverage, --max-error and --sets guarantee.
 
 With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
 row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is

@@ -64,7 +64,7 @@ class Source:
     def importance(self, counts: Floats) -> NDArray[np.int64]:
         """Ids of the words, those that matter most first: often met, and far from what is read in their stead."""
         moves = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.metric).sum(1)
-        # by its square root a count weighs less than the distance: benchmarks of it are in docs/log.md
+        # by its square root a count weighs less than the distance: benchmarks of it are in docs/results/log.md
         scores = (np.sqrt(counts + 0.1) * moves)[FIRST_WORD:]
         found: NDArray[np.int64] = FIRST_WORD + np.argsort(-scores, kind="stable")
         return found

@@ -12,7 +12,7 @@ tokens, which are not:
 
 No bin depends on the texts that are counted in it: edges are the same for all models, and what is usual of the codes is
 estimated on every third text, the others are counted. Bins fitted to the counted texts would make these look more
-regular than new ones ever are, and raise false alarms (docs/log.md).
+regular than new ones ever are, and raise false alarms (docs/results/log.md).
 """
 
 from __future__ import annotations

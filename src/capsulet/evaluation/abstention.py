@@ -158,7 +158,7 @@ def confidence(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float
 
     ½ log Σ_c s_c⁴, a soft maximum of log s_c² over the capsules' lengths s before squash, minus what unknown words take
     away. Nothing in it is fitted to the validation texts, on whose ranking by it the promises rest. The power and
-    UNKNOWN_COST were chosen on classes left out of a training (docs/log.md).
+    UNKNOWN_COST were chosen on classes left out of a training (docs/results/log.md).
     """
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
     squares = inside / (1 - inside)  # s², as squash makes s²/(1 + s²) of s

@@ -1,8 +1,8 @@
 """The whole network on one screen.
 
 Ren and Lu, "Compositional Coding Capsule Network with K-Means Routing for Text Classification", 2022, arXiv:1810.09177.
-Ours differs where docs/method.md says so: padding never changes a prediction, compositional codes learn, and the
-coupling may be scaled by the number of classes.
+Differences from the paper are in docs/concepts/method.md: padding never changes a prediction, compositional codes are
+trained, and the coupling may be scaled by the number of classes.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Classifier:
         max_error: float | None = None,
         sets: float | None = None,
     ) -> Iterator[Prediction]:
-        """Predictions one by one, reading ahead at most a window of texts; docs/trust.md says what is promised.
+        """Predictions one by one; reads ahead at most one window of texts.
 
         Scores are calibrated probabilities where the model has a calibration, and class lengths with `raw_scores`.
         `abstain` leaves doubtful texts without a label: as many as `coverage` or `max_error` asks for. `sets` adds the

@@ -31,7 +31,7 @@ BATCH = 64
 RATE, FIRST_SQUARES = 0.7, 1e-3  # of Adagrad (Duchi et al. 2011): a rare row learns as fast as a frequent one
 # how much the table says beside what the network says: by itself as much, unless another is clearly better
 SHARES = (1.0, 0.75, 1.5, 0.5, 2.0, 0.25, 0.0)
-CLEARLY = 2.0  # standard errors of the difference (docs/log.md)
+CLEARLY = 2.0  # standard errors of the difference (docs/results/log.md)
 MOST_TEXTS = 20_000  # to choose on
 LARGEST_LEVEL = 127
 TINY = 1e-12  # a table whose classes lie no further apart says nothing

@@ -48,7 +48,7 @@ def train(
     report: str | Path | None = "",
     **values: Any,
 ) -> Training:
-    """Train on labelled files and write the best model to a folder; `values` are the options of docs/options.md.
+    """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
 
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,

@@ -1,0 +1,17 @@
+"""Writes every generated part of the documentation: `python -m docs`."""
+
+from __future__ import annotations
+
+from docs import commands, drift, labels, options, paper, peers, results, small, speed, trust
+
+GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift)
+
+
+def main() -> None:
+    """Run every generator."""
+    for generator in GENERATORS:
+        generator.write()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Make the pictures of the README and the tutorial: `python docs/images/make.py FOLDER`.
+
+FOLDER has the `model` and `model.report.html` of the tutorial. It needs Chromium and Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from rich.console import Console
+
+from capsulet.cli import explain, main
+
+IMAGES = Path(__file__).parent
+TEXT = "Run the coroutine until it is done, then close the event loop."
+COLUMNS = 98  # of the terminal
+
+
+def photograph(page: Path, picture: Path, width: int, height: int) -> Image.Image:
+    """Take a picture of a page, without the transparent border."""
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--default-background-color=00000000"]
+    size = f"--window-size={width},{height}"
+    command = ["chromium", *flags, size, f"--screenshot={picture}", page.resolve().as_uri()]
+    subprocess.run(command, check=True, capture_output=True)
+    image = Image.open(picture)
+    return image.crop(image.getbbox())
+
+
+def save(image: Image.Image, name: str, scale: float) -> None:
+    """Write a picture with few colours, so that the file is small."""
+    small = image.convert("RGB").resize((int(scale * image.width), int(scale * image.height)), Image.Resampling.LANCZOS)
+    few = small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(IMAGES / name, optimize=True)
+
+
+def draw_explanation(page: Path) -> None:
+    """Write the terminal output of `capsulet explain` as an SVG."""
+    console = Console(record=True, width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO())
+    explain.console = lambda: console
+    console.print(f'$ capsulet explain model --text "{TEXT}"', highlight=False, markup=False)
+    main.main(["explain", "model", "--text", TEXT])
+    console.save_svg(str(page), title="capsulet explain")
+
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[1])
+    with tempfile.TemporaryDirectory() as scratch:
+        page, picture = Path(scratch) / "explain.svg", Path(scratch) / "picture.png"
+        draw_explanation(page)
+        save(photograph(page, picture, 1220, 520), "explain.png", 0.75)
+        save(photograph(Path("model.report.html"), picture, 1000, 1440), "report.png", 0.8)

@@ -1,0 +1,74 @@
+"""What the generators share: results files, marked parts of a page, and the command that made a figure."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results"
+# the placeholder for the folder or file after a flag; a recorded command names a folder of the machine it ran on
+PLACEHOLDERS = {
+    "--data": "DATA", "--models": "MODELS", "--files": "FILES", "--work": "WORK", "--scratch": "SCRATCH",
+}  # fmt: skip
+
+
+def read(name: str) -> dict[str, Any]:
+    """Read one results file."""
+    result: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return result
+
+
+def has(name: str) -> bool:
+    """Whether a results file exists."""
+    return (RESULTS / f"{name}.json").exists()
+
+
+def replace_marked(text: str, parts: dict[str, str]) -> str:
+    """Replace the text between `<!-- mark -->` and `<!-- end of mark -->` for every mark."""
+    for mark, content in parts.items():
+        pattern = rf"(<!-- {mark} -->\n).*?(\n?<!-- end of {mark} -->)"
+        text, count = re.subn(
+            pattern, lambda match, content=content: match[1] + content + "\n" + match[2].lstrip("\n"), text, flags=re.S
+        )
+        assert count == 1, f"{count} parts are marked {mark!r}, expected 1"
+    return text
+
+
+def rewrite(page: Path, parts: dict[str, str]) -> None:
+    """Replace the marked parts of a file."""
+    page.write_text(replace_marked(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
+
+
+def neutral(command: str) -> str:
+    """Replace the folders of one machine in a command by placeholders such as DATA."""
+    words = command.split(" ")
+    for place, word in enumerate(words):
+        if word.startswith(("/", "../")):
+            within_data = re.search(r"/data/(.+)", word)
+            short = f"DATA/{within_data[1]}" if within_data else Path(word).name
+            words[place] = PLACEHOLDERS.get(words[place - 1], short)
+    return " ".join(words)
+
+
+def made_at(command: str, commit: str) -> str:
+    """The command and the commit that made a figure."""
+    return f"`{neutral(command)}`, commit `{commit}`"
+
+
+def circumstances(name: str) -> str:
+    """Command, commit and machine of a results file."""
+    return circumstances_of(read(name))
+
+
+def circumstances_of(result: dict[str, Any]) -> str:
+    """Command, commit and machine that a result carries."""
+    versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items() if version)
+    machine = result["machine"]
+    return (
+        f"{made_at(result['command'], result['commit'])}, {machine['processor']}, {machine['cores']} cores, "
+        f"Python {result['python']}, {versions}."
+    )
