@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import capsulet
@@ -15,6 +14,7 @@ from capsulet.compression import description, search
 from capsulet.compression.description import few_values, json_bytes
 from capsulet.evaluation import abstention as doubt
 from capsulet.evaluation import describe as validation
+from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import unknown_shares
 from tests.conftest import TINY
 from tests.drifting.test_drift import made_up, write_rows
@@ -54,7 +54,7 @@ def test_it_is_fitted_to_what_the_file_says(
     small = small_file(whole, unseen, tmp_path / "small.onnx", monkeypatch)
     rows = [json.loads(line) for line in unseen.read_text().splitlines()]
     encoded = small.session.encode([row["text"] for row in rows])
-    truth = np.array([small.labels.index(row["label"]) for row in rows])
+    truth = label_matrix([row["label"] for row in rows], small.labels, multi_label=False)
     expected = validation.describe_all(small, encoded, truth)
     found = {part: small.config[part] for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)

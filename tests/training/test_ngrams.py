@@ -16,8 +16,8 @@ from capsulet.text.batch import Plan, gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import THRESHOLDS, History
 from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_ngrams
-from tests.training.test_label_sets import SETS, sets_corpus
 from tests.training.test_loop import MODEL, OPTIONS
+from tests.training.test_multi_label import SETS, sets_corpus
 
 
 def pairs_corpus(size: int, seed: int = 0) -> Corpus:
@@ -47,7 +47,7 @@ def test_it_learns_what_words_alone_do_not_say() -> None:
     assert again is not None and again.equal(table)
 
 
-def test_it_learns_label_sets() -> None:
+def test_it_learns_several_labels_per_text() -> None:
     table = fit(sets_corpus(400), 4096, 1, None, lambda: False)
     other = sets_corpus(200, 1)
     assert table is not None
@@ -174,7 +174,7 @@ def test_the_end_of_a_training_gets_it() -> None:
         np.testing.assert_array_equal(after.weights[name], value)
 
 
-def test_label_sets_get_thresholds_of_their_new_scores() -> None:
+def test_a_multi_label_model_gets_thresholds_of_its_new_scores() -> None:
     network = build_network(SETS, 50, 3)
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)

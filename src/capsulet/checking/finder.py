@@ -156,8 +156,8 @@ class Finder:
         found: list[int] = np.bincount(self.targets[self.training], minlength=len(self.survey.label_sets)).tolist()
         return found
 
-    def labels_a_row(self) -> dict[str, int]:
-        """Rows to train on by how many labels they have, fewest first."""
+    def labels_per_row(self) -> dict[str, int]:
+        """Training rows by their number of labels, fewest first."""
         sizes: Counter[int] = Counter()
         for labels, count in zip(self.survey.label_sets, self.set_counts(), strict=True):
             sizes[len(labels)] += count

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.describe import FEWEST_ROWS, chosen_rows, describe_all, other_rows, trained_rows
+from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
@@ -50,17 +51,13 @@ def calibrate(
         validation_rows(classifier, [label for _, label in pairs], files) if paths(files) else np.arange(len(pairs))
     )
     few, rows = len(chosen), chosen[chosen_rows(len(chosen))]
-    places = {label: place for place, label in enumerate(classifier.labels)}
     source = ", ".join(paths(valid) or paths(files))
     if few < FEWEST_ROWS:
         raise InputError(
             f"{source}: {few} validation text{'s' * (few != 1)}, expected at least {FEWEST_ROWS}: name more with "
             "--valid"
         )
-    truth = np.zeros((len(rows), len(places)), bool)
-    for number, row in enumerate(rows):
-        labels = pairs[row][1]
-        truth[number, [places[label] for label in ([labels] if isinstance(labels, str) else labels)]] = True
+    truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, several)
     if not several and truth.any(0).sum() < 2:
         raise InputError(
             f"{source}: all {few:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
@@ -69,7 +66,7 @@ def calibrate(
     stored, config = stored_files(model)
     session = session_of(stored[GRAPH], stored[TOKENIZER], config)
     texts = session.encode([pairs[row][0] for row in rows])
-    found = describe_all(Classifier(session, str(model)), texts, truth if several else truth.argmax(1))
+    found = describe_all(Classifier(session, str(model)), texts, truth)
     write(model, stored, config, found)
     calibrated: dict[str, Any] = found["calibration"]
     return calibrated

@@ -138,9 +138,19 @@ def log_loss(probabilities: Numbers, truth: Classes) -> float:
     return float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], SMALLEST)).mean())
 
 
-def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
-    """The best calibration for these validation texts, and the log loss of every candidate on texts left out."""
+def fit(
+    lengths: NDArray[Any], truth: NDArray[np.bool_], multi_label: bool = False
+) -> tuple[Calibration, dict[str, float]]:
+    """Fit a calibration to class lengths (n, C) and true labels (n, C) of validation texts.
+
+    Return the best calibration and the cross-validated log loss of every candidate.
+    """
     lengths, truth = sample(lengths, truth)
+    return fit_labels(lengths, truth) if multi_label else fit_classes(lengths, truth.argmax(1))
+
+
+def fit_classes(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
+    """Fit one distribution over the classes: lengths (n, C), truth (n,)."""
     parts = folds(truth)
     losses: dict[tuple[str, str], float] = {}
     factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
@@ -155,9 +165,8 @@ def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, f
     return found, {" ".join(pair): loss for pair, loss in losses.items()}
 
 
-def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
-    """The same where a text has any of the labels: lengths and truth (B, C), the loss a mean over both."""
-    lengths, truth = sample(lengths, truth)
+def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
+    """Fit one probability per label: lengths and truth (n, C), the log loss a mean over texts and labels."""
     parts = np.random.default_rng(0).permutation(len(truth)) % FOLDS
     scores = logit(lengths.astype(np.float64))
 
@@ -171,13 +180,13 @@ def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibrati
         inside, outside = parts != part, parts == part
         if inside.any() and outside.any():
             for name, candidate in (("length", plain), ("platt", fitted(inside))):
-                found = candidate.probabilities(lengths[outside])
-                losses[name] += outside.sum() / len(truth) * each_log_loss(found, truth[outside])
+                probabilities = candidate.probabilities(lengths[outside])
+                losses[name] += outside.sum() / len(truth) * label_log_loss(probabilities, truth[outside])
     return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
 
 
-def each_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
-    """Mean negative log likelihood of each label being there or not."""
+def label_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
+    """Mean negative log likelihood of the presence or absence of each label."""
     inside = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
     return float(-np.log(np.where(truth, inside, 1 - inside)).mean())
 

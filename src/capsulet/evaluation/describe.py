@@ -12,9 +12,10 @@ from capsulet.drifting import drift
 from capsulet.errors import ModelError
 from capsulet.evaluation import abstention as doubt
 from capsulet.evaluation import calibration
+from capsulet.evaluation.labels import Flags
 from capsulet.evaluation.reliability import calibration_error
 from capsulet.runtime.classifier import Classifier, unknown_shares
-from capsulet.text.batch import targets_of
+from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
@@ -31,40 +32,37 @@ def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     """The `calibration` and `histograms` of a configuration, from a corpus of validation texts, as far as it goes."""
     rows = chosen_rows(len(corpus))
     encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-    truth = targets_of(corpus, rows)
-    return describe_all(classifier, encoded, truth > 0 if classifier.multi_label else truth)
+    return describe_all(classifier, encoded, true_labels(corpus, rows))
 
 
-def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]) -> dict[str, Any]:
-    """The same of texts that are ids already; truth is their classes (B,), or which labels each has (B, C)."""
-    found: dict[str, Any] = {}
+def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
+    """The `calibration` and `histograms` of a configuration, from tokenised texts and their true labels (n, C)."""
+    description: dict[str, Any] = {}
     fitted = describe(classifier, encoded, truth)
     if fitted is not None:
-        found["calibration"] = fitted
+        description["calibration"] = fitted
         # scores are counted as `predict` will give them
         config = {**classifier.config, "calibration": fitted}
         classifier = Classifier(classifier.session._replace(config=config), classifier.path)
     histograms = drift.describe(classifier, encoded)
-    return found if histograms is None else {**found, "histograms": histograms}
+    return description if histograms is None else {**description, "histograms": histograms}
 
 
-def describe(
-    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]
-) -> dict[str, Any] | None:
-    """The `calibration` of a configuration; nothing where the texts are too few.
+def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
+    """The `calibration` of a configuration; None where there are too few texts.
 
-    Where a text has any of the labels, errors are over all pairs of a text and a label, and there are no rankings.
+    For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
     """
     if len(truth) < FEWEST_ROWS:
         return None
-    lengths, several = classifier.lengths_of(encoded), classifier.multi_label
-    fitted, losses = (calibration.fit_each if several else calibration.fit)(lengths, truth)
-    right = truth if several else lengths.argmax(1) == truth
+    lengths, several, every = classifier.lengths_of(encoded), classifier.multi_label, np.arange(len(truth))
+    fitted, losses = calibration.fit(lengths, truth, several)
+    right = truth if several else truth[every, lengths.argmax(1)]
 
     def error(scores: NDArray[Any]) -> float:
         return round(calibration_error((scores if several else scores.max(1)).ravel(), right.ravel()), 6)
 
-    found = {
+    description = {
         **fitted.as_json(),
         "texts": len(truth),
         "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
@@ -72,14 +70,14 @@ def describe(
         "error_after": error(fitted.probabilities(lengths)),
     }
     if several:
-        return found
+        return description
     unknown = unknown_shares(encoded, classifier.session)
-    true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
+    true_scores = doubt.set_scores(lengths)[every, truth.argmax(1)]
     return {
-        **found,
+        **description,
         "confidence": doubt.rank(doubt.confidence(lengths, unknown), ~right).as_json(),
         "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
-        "set_score": doubt.rank(true, ~right).as_json(),
+        "set_score": doubt.rank(true_scores, ~right).as_json(),
     }
 
 

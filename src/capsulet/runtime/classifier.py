@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.errors import InputError, some
+from capsulet.errors import InputError, unknown_label
 from capsulet.evaluation import abstention as doubt
-from capsulet.evaluation import calibration, metrics
-from capsulet.evaluation.reliability import ReliabilityCounts, counted
-from capsulet.results import (
-    Evaluation,
-    Explanation,
-    Prediction,
-    Reliability,
-    ReliabilityBin,
-)
+from capsulet.evaluation import calibration
+from capsulet.evaluation.labels import given_labels
+from capsulet.results import Explanation, Prediction
 from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import is_multi_label
 from capsulet.text.batch import pad
-from capsulet.text.corpus import Labels
 from capsulet.text.tokens import check_text
 
-Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
 LONG_WAIT = 0.05  # seconds for one text: it comes from somebody who types, or from a slow pipe
 BATCH = 64
@@ -51,14 +42,18 @@ class Classifier:
         stored = session.config.get("calibration")
         self.calibration = None if stored is None else calibration.from_json(stored, path)
         self.multi_label = is_multi_label(session.config)
-        # with several labels a text: the length from which on each label is given (C,)
-        self.thresholds: NDArray[np.float64] = np.array(session.config["thresholds"] if self.multi_label else [])
+        # multi-label: the class length from which a label is given (C,)
+        self.thresholds: NDArray[np.float64] | None = (
+            np.array(session.config["thresholds"]) if self.multi_label else None
+        )
 
     @property
-    def score_thresholds(self) -> NDArray[np.float64]:
-        """The thresholds as the scores that `predict` gives: (C,)."""
-        found: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
-        return found
+    def score_thresholds(self) -> NDArray[np.float64] | None:
+        """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
+        if self.thresholds is None:
+            return None
+        thresholds: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
+        return thresholds
 
     @property
     def unknown_id(self) -> int:
@@ -123,9 +118,9 @@ class Classifier:
                 yield Prediction(None if reason else label, score, top, given, chosen, reason)
 
     def given(self, lengths: NDArray[np.float32], scores: NDArray[Any]) -> tuple[tuple[str, float], ...]:
-        """With several labels a text: those whose lengths (C,) reach their thresholds, longest first, with scores."""
-        found = np.flatnonzero(lengths >= self.thresholds)
-        order = found[np.argsort(-lengths[found], kind="stable")]
+        """Labels of a text by its class lengths (C,), longest first, with their scores."""
+        places = np.flatnonzero(given_labels(lengths[None], self.thresholds)[0])
+        order = places[np.argsort(-lengths[places], kind="stable")]
         return tuple((self.labels[index], float(scores[index])) for index in order)
 
     def doubts(
@@ -184,7 +179,7 @@ class Classifier:
         """
         for name in (label, contrast):
             if name is not None and name not in self.labels:
-                raise InputError(f"label {name!r} is unknown to the model: expected one of {some(self.labels)}")
+                raise unknown_label(name, self.labels)
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
@@ -193,7 +188,7 @@ class Classifier:
         if self.calibration:
             probability = float(self.probabilities(self.lengths([text]))[0, place])
             found = dataclasses.replace(found, probability=probability)
-        if self.multi_label:
+        if self.thresholds is not None:
             found = dataclasses.replace(found, threshold=float(self.thresholds[place]))
         if check:
             left_out = occlusion(self.session, text, place, found.length_before_squash)
@@ -215,71 +210,6 @@ class Classifier:
     def layers(self) -> list[Layer]:
         """The weights of the encoder, for explanations."""
         return encoder_layers(self.session)
-
-    def evaluate(self, pairs: Iterable[tuple[str, Labels]], observe: Observe | None = None) -> Evaluation:
-        """How the predictions compare with the labels of these (text, label) pairs; several labels: (text, labels).
-
-        `observe` sees the pairs pass, with their class lengths.
-        """
-        places = {label: index for index, label in enumerate(self.labels)}
-        if self.multi_label:
-            return self.evaluate_sets(pairs, places, observe)
-        truth: list[int] = []
-        predicted: list[int] = []
-        raw: list[float] = []  # scores of the predicted class
-        sure: list[float] = []
-        source = iter(pairs)
-        while window := list(itertools.islice(source, LARGEST_WINDOW)):
-            known: list[tuple[str, str]] = []
-            for text, label in window:
-                if not isinstance(label, str) or label not in places:
-                    raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
-                truth.append(places[label])
-                known.append((text, label))
-            texts = list(checked((text for text, _ in known), first=len(predicted)))
-            lengths = self.lengths(texts)
-            predicted.extend(lengths.argmax(1).tolist())
-            if observe:
-                observe(known, lengths)
-            raw.extend(lengths.max(1).tolist())
-            sure.extend(self.probabilities(lengths).max(1).tolist())
-        found = metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
-        if not truth:
-            return found
-        right = np.array(truth) == np.array(predicted)
-        before, after = (counted(np.array(scores), right) for scores in (raw, sure))
-        return dataclasses.replace(found, reliability=self.reliability(before, after))
-
-    def reliability(self, before: ReliabilityCounts, after: ReliabilityCounts) -> Reliability:
-        """How scores, raw and calibrated, compare with the share of right answers."""
-        bins, sure = (tuple(ReliabilityBin(*row) for row in counts.rows) for counts in (before, after))
-        known = self.calibration is not None
-        return Reliability(before.error, after.error if known else None, bins, sure if known else ())
-
-    def evaluate_sets(
-        self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int], observe: Observe | None
-    ) -> Evaluation:
-        """The same where a text may have several labels, or none."""
-        counts = metrics.LabelSetCounts(self.thresholds)
-        before, after = ReliabilityCounts(), ReliabilityCounts()  # over all pairs of a text and a label
-        source = iter(pairs)
-        while window := list(itertools.islice(source, LARGEST_WINDOW)):
-            truth = np.zeros((len(window), len(places)), dtype=bool)
-            for row, (_, labels) in enumerate(window):
-                for label in [labels] if isinstance(labels, str) else labels:
-                    if label not in places:
-                        raise InputError(
-                            f"label {label!r} is unknown to the model: expected some of {some(self.labels)}"
-                        )
-                    truth[row, places[label]] = True
-            lengths = self.lengths(list(checked((text for text, _ in window), first=counts.texts)))
-            counts.add(truth, lengths)
-            before.add(lengths.ravel(), truth.ravel())
-            after.add(self.probabilities(lengths).ravel(), truth.ravel())
-            if observe:
-                observe(window, lengths)
-        found = counts.evaluation(self.labels)
-        return dataclasses.replace(found, reliability=self.reliability(before, after)) if counts.texts else found
 
 
 def load(path: str | Path, threads: int = 0) -> Classifier:

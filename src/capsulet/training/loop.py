@@ -15,7 +15,7 @@ from torch import Tensor
 
 from capsulet.config import MANY_TEXTS, TrainingOptions
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.metrics import LabelSetCounts, fit_thresholds, macro_f1
+from capsulet.evaluation.metrics import counted_labels, fit_thresholds, macro_f1
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise, uniform
@@ -332,7 +332,5 @@ def validate_sets(loss: float, corpus: Corpus, scores: NDArray[np.float32]) -> V
     """Thresholds for these scores (n, C) of a corpus with label sets, and the figures at them."""
     truth = targets_of(corpus, np.arange(len(corpus))) > 0
     thresholds = fit_thresholds(scores, truth)
-    counts = LabelSetCounts(thresholds)
-    counts.add(truth, scores)
-    figures = counts.evaluation([""] * corpus.num_classes)
-    return Validation(loss, figures.accuracy, figures.macro_f1, figures.micro_f1, thresholds)
+    counts = counted_labels(truth, scores, thresholds)
+    return Validation(loss, counts.accuracy, counts.macro_f1, counts.micro_f1, thresholds)

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from capsulet.config import TrainingOptions
-from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
+from capsulet.evaluation.metrics import counted_labels, fit_thresholds
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.ngrams import NgramFeatures, features, root, sums
@@ -180,16 +180,12 @@ def choose_share(
 
 def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
     """How right these class lengths (n, C) are, by the figure that decides."""
-    if truth.ndim == 2:
-        counts = LabelSetCounts(fit_thresholds(lengths, truth > 0))
-        counts.add(truth > 0, lengths)
-        figures = counts.evaluation([""] * lengths.shape[1])
-        return {"macro-f1": figures.macro_f1, "accuracy": figures.accuracy}.get(select, counts.micro_f1)
-    said = lengths.argmax(1)
-    if select != "macro-f1":
-        return float((said == truth).mean())
-    matrix = confusion_matrix(truth.astype(np.int64), said, lengths.shape[1])
-    return macro_f1(np.diag(matrix), matrix.sum(1), matrix.sum(0))
+    several = truth.ndim == 2
+    true_labels = truth > 0 if several else truth[:, None] == np.arange(lengths.shape[1])  # (n, C)
+    counts = counted_labels(true_labels, lengths, fit_thresholds(lengths, true_labels) if several else None)
+    if select == "macro-f1":
+        return counts.macro_f1
+    return counts.micro_f1 if several and select != "accuracy" else counts.accuracy
 
 
 def rounded(table: Tensor) -> NgramFeatures:

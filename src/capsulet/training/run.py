@@ -18,10 +18,9 @@ from capsulet import __version__
 from capsulet.config import SIMILAR, UNKNOWN_WORDS, Options, build_options, explicit_values
 from capsulet.errors import InputError, MissingExtraError, some
 from capsulet.evaluation.describe import describe_corpus
-from capsulet.evaluation.evaluate import recorder_of
+from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.model.shapes import LEVELS, num_parameters, parameter_shapes
-from capsulet.report.label_sets import SetMeasures
-from capsulet.report.measures import Measures, spelled
+from capsulet.report.measures import Measures, Recorder, spelled
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Epoch, Training
 from capsulet.runtime.classifier import Classifier
@@ -126,7 +125,7 @@ def train(
             "command": command_line(files, valid, recipe, reading, options),
         }
 
-        measured: list[Measures | SetMeasures] = []  # the finished model
+        measured: list[Measures] = []  # the finished model
 
         def keep(
             epochs: Sequence[Epoch],
@@ -195,18 +194,16 @@ def report_path(out: Path) -> Path:
     return place.with_name(place.name + ".report.html")
 
 
-def measure_training(
-    files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int
-) -> Measures | SetMeasures:
+def measure_training(files: Mapping[str, bytes], config: Mapping[str, Any], corpora: Corpora, threads: int) -> Measures:
     """How a finished model fares on the texts that its epoch was chosen on."""
     session = session_of(files[GRAPH], files[TOKENIZER], dict(config), threads)
     classifier = Classifier(session, "the new model")
-    recorder = recorder_of(classifier)
+    recorder = Recorder(classifier)
     corpus = corpora.valid if len(corpora.valid) else corpora.train
-    return recorder.finish(classifier.evaluate(spelled(corpus, classifier), recorder))
+    return recorder.finish(evaluate_pairs(classifier, spelled(corpus, classifier), recorder))
 
 
-def report_training(page: Path, out: Path, measures: Measures | SetMeasures) -> None:
+def report_training(page: Path, out: Path, measures: Measures) -> None:
     """Write down how a model was trained and how it fares."""
     config = read_config(out)
     count, data = measures.evaluation.count, config["data"]
@@ -323,7 +320,7 @@ def save(
     epochs: Sequence[Epoch],
     best: Epoch,
     stopped: str,
-    measured: Sequence[Measures | SetMeasures] = (),
+    measured: Sequence[Measures] = (),
 ) -> None:
     """Write the folder of the best model with what is known so far; `measured` once it is finished."""
     metrics: dict[str, Any] = {
@@ -335,7 +332,7 @@ def save(
         "stopped": stopped,
     }
     for measures in measured:
-        if not isinstance(measures, SetMeasures):  # of label sets it is known, from all validation texts
+        if measures.answers is not None:  # a multi-label model knows it from all validation texts
             metrics["valid_macro_f1"] = measures.evaluation.macro_f1
         metrics |= {
             "valid_f1": {scores.label: scores.f1 for scores in measures.evaluation.classes},
