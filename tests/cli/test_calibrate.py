@@ -67,7 +67,7 @@ def test_no_label_in_json_and_csv(run, model: Path) -> None:
     [
         (["--coverage", "1.5"], "--coverage is 1.5: expected a share from 0 to 1"),
         (["--coverage", "0.9", "--max-error", "0.1"], "leave one of them out"),
-        (["--max-error", "0.01"], "--max-error 0.01 cannot be promised by 12 validation texts"),
+        (["--max-error", "0.01"], "--max-error 0.01 cannot be guaranteed by 12 validation texts"),
         (["--max-error", "nan"], "--max-error is nan: expected a share"),
         (["--sets", "-1"], "--sets is -1.0: expected a share"),
     ],

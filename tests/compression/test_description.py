@@ -12,7 +12,7 @@ import pytest
 import capsulet
 from capsulet.compression import description, search
 from capsulet.compression.description import few_values, json_bytes
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 from capsulet.evaluation import describe as validation
 from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import unknown_shares
@@ -59,8 +59,8 @@ def test_it_is_fitted_to_what_the_file_says(
     found = {part: small.config[part] for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
-    certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
-    ranking = doubt.ranking_from_json(found["calibration"]["certainty"], "small")
+    certainty = abstention.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
+    ranking = abstention.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
         assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1
     before = json.loads((whole / "config.json").read_text())
@@ -73,9 +73,9 @@ def test_without_texts_it_is_that_of_the_whole_model(
     monkeypatch.setattr(description, "FEW_VALUES", 20)
     small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
     before = json.loads((whole / "config.json").read_text())
-    rankings = {key: small.config["calibration"].pop(key) for key in doubt.RANKINGS}
+    rankings = {key: small.config["calibration"].pop(key) for key in abstention.RANKINGS}
     assert small.config["calibration"] == {
-        key: value for key, value in before["calibration"].items() if key not in doubt.RANKINGS
+        key: value for key, value in before["calibration"].items() if key not in abstention.RANKINGS
     }
     for key, ranking in rankings.items():
         assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
@@ -140,5 +140,5 @@ def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
     for share in (1, 0.8, 0.3):
         found = few_values(config, share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
-        doubt.doubts(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
+        abstention.rules(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
     assert few_values({}) == few_values({"calibration": None}, 10) == {}

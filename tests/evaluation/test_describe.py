@@ -1,4 +1,4 @@
-"""A model knows what it said of its validation texts, and can be told anew."""
+"""The calibration of a model from its validation texts, after training and fitted again."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.report.measures import (
     MOST_MISTAKES,
@@ -94,10 +94,10 @@ def test_coverage_goes_by_what_predict_goes_by(model: Path) -> None:
     classifier, texts = capsulet.load(model), [*PAIRS, ("qzxv", "sport")]
     recorder = Recorder(classifier)
     measures = recorder.finish(evaluate_pairs(classifier, iter(texts), recorder))
-    least = classifier.doubts(False, 0.5, None, None).least_certainty
+    least = classifier.abstention_rules(False, 0.5, None, None).least_certainty
     answers = classifier.predict([text for text, _ in texts], coverage=0.5)
     assert (measures.answers.certainty >= least).tolist() == [answer.label is not None for answer in answers]
-    assert measures.answers.certainty[-1] == doubt.STRANGE
+    assert measures.answers.certainty[-1] == abstention.STRANGE
 
 
 def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:

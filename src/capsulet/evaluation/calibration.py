@@ -244,8 +244,8 @@ def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
     scores = scores - scores.max(1, keepdims=True)
     width = float(np.abs(scores).mean()) or 1.0
     scores = scores / width
-    doubt = 1 / (len(truth) + 1)
-    wanted = (1 - doubt) * scores[np.arange(len(truth)), truth] + doubt * scores.mean(1)  # (B,)
+    added = 1 / (len(truth) + 1)
+    wanted = (1 - added) * scores[np.arange(len(truth)), truth] + added * scores.mean(1)  # (B,)
     low, high, factor = 0.0, LARGEST_FACTOR * width, start * width
     for _ in range(60):
         probabilities = softmax(factor * scores)

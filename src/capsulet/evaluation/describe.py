@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from capsulet.drifting import drift
 from capsulet.errors import ModelError
-from capsulet.evaluation import abstention as doubt
-from capsulet.evaluation import calibration
+from capsulet.evaluation import abstention, calibration
 from capsulet.evaluation.labels import Flags
 from capsulet.evaluation.reliability import calibration_error
 from capsulet.runtime.classifier import Classifier, unknown_shares
@@ -72,12 +71,12 @@ def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth
     if several:
         return description
     unknown = unknown_shares(encoded, classifier.session)
-    true_scores = doubt.set_scores(lengths)[every, truth.argmax(1)]
+    true_scores = abstention.set_scores(lengths)[every, truth.argmax(1)]
     return {
         **description,
-        "confidence": doubt.rank(doubt.confidence(lengths, unknown), ~right).as_json(),
-        "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
-        "set_score": doubt.rank(true_scores, ~right).as_json(),
+        "confidence": abstention.rank(abstention.confidence(lengths, unknown), ~right).as_json(),
+        "certainty": abstention.rank(abstention.certainty(lengths, unknown), ~right).as_json(),
+        "set_score": abstention.rank(true_scores, ~right).as_json(),
     }
 
 

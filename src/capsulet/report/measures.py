@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier, unknown_shares
@@ -98,7 +98,7 @@ class Recorder:
         if not self.classifier.multi_label:
             np.add.at(self.matrix, (truth.argmax(1), given.argmax(1)), 1)
             self.right.append(np.asarray((truth & given).any(1)))
-            self.certainty.append(doubt.certainty(lengths, unknown_shares(encoded, session)))
+            self.certainty.append(abstention.certainty(lengths, unknown_shares(encoded, session)))
 
     def keep_mistakes(self, texts: Sequence[str], truth: Flags, given: Flags, lengths: NDArray[np.float32]) -> None:
         """Keep the most confident mistakes of each kind: at most one per text."""
