@@ -106,4 +106,4 @@ def test_a_model_without_validation_texts_is_told_of_valid(run, rows_file: Path,
     assert run("train", tmp_path / "few.jsonl", "--out", tmp_path / "model", "--no-report", *tiny).status == 0
     answer = run("calibrate", tmp_path / "model", tmp_path / "few.jsonl")
     assert answer.status == 2
-    assert "was trained without texts to validate on: name some it was not trained on with --valid" in answer.line
+    assert "was trained without validation texts: name texts it was not trained on with --valid" in answer.line

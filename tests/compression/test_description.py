@@ -112,7 +112,7 @@ def test_texts_that_it_was_trained_on_describe_nothing(
     found = capsulet.load(made.path).config
     assert found["calibration"]["factor"] == before["calibration"]["factor"]
     assert set(found["histograms"]) <= {"texts", "length", "unknown"}
-    assert any("500 rows, of which training would keep" in line for line in said)
+    assert any("500 rows, split into" in line for line in said)
 
 
 def test_a_calibration_by_other_texts_is_replaced_with_a_note(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,29 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.describe import FEWEST_ROWS, chosen_rows, describe_all, other_rows, trained_rows
 from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import Classifier, load
-from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, CONFIG, FILES, GRAPH, TOKENIZER, WEIGHTS, read_config, read_file, write_folder
+from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
 from capsulet.text.corpus import Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
 
-SAME = 1e-6  # lengths of graphs of the same weights differ by less
-
 
 def calibrate(
     model: str | Path, files: Paths = (), *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell = silent
 ) -> dict[str, Any]:
-    """Fit the calibration of a model folder anew and write it there: what its configuration then holds.
+    """Fit the calibration of a model folder again, write it to its configuration, and return it.
 
-    The texts are the validation part of the training files, cut off as training did, or all of the files `valid`. The
-    histograms that `drift` compares with are made of the same texts.
+    The texts are the validation part of the training files, split as in training, or all texts of the files `valid`.
+    The histograms for `drift` are made from the same texts.
     """
     model, reading = Path(model), reading or ReadOptions()
     if not model.is_dir():
@@ -63,28 +58,26 @@ def calibrate(
             f"{source}: all {few:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
             "classes: name more texts with --valid"
         )
-    stored, config = stored_files(model)
-    session = session_of(stored[GRAPH], stored[TOKENIZER], config)
-    texts = session.encode([pairs[row][0] for row in rows])
-    found = describe_all(Classifier(session, str(model)), texts, truth)
-    write(model, stored, config, found)
-    calibrated: dict[str, Any] = found["calibration"]
+    texts = classifier.session.encode([pairs[row][0] for row in rows])
+    description = describe_all(classifier, texts, truth)
+    write(model, description)
+    calibrated: dict[str, Any] = description["calibration"]
     return calibrated
 
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
-    """Which rows of the training files training has kept for validation."""
+    """Return the rows of the training files that training kept for validation."""
     options = classifier.config["options"]
-    sets = [[found] if isinstance(found, str) else list(found) for found in labels]
-    order = {label: place for place, label in enumerate(sorted_labels({label for found in sets for label in found}))}
-    targets = np.array([order[label] for found in sets for label in found], dtype=np.int64)
+    sets = [[own] if isinstance(own, str) else list(own) for own in labels]
+    order = {label: place for place, label in enumerate(sorted_labels({label for own in sets for label in own}))}
+    targets = np.array([order[label] for own in sets for label in own], dtype=np.int64)
     expected = trained_rows(classifier.config, classifier.path)
     try:
         fraction = float(options["training"]["valid_fraction"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{classifier.path} is damaged: its configuration lacks {error}") from None
     if classifier.multi_label:
-        starts = np.cumsum([0, *(len(found) for found in sets)])
+        starts = np.cumsum([0, *(len(own) for own in sets)])
         train, valid = label_set_split(targets, starts, fraction)
     else:
         train, valid = stratified_split(targets, fraction)
@@ -93,44 +86,12 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     return valid
 
 
-def stored_files(model: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """The files of a model folder, its graph as it would be written today, and its configuration."""
+def write(model: Path, description: Mapping[str, Any]) -> None:
+    """Put a calibration and histograms into the configuration of a model; a model card that was not edited follows."""
     config = read_config(model)
     files = {name: read_file(model, name, config) for name in FILES if name != CONFIG and (model / name).exists()}
-    files[GRAPH] = current_graph(files, config)
-    return files, config
-
-
-def write(model: Path, files: dict[str, bytes], config: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Put what was found into a model folder, all else as it was; a card that nobody has edited tells of it."""
     kept = {key: value for key, value in config.items() if key not in ("files", "histograms")}
-    changed = {**kept, **found}
+    changed = {**kept, **description}
     if files.get(CARD) == model_card(config).encode():
         files[CARD] = model_card(changed).encode()
     write_folder(model, files, changed)
-
-
-def current_graph(files: Mapping[str, bytes], config: Mapping[str, Any]) -> bytes:
-    """The graph with the outputs that it would be given today, where its weights and `onnx` are there to write it."""
-    there, tokenizer = files[GRAPH], files[TOKENIZER]
-    try:
-        from safetensors.numpy import load as parse_weights
-
-        from capsulet.model.graph import build_graph
-    except ImportError:
-        return there
-    if WEIGHTS not in files:
-        return there
-    try:
-        options = ModelOptions(**config["options"]["model"])
-        fresh: bytes = build_graph(parse_weights(files[WEIGHTS]), options).SerializeToString(deterministic=True)
-    except (KeyError, TypeError):  # options of another version
-        return there
-    if fresh != there:
-        texts = ["", *sorted(json.loads(tokenizer)["model"]["vocab"])[:64]]
-        one, other = (
-            Classifier(session_of(graph, tokenizer, dict(config)), "").lengths(texts) for graph in (there, fresh)
-        )
-        if np.abs(one - other).max() > SAME:  # its weights were changed on the way to the graph
-            return there
-    return fresh

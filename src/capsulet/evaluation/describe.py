@@ -1,4 +1,4 @@
-"""What a model says of texts it was not trained on: calibration and histograms in its configuration, made or remade."""
+"""Calibration and histograms in the configuration of a model, from validation texts."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
 
-FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
+FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 
 
 def chosen_rows(count: int) -> NDArray[np.int64]:
-    """Which of the validation texts a model is asked about: all, or so many that more would tell nothing new."""
+    """Return the validation texts to fit on: all, or a random sample of `MOST_ROWS`."""
     if count <= MOST_ROWS:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).permutation(count)[:MOST_ROWS])
 
 
 def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
-    """The `calibration` and `histograms` of a configuration, from a corpus of validation texts, as far as it goes."""
+    """Return the `calibration` and `histograms` of a configuration, from a corpus of validation texts."""
     rows = chosen_rows(len(corpus))
     encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
     return describe_all(classifier, encoded, true_labels(corpus, rows))
 
 
 def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
-    """The `calibration` and `histograms` of a configuration, from tokenised texts and their true labels (n, C)."""
+    """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
     description: dict[str, Any] = {}
     fitted = describe(classifier, encoded, truth)
     if fitted is not None:
         description["calibration"] = fitted
-        # scores are counted as `predict` will give them
+        # the histogram of scores is made of calibrated scores, as `predict` returns them
         config = {**classifier.config, "calibration": fitted}
         classifier = Classifier(classifier.session._replace(config=config), classifier.path)
     histograms = drift.describe(classifier, encoded)
@@ -48,7 +48,7 @@ def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], t
 
 
 def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
-    """The `calibration` of a configuration; None where there are too few texts.
+    """Return the `calibration` of a configuration, or None if there are too few texts.
 
     For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
     """
@@ -81,7 +81,7 @@ def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth
 
 
 def trained_rows(config: Mapping[str, Any], source: str) -> tuple[int, int]:
-    """How many rows a model was trained on, and how many it was validated on."""
+    """Return the number of training rows and of validation rows of a model."""
     try:
         return int(config["data"]["train_rows"]), int(config["data"]["valid_rows"])
     except (KeyError, TypeError, ValueError) as error:
@@ -89,11 +89,11 @@ def trained_rows(config: Mapping[str, Any], source: str) -> tuple[int, int]:
 
 
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
-    """What to say of files that are not those of the training."""
+    """Return the error message for files that are not the training files."""
     if not expected[1]:
-        return "the model was trained without texts to validate on: name some it was not trained on with --valid"
+        return "the model was trained without validation texts: name texts it was not trained on with --valid"
     return (
-        f"{train + valid:,} rows, of which training would keep {valid:,} to validate on; the model was trained on "
-        f"{expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "
+        f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was trained "
+        f"on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "
         "--valid"
     )
