@@ -147,19 +147,19 @@ class Finder:
     def class_counts(self) -> dict[str, int]:
         """Training rows of each class, most frequent first."""
         counts: Counter[str] = Counter()
-        for labels, count in zip(self.survey.label_sets, self.set_counts(), strict=True):
+        for labels, count in zip(self.survey.combinations, self.combination_counts(), strict=True):
             counts.update(dict.fromkeys(labels, count) if count else {})
         return dict(counts.most_common())
 
-    def set_counts(self) -> list[int]:
+    def combination_counts(self) -> list[int]:
         """Training rows of each combination of labels, in the order of the survey."""
-        rows = np.bincount(self.targets[self.training], minlength=len(self.survey.label_sets))
+        rows = np.bincount(self.targets[self.training], minlength=len(self.survey.combinations))
         return [int(count) for count in rows]
 
     def labels_per_row(self) -> dict[str, int]:
         """Training rows by their number of labels, fewest first."""
         sizes: Counter[int] = Counter()
-        for labels, count in zip(self.survey.label_sets, self.set_counts(), strict=True):
+        for labels, count in zip(self.survey.combinations, self.combination_counts(), strict=True):
             sizes[len(labels)] += count
         return {str(size): count for size, count in sorted(sizes.items()) if count}
 
@@ -186,7 +186,7 @@ class Finder:
                 f"{printable(largest)} has {counts[largest]:,} rows, {printable(smallest)} {counts[smallest]:,}",
             )  # fmt: skip
         spellings: dict[str, list[str]] = {}
-        known = dict.fromkeys(label for labels in self.survey.label_sets for label in labels)
+        known = dict.fromkeys(label for labels in self.survey.combinations for label in labels)
         for label in known:
             spellings.setdefault("".join(filter(str.isalnum, label.casefold())) or label, []).append(label)
         alike = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]

@@ -35,7 +35,9 @@ class Survey:
     sources: list[tuple[str, int]] = field(default_factory=list)  # file, and number of its first row
     lines: array[int] = field(default_factory=lambda: array("q"))
     targets: array[int] = field(default_factory=lambda: array("i"))
-    set_numbers: dict[tuple[str, ...], int] = field(default_factory=dict)  # number of each combination of labels
+    combination_numbers: dict[tuple[str, ...], int] = field(
+        default_factory=dict
+    )  # number of each combination of labels
     script_names: list[str] = field(default_factory=list)
     damaged: dict[str, int] = field(default_factory=Counter)
     damage_examples: dict[str, list[Example]] = field(default_factory=dict)
@@ -51,14 +53,14 @@ class Survey:
         return len(self.lines)
 
     @property
-    def label_sets(self) -> list[tuple[str, ...]]:
+    def combinations(self) -> list[tuple[str, ...]]:
         """Combinations of labels, by their numbers."""
-        return list(self.set_numbers)
+        return list(self.combination_numbers)
 
     @property
     def names(self) -> list[str]:
         """Combinations of labels in words, by their numbers."""
-        return [", ".join(labels) or "no label" for labels in self.set_numbers]
+        return [", ".join(labels) or "no label" for labels in self.combination_numbers]
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add the rows of one file."""
@@ -68,7 +70,7 @@ class Survey:
                 if not self.sources or self.sources[-1][0] != row.source:
                     self.sources.append((row.source, len(self)))
                 self.lines.append(row.line)
-                self.targets.append(self.set_numbers.setdefault(labels_of(row), len(self.set_numbers)))
+                self.targets.append(self.combination_numbers.setdefault(labels_of(row), len(self.combination_numbers)))
                 self.look_for_damage(row)
             ids, lengths = self.words.scan(texts, MAX_TOKENS + 1)
             empty = np.add.reduceat(ids, np.cumsum(lengths) - lengths) == NO_WORD

@@ -93,7 +93,7 @@ def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
     if not expected[1]:
         return "the model was trained without validation texts: name texts it was not trained on with --valid"
     return (
-        f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was trained "
-        f"on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "
-        "--valid"
+        f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was "
+        f"trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not "
+        "trained on with --valid"
     )
