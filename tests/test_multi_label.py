@@ -1,4 +1,4 @@
-"""Models of several labels a text: every head and routing agrees with torch, and a model is its folder and its file."""
+"""Multi-label models: every head and routing agrees with torch, and a model folder agrees with its exported file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressing models that give several labels a text."""
+"""Compression of multi-label models."""
 
 from __future__ import annotations
 

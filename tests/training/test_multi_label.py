@@ -1,4 +1,4 @@
-"""Label sets and rare classes in the loop: it learns them, validates them, and goes on with them."""
+"""Multi-label texts and rare classes in the training loop: learned, validated, and continued from a checkpoint."""
 
 from __future__ import annotations
 
