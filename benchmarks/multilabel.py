@@ -35,7 +35,7 @@ from benchmarks.accuracy import parse_option
 from benchmarks.debian import packages, source_of, tenth
 from benchmarks.peers.tfidf import build_vectoriser
 from capsulet.cli.output import LineMonitor
-from capsulet.evaluation.metrics import LabelSetCounts, fit_thresholds
+from capsulet.evaluation.metrics import counted_labels, fit_thresholds
 from capsulet.results import Evaluation
 
 PARTS = {"test": (0, 1), "valid": (2,), "train": (3, 4, 5, 6, 7, 8, 9)}  # tenths of the sources
@@ -156,8 +156,7 @@ def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]
     found = [fit_rival(strength, features, truth) for strength in STRENGTHS]
     micro_f1, strength, thresholds, regressions = max(found, key=lambda one: one[0])
     seconds = time.process_time() - started
-    counts = LabelSetCounts(thresholds)
-    counts.add(truth["test"], scores(regressions, features["test"]))
+    counts = counted_labels(truth["test"], scores(regressions, features["test"]), thresholds)
     return {
         "C": strength,
         "cpu_seconds": seconds,
@@ -179,9 +178,8 @@ def fit_rival(
     ]
     said = scores(regressions, features["valid"])
     thresholds = fit_thresholds(said, truth["valid"])
-    counts = LabelSetCounts(thresholds)
-    counts.add(truth["valid"], said)
-    return counts.micro_f1, strength, thresholds, regressions
+    micro_f1 = counted_labels(truth["valid"], said, thresholds).micro_f1
+    return micro_f1, strength, thresholds, regressions
 
 
 def scores(regressions: Sequence[Any], features: Any) -> NDArray[np.float32]:

@@ -30,7 +30,7 @@ from benchmarks import record
 from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.errors import InputError
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 from capsulet.evaluation.reliability import counted
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.reading import read_rows
@@ -144,17 +144,17 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         "calibration_error_after": reliability.error_after,
     }
     unknown = unknown_shares(encoded, classifier.session)
-    confidence, certainty = doubt.confidence(lengths, unknown), doubt.certainty(lengths, unknown)
+    confidence, certainty = abstention.confidence(lengths, unknown), abstention.certainty(lengths, unknown)
     found["abstain_answered_at_0.95"] = float(
-        (confidence >= classifier.doubts(True, None, None, None).least_confidence).mean()
+        (confidence >= classifier.abstention_rules(True, None, None, None).least_confidence).mean()
     )
     for share in COVERAGES:
-        answered = certainty >= classifier.doubts(False, share, None, None).least_certainty
+        answered = certainty >= classifier.abstention_rules(False, share, None, None).least_certainty
         found[f"coverage_got_at_{share}"] = float(answered.mean())
         found[f"accuracy_at_coverage_{share}"] = float(right[answered].mean())
-    scores = doubt.set_scores(lengths)
+    scores = abstention.set_scores(lengths)
     for share in SET_COVERAGES:
-        inside = scores >= classifier.doubts(False, None, None, share).least_set_score
+        inside = scores >= classifier.abstention_rules(False, None, None, share).least_set_score
         found[f"sets_right_at_{share}"] = float(inside[np.arange(len(truth)), truth].mean())
         found[f"mean_set_at_{share}"] = float(inside.sum(1).mean())
     for share in ERRORS:
@@ -164,14 +164,14 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         return found, None
     strange = classifier.session.encode(outside)
     other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.session)
-    other_confidence, other_certainty = doubt.confidence(other, unknown), doubt.certainty(other, unknown)
+    other_confidence, other_certainty = abstention.confidence(other, unknown), abstention.certainty(other, unknown)
     scope = {
         "auroc": auroc(confidence, other_confidence),
         "auroc_of_the_probability": auroc(probabilities.max(1), classifier.probabilities(other).max(1)),
         "accuracy": float(right.mean()),
         "auroc_of_the_certainty": auroc(certainty, other_certainty),
         "abstained_outside": float(
-            (other_confidence < classifier.doubts(True, None, None, None).least_confidence).mean()
+            (other_confidence < classifier.abstention_rules(True, None, None, None).least_confidence).mean()
         ),
         "accuracy_at_90": accuracy_at(0.9, certainty, right),
         "accuracy_at_90_by_the_probability": accuracy_at(0.9, probabilities.max(1), right),
@@ -185,7 +185,7 @@ def kept_error(
     """The share of wrong answers where at most this one was promised, and the share of texts that got an answer."""
     names = f"error_got_at_{share}", f"answered_at_error_{share}"
     try:
-        answered = certainty >= classifier.doubts(False, None, share, None).least_certainty
+        answered = certainty >= classifier.abstention_rules(False, None, share, None).least_certainty
     except InputError:  # too few validation texts for such a promise
         return dict.fromkeys(names)
     return dict(zip(names, (float((~right[answered]).mean()), float(answered.mean())), strict=True))

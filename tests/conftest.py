@@ -79,7 +79,7 @@ SETS = [  # texts with several labels, one or none
 
 @pytest.fixture(scope="session")
 def sets_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve texts with label sets as JSONL."""
+    """Twelve multi-label texts as JSONL."""
     path = tmp_path_factory.mktemp("sets") / "sets.jsonl"
     path.write_text("".join(json.dumps({"labels": labels, "text": text}) + "\n" for labels, text in SETS))
     return path

@@ -1,4 +1,4 @@
-"""Models of several labels a text: every head and routing agrees with torch, and a model is its folder and its file."""
+"""Multi-label models: every head and routing agrees with torch, and a model folder agrees with its exported file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
+from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.evaluation.reliability import calibration_error
 from tests.conftest import SETS, TINY
 from tests.test_contract import NASTY, Trained, network_of
@@ -65,7 +66,7 @@ def test_scores_are_calibrated_label_by_label(trained: Trained) -> None:
 
 
 def test_an_evaluation_says_how_reliable_scores_are(trained: Trained) -> None:
-    result = trained.classifier.evaluate((text, labels) for labels, text in SETS)
+    result = evaluate_pairs(trained.classifier, ((text, labels) for labels, text in SETS))
     truth = np.array([[label in labels for label in trained.classifier.labels] for labels, _ in SETS])
     texts = [text for _, text in SETS]
     reliability = result.reliability
@@ -87,7 +88,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
 
 def test_it_learns_its_twelve_texts(sets_model: Path) -> None:
     classifier = capsulet.load(sets_model)
-    result = classifier.evaluate((text, labels) for labels, text in SETS)
+    result = evaluate_pairs(classifier, ((text, labels) for labels, text in SETS))
     assert result.micro_f1 > 0.95 and result.subset_accuracy > 0.8 and result.count == 12
     found = classifier.predict([text for _, text in SETS])
     assert () in [prediction.labels for prediction in found] and max(len(one.labels or ()) for one in found) > 1
@@ -121,8 +122,8 @@ def test_damaged_thresholds(sets_model: Path, tmp_path: Path, thresholds) -> Non
 
 
 def test_a_label_that_it_does_not_know(sets_model: Path) -> None:
-    with pytest.raises(InputError, match="label 'art' is unknown to the model: expected some of food, money, sport"):
-        capsulet.load(sets_model).evaluate([("a match", ["sport", "art"])])
+    with pytest.raises(InputError, match="label 'art' is unknown to the model: expected one of food, money, sport"):
+        evaluate_pairs(capsulet.load(sets_model), [("a match", ["sport", "art"])])
 
 
 def test_the_card_says_so(sets_model: Path, model: Path) -> None:

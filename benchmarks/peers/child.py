@@ -13,13 +13,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.peers.memory import SPENT, peak_memory
 from benchmarks.peers.protocol import Model, PeerModule, Rows
 from benchmarks.peers.rows import read_test, read_training
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.metrics import evaluate
+from capsulet.evaluation.labels import label_matrix
+from capsulet.evaluation.metrics import counted_labels
 
 MODEL, RESULT = "model", "result.json"
 LEAST_SECONDS = 0.5  # of prediction: fast models predict the test texts several times
@@ -80,7 +79,8 @@ def predict_step(module: str, folder: str, scratch: str, **_: Any) -> dict[str, 
     predicted, texts_per_second = timed_prediction(model, rows)
     truth = [label for _, label in rows]
     labels = sorted({*truth, *predicted})
-    found = evaluate(*(np.array([labels.index(label) for label in part]) for part in (truth, predicted)), labels)
+    true_labels, given = (label_matrix(part, labels, multi_label=False) for part in (truth, predicted))
+    found = counted_labels(true_labels, given)
     return {
         "accuracy": found.accuracy,
         "macro_f1": found.macro_f1,

@@ -48,8 +48,13 @@ class MissingExtraError(InputError):
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")
 
 
+def unknown_label(label: object, labels: Sequence[str]) -> InputError:
+    """The error for a label that is not among the `labels` of a model."""
+    return InputError(f"label {label!r} is unknown to the model: expected one of {some(labels)}")
+
+
 def some(labels: Sequence[str]) -> str:
-    """A few labels, for messages."""
+    """The first few labels, for messages."""
     return ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8]) + (
         f" … ({len(labels)} in all)" if len(labels) > 8 else ""
     )

@@ -1,4 +1,4 @@
-"""What the verbs answer with."""
+"""Results of the functions and commands."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Prediction:
-    """The best label of a text, and the best few when more were asked for."""
+    """The predicted label of a text, and the `top_k` best labels."""
 
-    label: str | None  # None: don't know
+    label: str | None  # None: the model abstains
     score: float  # calibrated probability of the best label; without a calibration, or on request, its class length
     top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # best first, as many as top_k
-    labels: tuple[tuple[str, float], ...] | None = None  # with several labels a text: those given, best first
-    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if one was asked for
-    reason: str = field(default="", repr=False)  # why there is no label
+    labels: tuple[tuple[str, float], ...] | None = None  # multi-label: the labels given, best first
+    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if requested
+    reason: str = field(default="", repr=False)  # why the model abstains
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Explanation:
     capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `ngrams` they have the same sum
     ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # those that carried most
-    threshold: float | None = None  # with several labels a text: the score from which on the label is given
+    threshold: float | None = None  # multi-label: the score from which the label is given
     occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
 
 
 @dataclass(frozen=True)
 class ClassScores:
-    """How one class fared."""
+    """Metrics of one class."""
 
     label: str
     precision: float
@@ -93,7 +93,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Texts of one class called another."""
+    """Texts of one class that were predicted as another."""
 
     truth: str
     predicted: str
@@ -102,7 +102,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Texts whose best label has a score within one of equal bins."""
+    """Answers with scores in one of several bins of equal width."""
 
     count: int
     confidence: float  # mean score
@@ -111,27 +111,27 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Whether a score means what it says: the expected calibration error (15 bins) of raw and calibrated scores."""
+    """Reliability of scores: expected calibration error (15 bins) of class lengths and of calibrated scores."""
 
-    error_before: float  # of the class lengths
-    error_after: float | None  # of the calibrated probabilities, if the model has any
+    error_before: float  # error of the class lengths
+    error_after: float | None  # error of the calibrated probabilities, if the model has a calibration
     bins_before: tuple[ReliabilityBin, ...]
     bins_after: tuple[ReliabilityBin, ...]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a model fared on labelled texts."""
+    """Metrics of a model on labelled texts."""
 
     accuracy: float
     macro_f1: float
     count: int
     classes: tuple[ClassScores, ...]
-    confusions: tuple[Confusion, ...]  # most frequent first; none with several labels a text
-    # with several labels a text, where accuracy is that of whole label sets
+    confusions: tuple[Confusion, ...]  # most frequent first; multi-label: none
+    # multi-label only; accuracy is the subset accuracy: the share of texts with exactly their labels
     subset_accuracy: float | None = None
     micro_f1: float | None = None
-    precision_at: dict[str, float] | None = None  # k: the share of true labels among the k best of a text
+    precision_at: dict[str, float] | None = None  # by k: mean share of true labels among the k highest scores
     reliability: Reliability | None = None
 
 

@@ -156,11 +156,11 @@ def test_standard_input_shows_places_without_texts(tmp_path: Path) -> None:
         ({"test": "missing.csv"}, "missing.csv: no such file"),
         ({"files": ["-", "-"]}, "given twice"),
         ({"files": "-", "labels": True}, "standard input"),
-        ({"out": "list.csv"}, "--out is for rows whose labels are doubted"),
+        ({"out": "list.csv"}, "--out is for suspect labels"),
         ({"labels": True, "out": "list.txt"}, "neither .csv nor .jsonl"),
         ({"labels": True, "out": "no/such/folder/list.csv"}, "cannot be written"),
         ({"labels": True, "folds": 1}, "--folds is 1: expected at least 2"),
-        ({"labels": True, "model": "model"}, "give the one or the other"),
+        ({"labels": True, "model": "model"}, "give one of the two"),
         ({"model": "no model"}, "no model does not exist"),
     ],
 )

@@ -33,7 +33,7 @@ def mislabelled(tmp_path: Path) -> Path:
     return path
 
 
-def test_planted_labels_are_doubted_out_of_fold(
+def test_planted_labels_are_suspect_out_of_fold(
     mislabelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = {
@@ -44,14 +44,16 @@ def test_planted_labels_are_doubted_out_of_fold(
     monkeypatch.setattr(suspects, "BUDGET", tiny)
     told: list[str] = []
     result = capsulet.check(mislabelled, labels=True, folds=2, out=tmp_path / "list.csv", tell=told.append)
-    assert {doubt.line for doubt in result.doubts[:2]} == {10, 60}
-    assert all(doubt.label != doubt.predicted and doubt.score > doubt.label_score for doubt in result.doubts)
-    finding = next(finding for finding in result.findings if finding.kind == "doubted_labels")
-    assert finding.count == len(result.doubts)
+    assert {suspect.line for suspect in result.suspects[:2]} == {10, 60}
+    assert all(
+        suspect.label != suspect.predicted and suspect.score > suspect.label_score for suspect in result.suspects
+    )
+    finding = next(finding for finding in result.findings if finding.kind == "suspect_labels")
+    assert finding.count == len(result.suspects)
     with (tmp_path / "list.csv").open(newline="") as stream:
         listed = list(csv.DictReader(stream))
-    assert [int(row["line"]) for row in listed] == [doubt.line for doubt in result.doubts]
-    assert listed[0]["text"] == result.doubts[0].text
+    assert [int(row["line"]) for row in listed] == [suspect.line for suspect in result.suspects]
+    assert listed[0]["text"] == result.suspects[0].text
     assert told == ["part 1 of 2: training on the other 1", "part 2 of 2: training on the other 1"]
 
 
@@ -63,14 +65,14 @@ def test_a_model_contradicts(model: Path, rows_file: Path, tmp_path: Path) -> No
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "list.jsonl"
     result = capsulet.check(file, model=model, out=out)
-    (doubt,) = result.doubts
-    assert (doubt.line, doubt.label, doubt.predicted, doubt.text) == (1, "food", "sport", rows[0]["text"])
+    (suspect,) = result.suspects
+    assert (suspect.line, suspect.label, suspect.predicted, suspect.text) == (1, "food", "sport", rows[0]["text"])
     assert json.loads(out.read_text()) == {**json.loads(out.read_text()), "line": 1, "predicted": "sport"}
     (unknown,) = (finding for finding in result.findings if finding.kind == "unjudged_labels")
     assert (unknown.count, unknown.details) == (1, "'unheard' (1)")
     assert unknown.advice.endswith("this one knows 'food', 'money', 'sport'")
     fine = capsulet.check(rows_file, model=model)
-    assert fine.doubts == () and not [finding for finding in fine.findings if finding.kind == "unjudged_labels"]
+    assert fine.suspects == () and not [finding for finding in fine.findings if finding.kind == "unjudged_labels"]
 
 
 def test_parts_have_their_share_of_each_class_and_keep_equal_texts_together(tmp_path: Path) -> None:
@@ -98,5 +100,5 @@ def test_a_full_disk_leaves_no_part_of_a_list(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("capsulet.storage.atomic.write_file", full)
     with pytest.raises(capsulet.CapsuletError, match="No space left"):
-        suspects.write_doubts(tmp_path / "list.csv", [])
+        suspects.write_suspects(tmp_path / "list.csv", [])
     assert not list(tmp_path.iterdir())

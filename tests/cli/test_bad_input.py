@@ -21,10 +21,10 @@ FILES = {
 }
 NO_COLUMN = "texts.csv: no column 'label', found: text. Name the column with --label-column"
 NO_MODEL = "nothing does not exist: expected a model folder or .onnx file"
-UNCALIBRATED = "does not know what it said of its validation texts"
+UNCALIBRATED = "has no record of its scores on validation texts"
 UNSEEN = "art.csv line 2: label 'art' was not seen in training (which had food, money, sport)"
 UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, sport"
-SEVERAL = "gives several labels a text, or none, by a threshold for each: leave out --abstain"
+SEVERAL = "is a multi-label model, which gives each label by its own threshold: leave out --abstain"
 
 CASES = [
     ("train one.csv --out new", "all 3 rows have the label 'a', expected at least two labels"),
@@ -50,9 +50,9 @@ CASES = [
     ("predict UNCALIBRATED --text a --sets 0.9", UNCALIBRATED),
     ("predict MODEL --text a --threads -1", "--threads is -1: expected at least 1, or auto for one per core"),
     ("predict MODEL --text a --coverage 1.5", "--coverage is 1.5: expected a share from 0 to 1"),
-    ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "ask for one threshold each"),
-    ("predict MODEL --text a --max-error 0.001", "cannot be promised by 12 validation texts"),
-    ("predict MODEL --text a --label-separator ;", "--label-separator is for several labels, and"),
+    ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "set the same threshold"),
+    ("predict MODEL --text a --max-error 0.001", "cannot be guaranteed by 12 validation texts"),
+    ("predict MODEL --text a --label-separator ;", "--label-separator is for multi-label models, and"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
     ("compress MODEL --valid ROWS --out new.onnx", "--valid is beside training files"),
@@ -72,8 +72,8 @@ CASES = [
     ("check texts.csv", NO_COLUMN),
     ("check one.csv --labels", "all 3 rows have one label, expected at least two to compare"),
     ("check ROWS --model nothing", NO_MODEL),
-    ("check ROWS --model MODEL --multi-label", "gives one label a text: leave out --multi-label"),
-    ("check ROWS --out new.csv", "--out is for rows whose labels are doubted"),
+    ("check ROWS --model MODEL --multi-label", "is a single-label model: leave out --multi-label"),
+    ("check ROWS --out new.csv", "--out is for suspect labels"),
     ("compress MODEL texts.csv --out new.onnx", NO_COLUMN),
     ("compress MODEL --out new.onnx --max-loss 1", "--max-loss is judged on labelled texts"),
     ("export nothing new.onnx", "is not a folder"),

@@ -67,7 +67,7 @@ def test_no_label_in_json_and_csv(run, model: Path) -> None:
     [
         (["--coverage", "1.5"], "--coverage is 1.5: expected a share from 0 to 1"),
         (["--coverage", "0.9", "--max-error", "0.1"], "leave one of them out"),
-        (["--max-error", "0.01"], "--max-error 0.01 cannot be promised by 12 validation texts"),
+        (["--max-error", "0.01"], "--max-error 0.01 cannot be guaranteed by 12 validation texts"),
         (["--max-error", "nan"], "--max-error is nan: expected a share"),
         (["--sets", "-1"], "--sets is -1.0: expected a share"),
     ],
@@ -106,4 +106,4 @@ def test_a_model_without_validation_texts_is_told_of_valid(run, rows_file: Path,
     assert run("train", tmp_path / "few.jsonl", "--out", tmp_path / "model", "--no-report", *tiny).status == 0
     answer = run("calibrate", tmp_path / "model", tmp_path / "few.jsonl")
     assert answer.status == 2
-    assert "was trained without texts to validate on: name some it was not trained on with --valid" in answer.line
+    assert "was trained without validation texts: name texts it was not trained on with --valid" in answer.line

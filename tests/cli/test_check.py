@@ -42,10 +42,10 @@ def test_strict_ends_with_1(run, repeated: Path, tmp_path: Path) -> None:
     clean.write_text("\n".join(repeated.read_text().splitlines()[:-1]) + "\n")
     answer = run("check", clean, "--strict")
     assert answer.status == 0
-    assert answer.out.endswith("nothing found\n")
+    assert answer.out.endswith("no findings\n")
 
 
-def test_doubts_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+def test_suspects_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "rows.csv", tmp_path / "list.csv"
     rows = json.loads("[" + ",".join(rows_file.read_text().splitlines()) + "]")
     rows[0]["label"] = "food"
@@ -53,11 +53,11 @@ def test_doubts_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_pa
     file.write_text("label,text\n" + "".join(f"{row['label']},{row['text']}\n" for row in rows))
     answer = run("check", file, "--model", model, "--out", out)
     assert answer.status == 0
-    assert "the 1 labels doubted most" in answer.out
+    assert "the 1 most suspect labels" in answer.out
     lines = answer.out.splitlines()
-    columns = next(line for line in lines if "rather" in line).strip("┃").split("┃")
-    assert [name.strip() for name in columns] == ["row", "label", "rather", "score", "text"]
-    assert answer.line == f"1 row to look at in {out}"
+    columns = next(line for line in lines if "predicted" in line).strip("┃").split("┃")
+    assert [name.strip() for name in columns] == ["row", "label", "predicted", "score", "text"]
+    assert answer.line == f"1 row to review in {out}"
     assert out.read_text().splitlines()[0] == "file,line,label,predicted,score,label_score,text"
 
 
@@ -70,8 +70,8 @@ def test_bad_input_is_one_line(run, tmp_path: Path) -> None:
 def test_several_labels(run, sets_file: Path, tmp_path: Path) -> None:
     answer = run("check", sets_file, "--multi-label")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith("12 rows, 3 labels of 5 to 5 rows, 1.2 a row, 2 rows without any; texts of ")
-    assert json.loads(run("check", sets_file, "--multi-label", "--json").out)["labels_a_row"]["0"] == 2
-    assert "labels_a_row" not in json.loads(run("check", sets_file, "--label-column", "text", "--json").out)
+    assert answer.out.startswith("12 rows, 3 labels of 5 to 5 rows, 1.2 labels per row, 2 rows without any; texts of ")
+    assert json.loads(run("check", sets_file, "--multi-label", "--json").out)["labels_per_row"]["0"] == 2
+    assert "labels_per_row" not in json.loads(run("check", sets_file, "--label-column", "text", "--json").out)
     answer = run("check", sets_file, "--label-separator", ";")
     assert (answer.status, answer.out) == (2, "") and "add --multi-label" in answer.line

@@ -30,7 +30,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert fitting == "fitting n-gram features"
     assert pairs.startswith("n-gram features at a strength of ")
     assert "note: 2 of 3 classes have no validation text (food, money)" in answer.err
-    assert re.match(r"\d+ texts to train on, \d+ to validate on, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
+    assert re.match(r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)

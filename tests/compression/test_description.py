@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import capsulet
 from capsulet.compression import description, search
 from capsulet.compression.description import few_values, json_bytes
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 from capsulet.evaluation import describe as validation
+from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import unknown_shares
 from tests.conftest import TINY
 from tests.drifting.test_drift import made_up, write_rows
@@ -54,13 +54,13 @@ def test_it_is_fitted_to_what_the_file_says(
     small = small_file(whole, unseen, tmp_path / "small.onnx", monkeypatch)
     rows = [json.loads(line) for line in unseen.read_text().splitlines()]
     encoded = small.session.encode([row["text"] for row in rows])
-    truth = np.array([small.labels.index(row["label"]) for row in rows])
+    truth = label_matrix([row["label"] for row in rows], small.labels, multi_label=False)
     expected = validation.describe_all(small, encoded, truth)
     found = {part: getattr(small.config, part) for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
-    certainty = doubt.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
-    ranking = doubt.ranking_from_json(found["calibration"]["certainty"], "small")
+    certainty = abstention.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
+    ranking = abstention.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
         assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1
     before = json.loads((whole / "config.json").read_text())
@@ -73,9 +73,9 @@ def test_without_texts_it_is_that_of_the_whole_model(
     monkeypatch.setattr(description, "FEW_VALUES", 20)
     small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
     before = json.loads((whole / "config.json").read_text())
-    rankings = {key: small.config.calibration.pop(key) for key in doubt.RANKINGS}
+    rankings = {key: small.config.calibration.pop(key) for key in abstention.RANKINGS}
     assert small.config.calibration == {
-        key: value for key, value in before["calibration"].items() if key not in doubt.RANKINGS
+        key: value for key, value in before["calibration"].items() if key not in abstention.RANKINGS
     }
     for key, ranking in rankings.items():
         assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
@@ -112,7 +112,7 @@ def test_texts_that_it_was_trained_on_describe_nothing(
     found = capsulet.load(made.path).config
     assert found.calibration["factor"] == before["calibration"]["factor"]
     assert set(found.histograms) <= {"texts", "length", "unknown"}
-    assert any("500 rows, of which training would keep" in line for line in said)
+    assert any("500 rows, split into" in line for line in said)
 
 
 def test_a_calibration_by_other_texts_is_replaced_with_a_note(
@@ -140,5 +140,5 @@ def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
     for share in (1, 0.8, 0.3):
         found = few_values(config["calibration"], share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
-        doubt.doubts(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
+        abstention.rules(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
     assert few_values(None) == {}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
 
 
 def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,17 +23,17 @@ def test_coverage_is_kept_on_average() -> None:
     for share in (0.5, 0.9):
         got = []
         for seed in range(200):
-            ranking = doubt.rank(*drawn(99, seed))
-            got.append(1 - max(doubt.threshold_for_share(ranking, share), 0))  # values are uniform
+            ranking = abstention.rank(*drawn(99, seed))
+            got.append(1 - max(abstention.threshold_for_share(ranking, share), 0))  # values are uniform
         assert np.mean(got) == pytest.approx(share, abs=0.012)
 
 
 def test_max_error_is_kept_most_of_the_time() -> None:
     kept, answered = [], []
     for seed in range(200):
-        ranking = doubt.rank(*drawn(2000, seed))
+        ranking = abstention.rank(*drawn(2000, seed))
         try:
-            threshold = doubt.threshold_for_error(ranking, 0.05)
+            threshold = abstention.threshold_for_error(ranking, 0.05)
         except InputError:  # nothing is promised, nothing answered
             threshold = 1.0
         kept.append(0.3 * (1 - threshold) / 2 <= 0.05)  # the true share of wrong answers above the threshold
@@ -43,106 +43,110 @@ def test_max_error_is_kept_most_of_the_time() -> None:
 
 
 def test_max_error_needs_texts() -> None:
-    ranking = doubt.rank(np.linspace(0, 1, 50), np.zeros(50, bool))
-    with pytest.raises(InputError, match=r"0\.02 cannot be promised by 50 validation texts: it takes 169"):
-        doubt.threshold_for_error(ranking, 0.02)
-    with pytest.raises(InputError, match="cannot be promised by any number of texts"):
-        doubt.threshold_for_error(ranking, 0.0)
-    assert doubt.threshold_for_error(ranking, 1.0) == -math.inf
-    assert doubt.threshold_for_error(ranking, 0.1) == 0  # all of them may be answered
+    ranking = abstention.rank(np.linspace(0, 1, 50), np.zeros(50, bool))
+    with pytest.raises(InputError, match=r"0\.02 cannot be guaranteed by 50 validation texts: it takes 169"):
+        abstention.threshold_for_error(ranking, 0.02)
+    with pytest.raises(InputError, match="cannot be guaranteed by any number of texts"):
+        abstention.threshold_for_error(ranking, 0.0)
+    assert abstention.threshold_for_error(ranking, 1.0) == -math.inf
+    assert abstention.threshold_for_error(ranking, 0.1) == 0  # all of them may be answered
 
 
 def test_binomial_tail() -> None:
-    assert doubt.binomial_tail(0, 10, 0.1) == pytest.approx(0.9**10)
-    assert doubt.binomial_tail(10, 10, 0.1) == pytest.approx(1)
-    assert doubt.binomial_tail(1, 3, 0.5) == pytest.approx(0.5)
+    assert abstention.binomial_tail(0, 10, 0.1) == pytest.approx(0.9**10)
+    assert abstention.binomial_tail(10, 10, 0.1) == pytest.approx(1)
+    assert abstention.binomial_tail(1, 3, 0.5) == pytest.approx(0.5)
 
 
 def test_a_ranking_counts_ties_and_stays_small() -> None:
-    ranking = doubt.rank(np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, False, False, True]))
-    assert ranking == doubt.Ranking((0.9, 0.5, 0.1), (1, 3, 4), (0, 1, 2))
-    assert doubt.threshold_for_share(ranking, 0.4) == 0.5
-    assert doubt.threshold_for_share(ranking, 1.0) == -math.inf
+    ranking = abstention.rank(np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, False, False, True]))
+    assert ranking == abstention.Ranking((0.9, 0.5, 0.1), (1, 3, 4), (0, 1, 2))
+    assert abstention.threshold_for_share(ranking, 0.4) == 0.5
+    assert abstention.threshold_for_share(ranking, 1.0) == -math.inf
     values, wrong = drawn(50_000, 0)
-    large = doubt.rank(values, wrong)
-    assert len(large.values) == doubt.MOST_VALUES
+    large = abstention.rank(values, wrong)
+    assert len(large.values) == abstention.MOST_VALUES
     assert (large.count, large.wrong[-1]) == (50_000, wrong.sum())
     assert (values >= large.values[300]).sum() == large.reached[300]
-    assert doubt.ranking_from_json(json.loads(json.dumps(large.as_json())), "here") == large
+    assert abstention.ranking_from_json(json.loads(json.dumps(large.as_json())), "here") == large
 
 
 def test_fewer_values_promise_no_less() -> None:
     values, wrong = drawn(5_000, 1)
-    whole = doubt.rank(values, wrong)
+    whole = abstention.rank(values, wrong)
     few = whole.thinned(200)
     assert len(few.values) == 200 and (few.count, few.wrong[-1]) == (whole.count, whole.wrong[-1])
     at = {value: counts for value, *counts in zip(whole.values, whole.reached, whole.wrong, strict=True)}
     assert all(at[value] == counts for value, *counts in zip(few.values, few.reached, few.wrong, strict=True))
     for share in (0.5, 0.9, 0.99):
-        one, other = (float((values >= doubt.threshold_for_share(found, share)).mean()) for found in (whole, few))
+        one, other = (float((values >= abstention.threshold_for_share(found, share)).mean()) for found in (whole, few))
         assert share <= one <= other <= share + 0.006
     assert whole.thinned(10**6) is whole
     stored = {"method": "temperature", "confidence": whole.as_json()}
-    assert doubt.thinned(stored, 200, "here") == {"method": "temperature", "confidence": few.as_json()}
+    assert abstention.thinned(stored, 200, "here") == {"method": "temperature", "confidence": few.as_json()}
 
 
 def test_confidence_falls_with_length_and_with_unknown_words() -> None:
     lengths = np.array([[0.9, 0.1], [0.5, 0.1], [0.9, 0.1], [0.9, 0.1]])
-    found = doubt.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.5]))  # half of a text is enough
-    assert found[0] > found[2] > found[3] == doubt.STRANGE
+    found = abstention.confidence(lengths, np.array([0.0, 0.0, 0.3, 0.5]))  # half of a text is enough
+    assert found[0] > found[2] > found[3] == abstention.STRANGE
     assert found[0] > found[1]
 
 
 def test_certainty_also_falls_where_two_classes_are_near() -> None:
     lengths = np.array([[0.9, 0.1], [0.9, 0.85]])
     unknown = np.zeros(2)
-    assert doubt.confidence(lengths, unknown)[1] > doubt.confidence(lengths, unknown)[0]
-    assert doubt.certainty(lengths, unknown)[1] < doubt.certainty(lengths, unknown)[0]
-    assert doubt.certainty(lengths, np.ones(2)).tolist() == [doubt.STRANGE] * 2
+    assert abstention.confidence(lengths, unknown)[1] > abstention.confidence(lengths, unknown)[0]
+    assert abstention.certainty(lengths, unknown)[1] < abstention.certainty(lengths, unknown)[0]
+    assert abstention.certainty(lengths, np.ones(2)).tolist() == [abstention.STRANGE] * 2
 
 
 @pytest.mark.parametrize("stored", [None, {}, {"values": [1], "reached": [], "wrong": [1]}])
 def test_what_is_no_ranking(stored: object) -> None:
     with pytest.raises(ModelError, match="here is damaged"):
-        doubt.ranking_from_json(stored, "here")
+        abstention.ranking_from_json(stored, "here")
 
 
 def test_a_set_holds_the_labels_that_reach_the_threshold() -> None:
     lengths = np.array([[0.5, 0.5, 0.0], [0.1, 0.9, 0.2], [0.5, 0.5, 0.5]])  # shares of 1/2, of nearly 1, and of 1/3
     labels = ("a", "b", "c")
-    assert doubt.Doubts(least_set_score=0.4).label_sets(lengths, labels) == [("a", "b"), ("b",), ()]
-    assert doubt.Doubts(least_set_score=0.3).label_sets(lengths, labels) == [("a", "b"), ("b",), ("a", "b", "c")]
-    assert doubt.Doubts().label_sets(lengths, labels) == [None] * 3
+    assert abstention.Rules(least_set_score=0.4).conformal_sets(lengths, labels) == [("a", "b"), ("b",), ()]
+    assert abstention.Rules(least_set_score=0.3).conformal_sets(lengths, labels) == [
+        ("a", "b"),
+        ("b",),
+        ("a", "b", "c"),
+    ]
+    assert abstention.Rules().conformal_sets(lengths, labels) == [None] * 3
 
 
 def test_each_wish_has_its_own_ranking() -> None:
     """Nine validation texts: confidences are 10 to 18, certainties 20 to 28 and set scores 30 to 38."""
     right = np.zeros(9, bool)
     stored = {
-        name: doubt.rank(np.arange(first, first + 9.0), right).as_json()
+        name: abstention.rank(np.arange(first, first + 9.0), right).as_json()
         for name, first in (("confidence", 10), ("certainty", 20), ("set_score", 30))
     }
     asked = {"abstain": False, "coverage": None, "max_error": None, "sets": None}
-    assert doubt.doubts(stored, "here", **{**asked, "coverage": 0.5}) == doubt.Doubts(least_certainty=24)
-    assert doubt.doubts(stored, "here", **{**asked, "max_error": 0.5}) == doubt.Doubts(least_certainty=20)
-    assert doubt.doubts(stored, "here", **{**asked, "sets": 0.5}) == doubt.Doubts(least_set_score=34)
-    assert doubt.doubts(stored, "here", **{**asked, "abstain": True}) == doubt.Doubts(
-        least_confidence=doubt.STRANGE / 2
+    assert abstention.rules(stored, "here", **{**asked, "coverage": 0.5}) == abstention.Rules(least_certainty=24)
+    assert abstention.rules(stored, "here", **{**asked, "max_error": 0.5}) == abstention.Rules(least_certainty=20)
+    assert abstention.rules(stored, "here", **{**asked, "sets": 0.5}) == abstention.Rules(least_set_score=34)
+    assert abstention.rules(stored, "here", **{**asked, "abstain": True}) == abstention.Rules(
+        least_confidence=abstention.STRANGE / 2
     )
-    both = doubt.doubts(stored, "here", **{**asked, "abstain": True, "coverage": 0.8, "sets": 0.8})
-    assert both == doubt.Doubts(least_confidence=doubt.STRANGE / 2, least_certainty=21, least_set_score=31)
-    assert doubt.doubts(None, "here", **asked) == doubt.Doubts()
+    both = abstention.rules(stored, "here", **{**asked, "abstain": True, "coverage": 0.8, "sets": 0.8})
+    assert both == abstention.Rules(least_confidence=abstention.STRANGE / 2, least_certainty=21, least_set_score=31)
+    assert abstention.rules(None, "here", **asked) == abstention.Rules()
 
 
 def test_a_file_is_calibrated_by_its_folder() -> None:
     asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
     with pytest.raises(InputError, match=r"need: `capsulet calibrate some/model TRAINING_FILE`$"):
-        doubt.doubts(None, "some/model", **asked)
+        abstention.rules(None, "some/model", **asked)
     with pytest.raises(InputError, match=r"on the folder it was made from, then export or compress that again$"):
-        doubt.doubts(None, "some/model.onnx", **asked)
+        abstention.rules(None, "some/model.onnx", **asked)
 
 
 def test_abstaining_alone_leaves_out_the_least_confident_of_many() -> None:
-    stored = {name: doubt.rank(np.arange(99.0), np.zeros(99, bool)).as_json() for name in doubt.RANKINGS}
+    stored = {name: abstention.rank(np.arange(99.0), np.zeros(99, bool)).as_json() for name in abstention.RANKINGS}
     asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
-    assert doubt.doubts(stored, "here", **asked) == doubt.Doubts(least_confidence=4)  # 95 of 99 are at least 4
+    assert abstention.rules(stored, "here", **asked) == abstention.Rules(least_confidence=4)  # 95 of 99 are at least 4

@@ -11,7 +11,6 @@ from capsulet.errors import ModelError
 from capsulet.evaluation.calibration import (
     Calibration,
     fit,
-    fit_each,
     fit_logistic,
     fit_one,
     fit_steps,
@@ -35,7 +34,7 @@ def made_up(texts: int, classes: int, factor: float, seed: int = 0) -> tuple[np.
 
 def test_the_factor_behind_the_texts_is_found() -> None:
     lengths, truth = made_up(4000, 4, factor=3.0)
-    found, losses = fit(lengths, truth)
+    found, losses = fit(lengths, truth[:, None] == np.arange(4))
     assert found.scale == "logit"
     assert found.factor == pytest.approx(3.0, rel=0.1)
     assert losses[f"{found.method} {found.scale}"] == min(losses.values())
@@ -84,7 +83,7 @@ def test_a_line_through_the_best_class_repairs_what_a_factor_cannot() -> None:
 
 def test_all_right_does_not_make_it_certain() -> None:
     lengths = np.array([[0.9, 0.1], [0.1, 0.9], [0.8, 0.3]], np.float32)
-    found, _ = fit(lengths, np.array([0, 1, 0]))
+    found, _ = fit(lengths, np.eye(lengths.shape[1])[[0, 1, 0]] > 0)
     assert 0.5 < found.probabilities(lengths).max() < 0.999
 
 
@@ -113,7 +112,7 @@ def test_labels_by_themselves() -> None:
     lengths = dice.random((4000, 6))
     logits = np.log(lengths / (1 - lengths))
     truth = dice.random(lengths.shape) < 1 / (1 + np.exp(-(0.5 * logits - 1)))
-    found, losses = fit_each(lengths, truth)
+    found, losses = fit(lengths, truth, multi_label=True)
     assert losses["platt"] < losses["length"]
     assert (found.slope, found.offset) == pytest.approx((0.5, -1), abs=0.05)
     assert calibration_error(lengths.ravel(), truth.ravel()) > 0.15
@@ -121,9 +120,11 @@ def test_labels_by_themselves() -> None:
     assert from_json(json.loads(json.dumps(found.as_json())), "here") == found
 
     few = dice.random((20, 2))
-    plain, losses = fit_each(few, dice.random(few.shape) < few)
+    plain, losses = fit(few, dice.random(few.shape) < few, multi_label=True)
     assert (plain.slope, plain.offset) == (1, 0) or losses["platt"] < losses["length"]
-    np.testing.assert_allclose(fit_each(few, few > 2)[0].probabilities(few).max(), 0, atol=0.2)  # no label at all
+    np.testing.assert_allclose(
+        fit(few, few > 2, multi_label=True)[0].probabilities(few).max(), 0, atol=0.2
+    )  # no label at all
 
 
 def test_counts_come_in_parts() -> None:

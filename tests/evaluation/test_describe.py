@@ -1,4 +1,4 @@
-"""A model knows what it said of its validation texts, and can be told anew."""
+"""The calibration of a model from its validation texts, after training and fitted again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import capsulet
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.describe import chosen_rows, describe
+from capsulet.evaluation.evaluate import evaluate_pairs
 from tests.conftest import TEXTS
 
 ALL = [text for _, text in TEXTS]
@@ -55,7 +56,7 @@ def test_a_model_from_before_works_as_before(model: Path, old: Path) -> None:
     classifier = capsulet.load(old)
     assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(classifier.lengths(ALL).max(1))
     np.testing.assert_allclose(classifier.predict_proba(ALL).sum(1), 1)
-    reliability = classifier.evaluate((text, label) for label, text in TEXTS).reliability
+    reliability = evaluate_pairs(classifier, ((text, label) for label, text in TEXTS)).reliability
     assert reliability is not None and reliability.error_after is None
     for wish in ({"abstain": True}, {"coverage": 0.9}, {"max_error": 0.1}, {"sets": 0.9}):
         with pytest.raises(InputError, match=r"`capsulet calibrate .*old TRAINING_FILE`"):
@@ -107,7 +108,7 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
     with pytest.raises(InputError, match="label 'art' was not seen in training"):
         capsulet.calibrate(old, valid=tmp_path / "other.csv")
     assert (old / "config.json").read_bytes() == before
-    assert describe(capsulet.load(model), [], np.zeros(0, np.int64)) is None
+    assert describe(capsulet.load(model), [], np.zeros((0, 3), bool)) is None
 
 
 def test_of_very_many_texts_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

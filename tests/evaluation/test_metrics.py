@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, evaluate, fit_thresholds
-from capsulet.results import ClassScores, Confusion
+from capsulet.evaluation.metrics import LabelCounts, counted_labels, fit_thresholds
+from capsulet.results import ClassScores, Confusion, Evaluation
+
+
+def evaluate(truth: list[int], predicted: list[int], labels: list[str]) -> Evaluation:
+    """The evaluation of texts of one class each."""
+    one_hot = np.eye(len(labels), dtype=np.float32)
+    return counted_labels(one_hot[truth] > 0, one_hot[predicted]).evaluation(labels)
 
 
 def test_by_hand() -> None:
     # truth a a a b b c, called a a b b a c
-    result = evaluate(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 2]), ["a", "b", "c"])
+    result = evaluate([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 2], ["a", "b", "c"])
     assert result.accuracy == pytest.approx(4 / 6)
     assert result.count == 6
     assert result.classes == (
@@ -24,29 +30,29 @@ def test_by_hand() -> None:
 
 
 def test_confusions_are_sorted_by_number_and_complete() -> None:
-    truth, said = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 2, 2, 0])
+    truth, said = [0, 0, 1, 1, 1, 2, 2], [1, 1, 2, 2, 2, 2, 0]
     found = evaluate(truth, said, ["x", "y", "z"]).confusions
     assert found == (Confusion("y", "z", 3), Confusion("x", "y", 2), Confusion("z", "x", 1))
 
 
 def test_matrix_has_truth_in_rows() -> None:
-    assert confusion_matrix(np.array([0, 1, 1]), np.array([1, 1, 0]), 3).tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+    counts = counted_labels(np.eye(3)[[0, 1, 1]] > 0, np.eye(3)[[1, 1, 0]])
+    assert counts.confusions.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
 
 
 def test_a_class_that_does_not_occur_counts_for_nothing() -> None:
-    result = evaluate(np.array([0, 0, 1]), np.array([0, 0, 1]), ["a", "b", "never"])
+    result = evaluate([0, 0, 1], [0, 0, 1], ["a", "b", "never"])
     assert result.macro_f1 == 1.0
     assert result.classes[2] == ClassScores("never", 0.0, 0.0, 0.0, 0)
 
 
 def test_a_class_that_is_only_called_pulls_the_mean_down() -> None:
-    result = evaluate(np.array([0, 0]), np.array([0, 1]), ["a", "b"])
+    result = evaluate([0, 0], [0, 1], ["a", "b"])
     assert result.macro_f1 == pytest.approx((2 / 3 + 0) / 2)
 
 
 def test_nothing_gives_zeros_and_no_warning() -> None:
-    nothing = np.array([], dtype=np.int64)
-    result = evaluate(nothing, nothing, ["a", "b"])
+    result = LabelCounts(2).evaluation(["a", "b"])
     assert (result.accuracy, result.macro_f1, result.count, result.confusions) == (0.0, 0.0, 0, ())
 
 
@@ -70,13 +76,13 @@ def test_against_scikit_learn(num_classes: int) -> None:
     assert sum(confusion.count for confusion in result.confusions) == matrix.sum() - matrix.trace()
 
 
-# label sets
+# multi-label
 
 
-def test_label_sets_by_hand() -> None:
+def test_several_labels_by_hand() -> None:
     truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
     scores = np.array([[0.9, 0.8, 0.1], [0.6, 0.7, 0.2], [0.2, 0.1, 0.3], [0.1, 0.4, 0.5]], dtype=np.float32)
-    counts = LabelSetCounts(np.array([0.5, 0.5, 0.4]))  # said: ab, ab, none, c
+    counts = LabelCounts(3, np.array([0.5, 0.5, 0.4]))  # said: ab, ab, none, c
     for part in (slice(0, 1), slice(1, 4)):
         counts.add(truth[part], scores[part])
     result = counts.evaluation(["a", "b", "c"])
@@ -90,13 +96,12 @@ def test_label_sets_by_hand() -> None:
     assert (result.count, result.confusions) == (4, ())
 
 
-def test_label_sets_against_scikit_learn() -> None:
+def test_several_labels_against_scikit_learn() -> None:
     sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
     dice = np.random.default_rng(0)
     truth, scores = dice.random((200, 7)) < 0.3, dice.random((200, 7)).astype(np.float32)
     thresholds = dice.random(7)
-    counts = LabelSetCounts(thresholds)
-    counts.add(truth, scores)
+    counts = counted_labels(truth, scores, thresholds)
     result, said = counts.evaluation([str(label) for label in range(7)]), scores >= thresholds
     for average, found in (("micro", result.micro_f1), ("macro", result.macro_f1)):
         assert found == pytest.approx(sklearn.f1_score(truth, said, average=average, zero_division=0))
@@ -105,8 +110,8 @@ def test_label_sets_against_scikit_learn() -> None:
     assert result.precision_at["3"] == pytest.approx(np.take_along_axis(truth, best, 1).mean())
 
 
-def test_no_label_set_gives_zeros_and_no_warning() -> None:
-    result = LabelSetCounts(np.full(5, 0.5)).evaluation(list("abcde"))
+def test_no_multi_label_text_gives_zeros_and_no_warning() -> None:
+    result = LabelCounts(5, np.full(5, 0.5)).evaluation(list("abcde"))
     assert (result.micro_f1, result.macro_f1, result.subset_accuracy, result.count) == (0.0, 0.0, 0.0, 0)
 
 
@@ -123,8 +128,7 @@ def test_thresholds_of_frequent_labels_are_those_of_their_highest_f1(monkeypatch
     scores[:50] = np.round(scores[:50], 1)  # some are equal
 
     def f1(thresholds: np.ndarray) -> list[float]:
-        counts = LabelSetCounts(thresholds)
-        counts.add(truth, scores)
+        counts = counted_labels(truth, scores, thresholds)
         return [scored.f1 for scored in counts.evaluation(list("abcd")).classes]
 
     highest = [best_f1(scores[:, label], truth[:, label]) for label in range(4)]

@@ -80,7 +80,7 @@ def test_gradients_agree_with_finite_differences(name) -> None:
     assert torch.autograd.gradcheck(lambda lengths: total_loss(name, classes(lengths), targets), lengths)
 
 
-# label sets, and weights of classes
+# multi-label targets, and weights of classes
 
 
 def slow_sets(name: str, lengths: list[list[float]], targets: list[list[int]], weights: list[float]) -> float:
@@ -99,7 +99,7 @@ def slow_sets(name: str, lengths: list[list[float]], targets: list[list[int]], w
 
 @pytest.mark.parametrize("name", LOSS_SUMS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_losses_of_label_sets_agree_with_the_loops(name, weighted) -> None:
+def test_multi_label_losses_agree_with_the_loops(name, weighted) -> None:
     torch.manual_seed(0)
     lengths = torch.rand(6, 5, dtype=torch.float64) * 0.9 + 0.05
     targets = (torch.rand(6, 5) < 0.4).double()

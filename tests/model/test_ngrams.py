@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from capsulet.config import ModelOptions
+from capsulet.config import ModelOptions, resolve_model
 from capsulet.model.hashing import FIRST, FIRST_WORD, PAIR, PRIME, SECOND, WORD, pair_rows, word_rows
 from capsulet.model.network import build_network, load_network
 from capsulet.model.ngrams import NgramFeatures
-from capsulet.model.shapes import ngrams_rows
 from capsulet.text.tokens import PADDING_ID, UNKNOWN_ID
 
 SMALL = ModelOptions(num_codewords=3, embedding_size=8, hidden_size=16)
@@ -104,5 +103,5 @@ def test_it_is_added_before_squash_or_to_the_logits(head: str, multi_label: bool
      (10**6, 2_000_000, 1)],
 )  # fmt: skip
 def test_rows_grow_with_the_words_and_stay_small(words: int, classes: int, rows: int) -> None:
-    assert ngrams_rows(SMALL, words, classes) == rows
-    assert ngrams_rows(ModelOptions(ngram_features=77), words, classes) == 77
+    assert resolve_model(SMALL, words, classes).ngram_features == rows
+    assert resolve_model(ModelOptions(ngram_features=77), words, classes).ngram_features == 77

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from capsulet.cli.main import main
-from capsulet.config import ModelOptions, build_options, smallest_num_codewords
+from capsulet.config import ModelOptions, build_options, resolve_model, smallest_num_codewords
 from capsulet.model.network import build_network
 from capsulet.model.ngrams import NgramFeatures
-from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes
+from capsulet.model.shapes import num_parameters, parameter_shapes
 
 # data set: (classes, words), from the paper's table of data sets
 DATA_SETS = {
@@ -74,5 +74,5 @@ def test_codewords_at_exact_powers(base, codebooks) -> None:
 
 
 def test_codewords_asked_for_win() -> None:
-    assert num_codewords(ModelOptions(num_codewords=32), 62_535) == 32
-    assert num_codewords(ModelOptions(num_codewords=0), 62_535) == 4
+    assert resolve_model(ModelOptions(num_codewords=32), 62_535, 4).num_codewords == 32
+    assert resolve_model(ModelOptions(num_codewords=None), 62_535, 4).num_codewords == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from capsulet.config import build_options
-from capsulet.evaluation import metrics
-from capsulet.report.measures import Measures, Mistake
+from capsulet.evaluation.evaluate import reliability_of
+from capsulet.evaluation.metrics import counted_labels
+from capsulet.evaluation.reliability import counted
+from capsulet.report.measures import Answers, Measures, Mistake
 from capsulet.report.page import Report
 from capsulet.results import Epoch, Explanation, TokenContribution
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
@@ -29,19 +32,22 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
         TokenContribution(word, place, place + len(word), share)
         for word, place, share in (("good", 0, 0.5), ("<b>bad</b>", 5, -0.3), ("text", 16, 0.01))
     )
-    mistake = Mistake("good <b>bad</b> text", labels[0], 0.9, 0.1, Explanation(labels[1], 0.9, 2.0, tokens))
+    mistake = Mistake(
+        "good <b>bad</b> text", labels[:1], labels[1:2], 0.9, 0.1, Explanation(labels[1], 0.9, 2.0, tokens)
+    )
+    one_hot = np.eye(num_classes)
+    counts = counted_labels(one_hot[truth] > 0, one_hot[predicted])
+    reliability = reliability_of(counted(scores, right), None)
     measures = Measures(
-        evaluation=metrics.evaluate(truth, predicted, labels),
+        evaluation=dataclasses.replace(counts.evaluation(labels), reliability=reliability),
         labels=labels,
-        matrix=metrics.confusion_matrix(truth, predicted, num_classes),
-        right=right,
-        raw_scores=scores,
-        scores=scores,
-        calibrated=False,
-        certainty=dice.normal(size=count),
+        given_counts=counts.given_count,
+        true_sizes=np.array([0, count]),
+        given_sizes=np.array([0, count]),
         tokens=dice.integers(1, 60, count),
         unknown_share=0.05,
         mistakes=(mistake,) * 3,
+        answers=Answers(counts.confusions, right, dice.normal(size=count)),
     )
     config = ModelConfig(
         "0", labels, "default", build_options(seed=7, epochs=3), 5000, 812_345,

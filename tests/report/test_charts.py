@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
-from capsulet.report.charts import MOST_POINTS, Frame, Series, axis, heat_map, line_chart, percent, plain, similar_order
+from capsulet.report.charts import heat_map, line_chart, reliability_chart, similar_order
+from capsulet.report.svg import DARK, LIGHT, MOST_POINTS, STYLE, Axis, Frame, Series, axis, percent, picture, plain
+from capsulet.results import ReliabilityBin
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,25 @@ def test_points_lie_where_they_should() -> None:
     assert frame.x(5) == (frame.x(0) + frame.x(10)) / 2
 
 
+def test_a_logarithmic_axis() -> None:
+    scale = Axis("", 1, 100, (1, 10, 100), plain, logarithmic=True)
+    assert [scale.share(value) for value in scale.ticks] == pytest.approx([0, 0.5, 1])
+
+
+def test_a_bin_with_answers_has_a_bar_and_an_empty_one_none() -> None:
+    bins = [ReliabilityBin(2, 0.2, 0.5), ReliabilityBin(0, 0.0, 0.0), ReliabilityBin(1, 0.9, 1.0)]
+    drawn = reliability_chart(bins, bins)
+    assert drawn.count("<rect") == drawn.count("<circle") == 2
+    assert "<title>2 answers with a mean score of 0.20: 50 % right</title>" in drawn
+
+
+def test_a_picture_is_an_svg_file_with_colours_for_light_and_dark_screens() -> None:
+    drawn = picture("a < b", 100, 50, [])
+    assert ElementTree.fromstring(drawn)[0].text == "a < b"
+    assert "var(" in STYLE and "var(" not in drawn
+    assert LIGHT["one"] in drawn and DARK["one"] in drawn
+
+
 def test_a_long_line_is_thinned() -> None:
     points = [(float(x), float(x % 7)) for x in range(100_000)]
     drawn = line_chart([Series("a", "one", points)], axis("", [0, 100_000], plain), axis("", [0, 7], plain))
@@ -42,7 +65,7 @@ def test_a_heat_map_has_a_square_for_every_number() -> None:
     matrix = np.array([[5, 0, 1], [0, 0, 0], [0, 2, 3]])
     drawn = heat_map(matrix, ["a", "b<", "c"])
     assert drawn.count("<title>") == 4
-    assert "<title>c called b&lt;: 2 of 5</title>" in drawn
+    assert "<title>c predicted as b&lt;: 2 of 5</title>" in drawn
 
 
 def test_confused_classes_stand_together() -> None:

@@ -8,28 +8,20 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.evaluation import abstention as doubt
+from capsulet.evaluation import abstention
+from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.report.measures import (
     MOST_MISTAKES,
     MOST_TEXTS,
     Recorder,
     coverage,
     interval,
-    reliability,
     spelled,
 )
 from capsulet.text.corpus import Corpus
 from tests.conftest import TEXTS
 
 PAIRS = [(text, label) for label, text in TEXTS]
-
-
-def test_bins_hold_every_answer_once() -> None:
-    scores = np.array([0.0, 0.05, 0.5, 0.95, 1.0])
-    bins = reliability(scores, np.array([False, True, True, True, False]))
-    assert sum(part.count for part in bins) == 5
-    assert [(part.count, part.accuracy) for part in bins] == [(2, 0.5), (1, 1.0), (2, 0.5)]
-    assert bins[-1].high == 1.0
 
 
 def test_coverage_answers_the_surest_first() -> None:
@@ -48,16 +40,21 @@ def test_a_recorder_sees_what_an_evaluation_sees(model: Path) -> None:
     classifier = capsulet.load(model)
     wrong = [(text, "food" if label == "sport" else label) for text, label in PAIRS]
     recorder = Recorder(classifier)
-    evaluation = classifier.evaluate(iter(wrong), recorder)
+    evaluation = evaluate_pairs(classifier, iter(wrong), recorder)
     measures = recorder.finish(evaluation)
-    assert measures.right.mean() == evaluation.accuracy
-    assert measures.matrix.sum() == evaluation.count == 12
-    assert np.diag(measures.matrix).sum() == measures.right.sum()
-    assert measures.scores.tolist() == pytest.approx([p.score for p in classifier.predict([t for t, _ in wrong])])
+    assert measures.answers.right.mean() == evaluation.accuracy
+    assert measures.answers.matrix.sum() == evaluation.count == 12
+    assert np.diag(measures.answers.matrix).sum() == measures.answers.right.sum()
+    assert measures.given_counts.tolist() == measures.answers.matrix.sum(0).tolist()
+    assert measures.true_sizes.tolist() == measures.given_sizes.tolist() == [0, 12]
+    assert measures.thresholds is None and measures.missed == ()
     assert {mistake.text for mistake in measures.mistakes} == {text for label, text in TEXTS if label == "sport"}
     scores = [mistake.score for mistake in measures.mistakes]
     assert scores == sorted(scores, reverse=True)
-    assert all(mistake.explanation.label == "sport" and mistake.truth == "food" for mistake in measures.mistakes)
+    assert all(
+        mistake.given == ("sport",) == (mistake.explanation.label,) and mistake.truth == ("food",)
+        for mistake in measures.mistakes
+    )
     assert measures.tokens.tolist() == [len(classifier.explain(text).tokens) for text, _ in wrong]
     assert measures.unknown_share == 0
 
@@ -68,7 +65,7 @@ def test_unknown_words_are_counted_in_a_compressed_file_too(model: Path, tmp_pat
     for path in (model, tmp_path / "small.onnx"):
         classifier = capsulet.load(path)
         recorder = Recorder(classifier)
-        evaluation = classifier.evaluate(iter([("the match qzxv", "sport")]), recorder)
+        evaluation = evaluate_pairs(classifier, iter([("the match qzxv", "sport")]), recorder)
         assert recorder.finish(evaluation).unknown_share == pytest.approx(1 / 3)
 
 
@@ -76,10 +73,12 @@ def test_only_the_most_confident_mistakes_are_kept(model: Path) -> None:
     classifier = capsulet.load(model)
     wrong = [(text, "food" if label == "sport" else "sport") for text, label in PAIRS] * 5
     recorder = Recorder(classifier)
-    measures = recorder.finish(classifier.evaluate(iter(wrong), recorder))
+    measures = recorder.finish(evaluate_pairs(classifier, iter(wrong), recorder))
     assert len(measures.mistakes) == MOST_MISTAKES
     kept = min(mistake.score for mistake in measures.mistakes)
-    assert np.sort(measures.scores[~measures.right])[-MOST_MISTAKES] == pytest.approx(kept)
+    answers = classifier.predict([text for text, _ in wrong])
+    scores = [answer.score for answer, right in zip(answers, measures.answers.right, strict=True) if not right]
+    assert sorted(scores)[-MOST_MISTAKES] == pytest.approx(kept)
 
 
 def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
@@ -87,19 +86,18 @@ def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
     classifier.calibration = object()  # type: ignore[attr-defined]
     classifier.probabilities = lambda lengths: lengths / 2  # type: ignore[attr-defined]
     recorder = Recorder(classifier)
-    measures = recorder.finish(classifier.evaluate(iter(PAIRS), recorder))
-    assert measures.calibrated
-    assert measures.scores.tolist() == pytest.approx((measures.raw_scores / 2).tolist())
+    recorder(["the match"], np.array([[True, False, False]]), np.array([[0.2, 0.4, 0.8]], np.float32))
+    assert recorder.heaps[0][0].mistake[3:] == pytest.approx((0.4, 0.1))
 
 
 def test_coverage_goes_by_what_predict_goes_by(model: Path) -> None:
     classifier, texts = capsulet.load(model), [*PAIRS, ("qzxv", "sport")]
     recorder = Recorder(classifier)
-    measures = recorder.finish(classifier.evaluate(iter(texts), recorder))
-    least = classifier.doubts(False, 0.5, None, None).least_certainty
+    measures = recorder.finish(evaluate_pairs(classifier, iter(texts), recorder))
+    least = classifier.abstention_rules(False, 0.5, None, None).least_certainty
     answers = classifier.predict([text for text, _ in texts], coverage=0.5)
-    assert (measures.certainty >= least).tolist() == [answer.label is not None for answer in answers]
-    assert measures.certainty[-1] == doubt.STRANGE
+    assert (measures.answers.certainty >= least).tolist() == [answer.label is not None for answer in answers]
+    assert measures.answers.certainty[-1] == abstention.STRANGE
 
 
 def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from capsulet.config import build_options
-from capsulet.report.charts import percent
 from capsulet.report.confusions import MOST_NUMBERS, WORST
 from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
 from capsulet.report.page import MOST_BARS, Report, length_bars, render
+from capsulet.report.svg import percent
 from capsulet.report.trust import SHARES
 from capsulet.results import Explanation, TokenContribution
 
@@ -98,7 +98,7 @@ def test_what_comes_from_data_stays_text(make_report: Make, number: int) -> None
         ),
     )
     tokens = (TokenContribution(EVIL[:8], 0, 8, 1.0), TokenContribution(EVIL[8:20], 8, 20, -1.0))
-    mistake = Mistake(EVIL, EVIL, 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
+    mistake = Mistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
     measures = dataclasses.replace(plain.measures, labels=labels, evaluation=evaluation, mistakes=(mistake,))
     evil = dataclasses.replace(
         plain, title=EVIL, measured=EVIL, commands=[EVIL], versions={EVIL: EVIL}, notes=[EVIL], measures=measures,
@@ -123,7 +123,7 @@ def test_a_long_text_is_cut_around_what_counted(make_report: Make) -> None:
     report = make_report(4)
     text = "word " * 400 + "here" + " word" * 400
     tokens = (TokenContribution("word", 0, 4, 0.1), TokenContribution("here", 2000, 2004, 1.0))
-    mistake = Mistake(text, "a", 0.9, 0.1, Explanation("b", 0.9, 1.1, tokens))
+    mistake = Mistake(text, ("a",), ("b",), 0.9, 0.1, Explanation("b", 0.9, 1.1, tokens))
     page = render(dataclasses.replace(report, measures=dataclasses.replace(report.measures, mistakes=(mistake,))))
     assert ">here</mark>" in page
     (shown,) = re.findall(r"<p>(….*?…)</p>", page)
@@ -137,7 +137,7 @@ def test_figures_are_those_of_the_measures(make_report: Make) -> None:
     assert f"{100 * accuracy:.4g} %" in words["dd"]
     assert words["pre"] == ["capsulet train rows.csv --out model"]
     cells = [int(text.replace(",", "")) for text in words["td"][:16] if text.strip()]
-    assert cells == [int(count) for count in report.measures.matrix.flat if count][: len(cells)]
+    assert cells == [int(count) for count in report.measures.answers.matrix.flat if count][: len(cells)]
     table = words["td"]
     assert f"{100 * report.measures.evaluation.classes[0].f1:.1f}" in table
     assert "7" in table  # the seed
@@ -145,19 +145,18 @@ def test_figures_are_those_of_the_measures(make_report: Make) -> None:
 
 def test_no_mistakes_no_epochs_and_calibrated_scores(make_report: Make) -> None:
     report = make_report(30)
-    right = np.ones_like(report.measures.right)
-    matrix = np.diag(report.measures.matrix.sum(1))
-    evaluation = dataclasses.replace(report.measures.evaluation, accuracy=1.0, confusions=())
-    measures = dataclasses.replace(
-        report.measures, right=right, matrix=matrix, mistakes=(), calibrated=True, evaluation=evaluation,
-        raw_scores=report.measures.scores**2,
-    )  # fmt: skip
+    answers = report.measures.answers
+    answers = answers._replace(right=np.ones_like(answers.right), matrix=np.diag(answers.matrix.sum(1)))
+    raw = report.measures.evaluation.reliability
+    calibrated = dataclasses.replace(raw, error_after=0.0123, bins_after=raw.bins_before)
+    evaluation = dataclasses.replace(report.measures.evaluation, accuracy=1.0, confusions=(), reliability=calibrated)
+    measures = dataclasses.replace(report.measures, answers=answers, mistakes=(), evaluation=evaluation)
     page = render(dataclasses.replace(report, measures=measures, epochs=[]))
     assert Reader(page).open == []
     assert "Learning" not in page
     assert "There are no confusions." in page
-    assert "There are none: every text was given its label." in page
-    assert "Bars: calibrated" in page
+    assert "None: every text was given exactly its labels." in page
+    assert "Bars: calibrated scores, expected calibration error 0.012 (15 bins)" in page
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])
@@ -181,8 +180,8 @@ def test_bytes(value: int, words: str) -> None:
 
 def test_the_table_of_coverage(make_report: Make) -> None:
     report = make_report(4)
-    right = report.measures.right
-    order = np.argsort(-report.measures.certainty, kind="stable")
+    right = report.measures.answers.right
+    order = np.argsort(-report.measures.answers.certainty, kind="stable")
     page = render(report)
     for share in SHARES:
         surest = order[: math.ceil(share * len(order))]
@@ -199,7 +198,7 @@ def test_rows_of_a_part_of_the_matrix_hold_all_texts(make_report: Make) -> None:
     for label, cells in rows:
         place = report.measures.labels.index(label)
         numbers = [int(number.replace(",", "")) for number in re.findall(r">([\d,]+)</td>", cells)]
-        assert sum(numbers) == report.measures.matrix[place].sum()
+        assert sum(numbers) == report.measures.answers.matrix[place].sum()
 
 
 @pytest.mark.parametrize("longest", [3, 22, 60, 700])

@@ -58,7 +58,7 @@ def test_an_evaluation_writes_the_report_that_was_asked_for(
     assert f"{model.name} on rows.jsonl" in said
     assert f"capsulet evaluate {model} {rows_file} --report {page}" in said
     assert ("Learning" in said) == (shape == "folder")
-    assert "There are none: every text was given its label." in said
+    assert "None: every text was given exactly its labels." in said
 
 
 def test_a_text_with_a_script_stays_a_text(model: Path, tmp_path: Path) -> None:

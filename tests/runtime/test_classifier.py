@@ -13,6 +13,7 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError
+from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.runtime.classifier import (
     BATCH,
     FIRST_WINDOW,
@@ -109,7 +110,7 @@ def test_what_is_no_text_is_refused_by_its_index(classifier: Classifier, item: s
     with pytest.raises(InputError, match=f"text {place} is of type {kind}: expected str"):
         classifier.predict(texts)
     with pytest.raises(InputError, match=f"text {place} is of type {kind}: expected str"):
-        classifier.evaluate((text, "sport") for text in texts)
+        evaluate_pairs(classifier, ((text, "sport") for text in texts))
 
 
 def test_half_a_character_is_refused(classifier: Classifier) -> None:
@@ -167,13 +168,13 @@ def test_an_unknown_label(classifier: Classifier) -> None:
     with pytest.raises(InputError, match="label 'art' is unknown to the model: expected one of food, money, sport"):
         classifier.explain("the match", "art")
     with pytest.raises(InputError, match="label 'art' is unknown to the model"):
-        classifier.evaluate([("the match", "art")])
+        evaluate_pairs(classifier, [("the match", "art")])
 
 
 def test_evaluate_counts_what_predict_says(classifier: Classifier, texts: list[str]) -> None:
     dice = random.Random(1)
     truth = [dice.choice(classifier.labels) for _ in texts]
-    result = classifier.evaluate(zip(texts, truth, strict=True))
+    result = evaluate_pairs(classifier, zip(texts, truth, strict=True))
     right = [said.label == label for said, label in zip(classifier.predict(texts), truth, strict=True)]
     assert result.count == len(texts)
     assert result.accuracy == pytest.approx(np.mean(right))

@@ -96,7 +96,7 @@ def test_memory_does_not_grow_with_the_threads() -> None:
 
 def test_as_many_workers_as_cores_unless_said() -> None:
     assert count_workers(5) == 5
-    assert 1 <= count_workers(0) <= (os.cpu_count() or 1)
-    for wrong in (-1, 1.5, "2", True):
+    assert 1 <= count_workers(None) <= (os.cpu_count() or 1)
+    for wrong in (-1, 0, 1.5, "2", True):
         with pytest.raises(InputError, match="threads is"):
             count_workers(wrong)

@@ -16,9 +16,9 @@ from capsulet.text.batch import Plan, gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Snapshot
 from capsulet.training.loop import History, Task
-from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, merit, rounded, spread, with_ngrams
-from tests.training.test_label_sets import SETS, sets_corpus
+from capsulet.training.ngrams import choose_share, choose_strength, errors, fit, metric_of, rounded, spread, with_ngrams
 from tests.training.test_loop import MODEL, OPTIONS
+from tests.training.test_multi_label import SETS, sets_corpus
 
 
 def pairs_corpus(size: int, seed: int = 0) -> Corpus:
@@ -48,7 +48,7 @@ def test_it_learns_what_words_alone_do_not_say() -> None:
     assert again is not None and again.equal(table)
 
 
-def test_it_learns_label_sets() -> None:
+def test_it_learns_several_labels_per_text() -> None:
     table = fit(sets_corpus(400), 4096, 1, None, lambda: False)
     other = sets_corpus(200, 1)
     assert table is not None
@@ -56,9 +56,9 @@ def test_it_learns_label_sets() -> None:
     truth = np.zeros((200, 3), np.float32)
     assert other.label_starts is not None
     truth[np.repeat(np.arange(200), np.diff(other.label_starts)), other.targets] = 1
-    assert merit(lengths, truth, "micro-f1") > 0.95
-    assert merit(lengths, truth, "macro-f1") > 0.95
-    assert 0.5 < merit(lengths, truth, "accuracy") < merit(lengths, truth, "micro-f1"), "of whole label sets"
+    assert metric_of(lengths, truth, "micro-f1") > 0.95
+    assert metric_of(lengths, truth, "macro-f1") > 0.95
+    assert 0.5 < metric_of(lengths, truth, "accuracy") < metric_of(lengths, truth, "micro-f1"), "of whole label sets"
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -176,7 +176,7 @@ def test_the_end_of_a_training_gets_it() -> None:
         np.testing.assert_array_equal(after.best.weights[name], value)
 
 
-def test_label_sets_get_thresholds_of_their_new_scores() -> None:
+def test_a_multi_label_model_gets_thresholds_of_its_new_scores() -> None:
     network = build_network(SETS, 50, 3)
     initialise(network, 1, 0.1, 0.3, True)
     before = history_of(network)

@@ -1,1 +1,1 @@
-"""What is wrong with labelled files before anything is trained on them, and which labels a model doubts."""
+"""Checks of labelled files: duplicates, contradictions, damaged texts, odd classes, and suspect labels."""

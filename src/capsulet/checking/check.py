@@ -1,4 +1,4 @@
-"""`check`: labelled files to findings, with what to do about each."""
+"""`capsulet.check`: look for problems in labelled files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from capsulet.checking.finder import Finder
-from capsulet.checking.findings import Check, Doubt, Example, Finding
+from capsulet.checking.findings import Check, Example, Finding, SuspectLabel
 from capsulet.checking.similarity import THRESHOLD
 from capsulet.checking.survey import EXCERPT, Survey, labelled_rows
 from capsulet.errors import InputError
@@ -30,11 +30,11 @@ def check(
     reading: ReadOptions | None = None,
     tell: Tell = silent,
 ) -> Check:
-    """What is wrong with labelled files: repeated rows, contradictions, overlap with `test`, odd classes and texts.
+    """Look for problems in labelled files: duplicates, contradictions, overlap with `test`, odd classes and texts.
 
-    `model` adds the rows that this model contradicts with confidence; `labels` trains `folds` small models and lists
-    the rows that the one that has not seen them contradicts, into `out` (.csv or .jsonl) too. `multi_label` reads rows
-    of several labels, as a model that gives several does by itself.
+    `model` lists the labels that this model contradicts with confidence. `labels` trains `folds` small models, and
+    lists the labels that a model contradicts among the rows it was not trained on. Either list is also written to `out`
+    (.csv or .jsonl). `multi_label` reads rows with any number of labels; a multi-label `model` implies it.
     """
     reading = reading or ReadOptions(on_bad_row="skip")
     train_files, test_files = paths(files), paths(test)
@@ -67,21 +67,21 @@ def check(
         *finder.damage(),
     ]
     findings = with_texts(findings, [*train_files, *test_files], reading)
-    doubts: list[Doubt] = []
+    suspects: list[SuspectLabel] = []
     if classifier is not None:
         from capsulet.checking.suspects import contradictions
 
-        doubts, found = contradictions(classifier, [*train_files, *test_files], reading)
-        findings += found
+        suspects, more = contradictions(classifier, [*train_files, *test_files], reading)
+        findings += more
     if labels:
         from capsulet.checking.suspects import out_of_fold
 
-        doubts, found = out_of_fold(train_files, reading, folds, seed, tell)
-        findings += found
+        suspects, more = out_of_fold(train_files, reading, folds, seed, tell)
+        findings += more
     if out is not None:
-        from capsulet.checking.suspects import write_doubts
+        from capsulet.checking.suspects import write_suspects
 
-        write_doubts(Path(out), doubts)
+        write_suspects(Path(out), suspects)
     return Check(
         files=tuple(train_files),
         test_files=tuple(test_files),
@@ -93,19 +93,19 @@ def check(
         languages=finder.language_counts(),
         similarity=THRESHOLD,
         findings=tuple(findings),
-        doubts=tuple(doubts),
-        doubts_file=None if out is None else str(out),
-        labels_a_row=finder.labels_a_row() if reading.multi_label else None,
+        suspects=tuple(suspects),
+        suspects_file=None if out is None else str(out),
+        labels_per_row=finder.labels_per_row() if reading.multi_label else None,
     )
 
 
 def reading_of(reading: ReadOptions, multi_label: bool, classifier: Classifier | None) -> ReadOptions:
-    """How rows are read: with several labels if that was said, or if the model gives several."""
+    """Return how rows are read: multi-label if the caller wants it, or if the model is multi-label."""
     if multi_label and classifier is not None and not classifier.multi_label:
-        raise InputError(f"{classifier.path} gives one label a text: leave out --multi-label, or name another model")
+        raise InputError(f"{classifier.path} is a single-label model: leave out --multi-label, or name another model")
     several = multi_label or (classifier is not None and classifier.multi_label)
     if reading.label_separator is not None and not several:
-        raise InputError("--label-separator is for rows of several labels: add --multi-label, or leave it out")
+        raise InputError("--label-separator is for multi-label rows: add --multi-label, or leave it out")
     return dataclasses.replace(reading, multi_label=several)
 
 
@@ -117,17 +117,19 @@ def check_calls(
     folds: int,
     out: str | Path | None,
 ) -> None:
-    """Refuse what cannot be done before anything is read."""
+    """Raise an error for arguments that cannot work, before anything is read."""
     for path in [*files, *test]:
         check_path(path)
     if [*files, *test].count("-") > 1:
-        raise InputError("standard input (-) was given twice: it can be read once only")
+        raise InputError("standard input (-) was given twice: it can be read only once")
     if model is not None and labels:
-        raise InputError("--model and --labels both judge labels: give the one or the other")
+        raise InputError("--model and --labels exclude each other: give one of the two")
     if (model is not None or labels) and "-" in [*files, *test]:
-        raise InputError("judging labels reads the files more than once, which standard input (-) cannot: name a file")
+        raise InputError(
+            "--model and --labels read files more than once, which standard input (-) does not allow: name a file"
+        )
     if out is not None and model is None and not labels:
-        raise InputError("--out is for rows whose labels are doubted: add --labels, or --model MODEL")
+        raise InputError("--out is for suspect labels: add --labels, or --model MODEL")
     if labels:
         from capsulet.training.run import require_training
 
@@ -141,15 +143,15 @@ def check_calls(
 
 
 def unreadable(skipped: SkippedRows) -> Iterator[Finding]:
-    """Rows that no verb could use."""
+    """List the rows that no command can read."""
     if skipped.count:
         examples = (Example(error.source, error.line, "", note=error.problem) for error in skipped.first)
-        advice = "correct them: training stops at them, or leaves them out with --on-bad-row skip"
+        advice = "correct them: training stops at such a row, or leaves it out with --on-bad-row skip"
         yield Finding("unreadable", "rows that cannot be read", skipped.count, advice, examples=tuple(examples))
 
 
 def with_texts(findings: Iterable[Finding], files: Sequence[str], reading: ReadOptions) -> list[Finding]:
-    """The findings with excerpts of their examples, from a second look into the files; a pipe allows none."""
+    """Add excerpts of the texts to the examples of findings. The files are read again; a pipe cannot be."""
     findings = list(findings)
     examples = [example for finding in findings for example in finding.examples]
     examples += [example.other for example in examples if example.other]
@@ -169,4 +171,4 @@ def with_texts(findings: Iterable[Finding], files: Sequence[str], reading: ReadO
         text = example.text or texts.get((example.file, example.line), "")
         return dataclasses.replace(example, text=text, other=example.other and filled(example.other))
 
-    return [dataclasses.replace(found, examples=tuple(map(filled, found.examples))) for found in findings]
+    return [dataclasses.replace(finding, examples=tuple(map(filled, finding.examples))) for finding in findings]

@@ -1,4 +1,4 @@
-"""What a check has found: how often, where, and what to do."""
+"""Results of a check."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Example:
-    """One row of a finding, and the one that it is like if the finding is about two."""
+    """One row of a finding, and the similar row if the finding is about pairs of rows."""
 
     file: str
     line: int
     label: str
-    text: str = ""  # an excerpt; empty where the file could not be read a second time
+    text: str = ""  # an excerpt; empty if the file cannot be read a second time
     note: str = ""
     other: Example | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of trouble."""
+    """One kind of problem, with advice."""
 
     kind: str
     title: str
-    count: int  # of rows, or of what the title says
+    count: int  # number of rows, or of what the title names
     advice: str
     details: str = ""
     examples: tuple[Example, ...] = ()
@@ -31,40 +31,40 @@ class Finding:
 
 @dataclass(frozen=True)
 class TextLengths:
-    """How many tokens the texts have."""
+    """Numbers of tokens per text."""
 
     median: int
     percentile_95: int
-    longest: int  # more tokens than a model reads are not counted
+    longest: int  # at most one more than a model reads
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """A row whose label is contradicted by a model that has not learned from it."""
+class SuspectLabel:
+    """A row whose label is contradicted by a model that was not trained on it."""
 
     file: str
     line: int
-    label: str  # several are joined by |
-    predicted: str  # of several labels: +label for one that is missing, -label for one too many
-    score: float  # of what the model says
-    label_score: float  # of what the file says
+    label: str  # multi-label: the labels of the row, joined by |
+    predicted: str  # multi-label: +label for a missing label, -label for a wrong one
+    score: float  # score of the model's answer
+    label_score: float  # score of the label in the file
     text: str
 
 
 @dataclass(frozen=True)
 class Check:
-    """What labelled files look like, and all that was found in them."""
+    """Summary of labelled files, and all findings."""
 
     files: tuple[str, ...]
     test_files: tuple[str, ...]
     rows: int
     test_rows: int
-    class_counts: dict[str, int]  # rows of each class, without those to test on; most frequent first
+    class_counts: dict[str, int]  # training rows of each class, most frequent first
     lengths: TextLengths
     scripts: dict[str, int]  # rows by the script of most of their letters
-    languages: dict[str, int]  # rows by language, where function words tell it
-    similarity: float  # from here on two texts count as nearly the same
+    languages: dict[str, int]  # rows by language, where function words are enough to tell it
+    similarity: float  # Jaccard index from which two texts count as near-duplicates
     findings: tuple[Finding, ...]
-    doubts: tuple[Doubt, ...] = ()  # the most confident first
-    doubts_file: str | None = None
-    labels_a_row: dict[str, int] | None = None  # rows by how many labels they have, where they may have several
+    suspects: tuple[SuspectLabel, ...] = ()  # most confident first
+    suspects_file: str | None = None
+    labels_per_row: dict[str, int] | None = None  # multi-label: training rows by their number of labels

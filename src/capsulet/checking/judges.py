@@ -1,146 +1,123 @@
-"""What models say about the labels of rows that they have not learned from, and which of it is confident.
+"""Which labels are suspect: those that a model contradicts with confidence, on rows that it was not trained on.
 
-One label a row: it is doubted if the model gives it another label, and that with a score that three of four rows of the
-other label reach or exceed. A threshold of its own for each class is the idea of confident learning (Northcutt, Jiang,
-Chuang 2021): scores of different classes need not be comparable.
+Single-label: a row is suspect if the model gives it another label, with a score that at least three of four rows of
+that other label reach. Each class has a threshold of its own, because scores of different classes need not be
+comparable: the idea of confident learning (Northcutt, Jiang, Chuang 2021).
 
-Several labels a row: each label is judged by itself. One that is not in the file is missed if the model gives it, with
-a score that three of four rows that have it reach; one that is in the file is doubted if the model does not give it,
-with a score as low as those of three of four rows that do not have it.
+Multi-label: each label is judged separately. A label that is not in the file is suspect if the model gives it, with a
+score that three of four rows with this label reach. A label that is in the file is suspect if the model does not give
+it, with a score as low as those of three of four rows without it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.checking.survey import chunks
+from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.runtime.classifier import Classifier
 from capsulet.text.rows import Row
 
-MOST_DOUBTS = 10_000
+MOST_SUSPECTS = 10_000
 QUANTILE = 0.25
-STEPS = 1000  # of a score, where scores are counted and not kept
+STEPS = 1000  # steps of a score from 0 to 1, where scores are counted and not kept
 
 
 class Verdict(NamedTuple):
-    """A row, by its number in the order they were heard, that is contradicted."""
+    """A contradiction between the labels of a row and a model. Rows are numbered in the order they were judged."""
 
     row: int
-    predicted: str  # the other label; of several +label for one that is missing and -label for one too many
-    score: float  # of what the model says
-    label_score: float  # of what the file says
-
-
-class AnyJudge(Protocol):
-    """Hears models about rows and then says what is doubted."""
-
-    unknown: Counter[str]  # labels that a model did not know, and how often each was passed over
-
-    def hear(self, model: Classifier, rows: Iterator[Row]) -> None:
-        """Ask a model about rows."""
-
-    def verdict(self) -> tuple[list[Verdict], int]:
-        """The most doubted first, and how many are doubted in all."""
-
-
-def judge_of(multi_label: bool) -> AnyJudge:
-    """A judge for rows of one label, or of several."""
-    return SetJudge() if multi_label else Judge()
+    label: str
+    given: bool  # True: the model gives the label and the file does not; False: the other way round
+    score: float  # score of the model's answer
+    label_score: float  # score of the label in the file
+    level: float  # class length that is compared with those of other rows; multi-label: its step
+    margin: float  # confidence of the contradiction
 
 
 class Judge:
-    """Collects what models say about rows, a few numbers of each."""
+    """Collects the answers of models about rows, then lists the suspect labels."""
 
-    def __init__(self) -> None:
-        self.unknown: Counter[str] = Counter()
-        self.labels: dict[str, int] = {}
-        self.columns: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]] = []
-
-    def number(self, label: str) -> int:
-        """The number of a label, a new one if it was not known."""
-        return self.labels.setdefault(label, len(self.labels))
-
-    def hear(self, model: Classifier, rows: Iterator[Row]) -> None:
-        """Ask a model about rows; one with a label that it does not know is passed over."""
-        places = {label: index for index, label in enumerate(model.labels)}
-        own = np.array([self.number(label) for label in model.labels])
-        for window in chunks(rows):
-            lengths = model.lengths([row.text for row in window])
-            truth = np.array([places.get(row.label or "", -1) for row in window])
-            self.unknown.update(str(row.label) for row, place in zip(window, truth, strict=True) if place < 0)
-            best, every = lengths.argmax(1), np.arange(len(window))
-            label_scores = np.where(truth >= 0, lengths[every, np.maximum(truth, 0)], np.nan).astype(np.float32)
-            truth = np.where(truth >= 0, own[np.maximum(truth, 0)], -1)
-            self.columns.append((truth, own[best], lengths[every, best], label_scores))
-
-    def verdict(self) -> tuple[list[Verdict], int]:
-        """The most doubted first, and how many are doubted in all.
-
-        The threshold of a class is a low quantile of the scores that rows of the class have for it.
-        """
-        truth, predicted, scores, label_scores = (np.concatenate(column) for column in zip(*self.columns, strict=True))
-        known = truth >= 0
-        thresholds = np.zeros(len(self.labels))
-        for label in np.unique(truth[known]):
-            thresholds[label] = np.quantile(label_scores[truth == label], QUANTILE)
-        doubted = np.flatnonzero(known & (truth != predicted) & (scores >= thresholds[predicted]))
-        order = doubted[np.argsort(-(scores - label_scores)[doubted], kind="stable")]
-        names = list(self.labels)
-        return [
-            Verdict(int(row), names[predicted[row]], float(scores[row]), float(label_scores[row]))
-            for row in order[:MOST_DOUBTS]
-        ], len(order)
-
-
-class SetJudge:
-    """The same where a row may have several labels: counts of scores, and the labels on which file and model differ."""
-
-    def __init__(self) -> None:
-        self.unknown: Counter[str] = Counter()
-        self.heard = 0
-        # by label: how many rows that do not have it (0) and that have it (1) have which score
-        self.counts: dict[str, NDArray[np.int64]] = {}
-        self.differences: list[tuple[int, str, float, int, bool]] = []  # row, label, score, step, if the file has it
+    def __init__(self, multi_label: bool) -> None:
+        self.multi_label = multi_label
+        self.unknown: Counter[str] = Counter()  # labels that a model does not know, which are not judged
+        self.rows = 0
+        self.contradictions: list[Verdict] = []
+        self.scores: dict[str, list[NDArray[np.float32]]] = {}  # single-label: of the rows that have a label
+        self.steps: dict[str, NDArray[np.int64]] = {}  # multi-label: (2, STEPS + 1), rows without and with a label
 
     def hear(self, model: Classifier, rows: Iterator[Row]) -> None:
-        """Ask a model about rows; a label that it does not know is passed over."""
-        places = {label: index for index, label in enumerate(model.labels)}
-        tables = [self.counts.setdefault(label, np.zeros((2, STEPS + 1), np.int64)) for label in model.labels]
+        """Compare the answers of a model with the labels of rows."""
         for window in chunks(rows):
             lengths = model.lengths([row.text for row in window])
-            truth = np.zeros(lengths.shape, bool)
-            for number, row in enumerate(window):
-                truth[number, [places[label] for label in row.labels if label in places]] = True
-                self.unknown.update(label for label in row.labels if label not in places)
-            steps = np.floor(lengths * STEPS).astype(np.int64)
-            for place, table in enumerate(tables):
-                np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)
-            for number, place in np.argwhere((lengths >= model.thresholds) != truth).tolist():
-                self.differences.append((
-                    self.heard + number, model.labels[place], float(lengths[number, place]), int(steps[number, place]),
-                    bool(truth[number, place]),
-                ))  # fmt: skip
-            self.heard += len(window)
+            truth = self.known_labels(window, model.labels)
+            given = given_labels(lengths, model.thresholds)
+            compare = self.compare_labels if self.multi_label else self.compare_classes
+            self.contradictions += compare(model.labels, lengths, truth, given)
+            self.rows += len(window)
+
+    def known_labels(self, rows: Sequence[Row], names: Sequence[str]) -> Flags:
+        """Return which of the labels `names` each row has (B, C), and count the labels that are not among them."""
+        places = {name: place for place, name in enumerate(names)}
+        truth = np.zeros((len(rows), len(names)), bool)
+        for number, row in enumerate(rows):
+            for label in row.labels if row.label is None else (row.label,):
+                if label in places:
+                    truth[number, places[label]] = True
+                else:
+                    self.unknown[label] += 1
+        return truth
+
+    def compare_classes(
+        self, names: Sequence[str], lengths: NDArray[np.float32], truth: Flags, given: Flags
+    ) -> Iterator[Verdict]:
+        """List rows with another label than the model gives; rows with an unknown label are left out."""
+        for place in np.flatnonzero(truth.any(0)).tolist():
+            self.scores.setdefault(names[place], []).append(lengths[truth[:, place], place])
+        for number in np.flatnonzero((given & ~truth).any(1) & truth.any(1)).tolist():
+            best = int(given[number].argmax())
+            score, label_score = lengths[number, best], lengths[number, truth[number].argmax()]
+            values = float(score), float(label_score), float(score), float(score - label_score)
+            yield Verdict(self.rows + number, names[best], True, *values)
+
+    def compare_labels(
+        self, names: Sequence[str], lengths: NDArray[np.float32], truth: Flags, given: Flags
+    ) -> Iterator[Verdict]:
+        """List labels that the model gives and the file does not, or the other way round."""
+        steps = np.floor(lengths * STEPS).astype(np.int64)
+        for place, name in enumerate(names):
+            table = self.steps.setdefault(name, np.zeros((2, STEPS + 1), np.int64))
+            np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)
+        for number, place in np.argwhere(given != truth).tolist():
+            length, is_given = float(lengths[number, place]), bool(given[number, place])
+            score, other = (length, 1 - length) if is_given else (1 - length, length)
+            level = float(steps[number, place])
+            yield Verdict(self.rows + number, names[place], is_given, score, other, level, score)
+
+    def thresholds(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Lowest level at which a given label is confident, and highest level at which a label left out is."""
+        low = {name: float(quantile(table[1], QUANTILE)) for name, table in self.steps.items()}
+        high = {name: float(quantile(table[0], 1 - QUANTILE)) for name, table in self.steps.items()}
+        low |= {name: float(np.quantile(np.concatenate(parts), QUANTILE)) for name, parts in self.scores.items()}
+        return low, high
 
     def verdict(self) -> tuple[list[Verdict], int]:
-        """The most doubted first, and how many are doubted in all."""
-        low = {label: quantile(table[1], QUANTILE) for label, table in self.counts.items()}
-        high = {label: quantile(table[0], 1 - QUANTILE) for label, table in self.counts.items()}
-        found = []
-        for row, label, score, step, there in self.differences:
-            if there and step <= high[label]:
-                found.append(Verdict(row, f"-{label}", 1 - score, score))
-            elif not there and step >= low[label]:
-                found.append(Verdict(row, f"+{label}", score, 1 - score))
-        found.sort(key=lambda one: -one.score)
-        return found[:MOST_DOUBTS], len(found)
+        """Return the most suspect labels, most confident first, and the number of all suspect labels."""
+        low, high = self.thresholds()
+        suspects = [
+            one
+            for one in self.contradictions
+            if (one.level >= low.get(one.label, 0.0) if one.given else one.level <= high[one.label])
+        ]
+        suspects.sort(key=lambda one: -one.margin)
+        return suspects[:MOST_SUSPECTS], len(suspects)
 
 
 def quantile(counts: NDArray[np.int64], share: float) -> int:
-    """The first step up to which this share of the counted lies."""
+    """Return the first step up to which this share of the counted scores lies."""
     return int(np.searchsorted(np.cumsum(counts), share * counts.sum()))

@@ -1,4 +1,4 @@
-"""The script of a text by the names of its letters, and its language by the function words in it."""
+"""Script of a text, by the Unicode names of its letters, and its language, by its function words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from capsulet.text.numbering import Words
 
 NO_LETTERS = "none"
-LETTERS = 1000  # of a text are enough to know its script
+LETTERS = 1000  # characters of a text that are enough to tell its script
 NAMES = {"CJK": "Han", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Hangul", "FULLWIDTH": "Latin"}
-FEWEST_WORDS = 3  # function words that a language must have in a text
-LEAST_SHARE = 0.1  # and their share of its tokens
+FEWEST_WORDS = 3  # smallest number of function words of a language in a text
+LEAST_SHARE = 0.1  # smallest share of them among its tokens
 
-# frequent words of one of these languages and of none of the others, of plain letters only: tokens are such
+# frequent words of one of these languages, without diacritics, as tokens have none
 FUNCTION_WORDS = {
     "English": "the of and to is that it for with was are this you have what how can my be but they from which when",
     "German": "der das und nicht ist mit ein eine auf dem den von zu ich sie wie auch sich wird sind einen oder aber",
@@ -33,20 +33,20 @@ FUNCTION_WORDS = {
 
 
 def exclusive_words() -> dict[str, list[str]]:
-    """The words of each language that no other has."""
+    """Return the words of each language that no other language has."""
     counts = Counter(word for words in FUNCTION_WORDS.values() for word in words.split())
     return {name: [word for word in words.split() if counts[word] == 1] for name, words in FUNCTION_WORDS.items()}
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def script_of(letter: str) -> str:
-    """Latin, Cyrillic, Han …: the first word of the letter's name; Chinese characters and kana apart."""
+    """Return the script of a letter: the first word of its Unicode name, except for Chinese characters and kana."""
     word = unicodedata.name(letter, "OTHER").split()[0]
     return NAMES.get(word, word.capitalize())
 
 
 def script(text: str) -> str:
-    """The script of most letters; Japanese if any kana are among them."""
+    """Return the script of most letters; Han with any kana is Japanese."""
     start = text[:LETTERS]
     if start.isascii():
         return "Latin" if any(map(str.isalpha, start)) else NO_LETTERS
@@ -57,7 +57,7 @@ def script(text: str) -> str:
 
 
 class Languages:
-    """Languages of texts whose words are numbered by the same table; texts that do not tell have none."""
+    """Languages of texts whose words are numbered by one table. A text without enough function words has none."""
 
     names = ("", *FUNCTION_WORDS)
 
@@ -69,7 +69,7 @@ class Languages:
             self.codes[numbers] = code
 
     def codes_of(self, ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.uint8]:
-        """The number of each text's language in `names`."""
+        """Return the number of the language of each text in `names`."""
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
         known = np.where(ids < len(self.codes), self.codes[np.minimum(ids, len(self.codes) - 1)], 0)
         counts = np.zeros((len(lengths), len(self.names)), np.int64)

@@ -1,9 +1,9 @@
-"""Which texts are the same or nearly the same, from a few hashes of each (MinHash: Broder 1997).
+"""Duplicates and near-duplicates, from a few hashes per text (MinHash: Broder 1997).
 
-A text is the set of its pairs of neighbouring tokens, its begin and its end being tokens too. The similarity of two
-texts is the Jaccard index of their sets: shared pairs over all pairs. The share of equal minima of random hash
-functions estimates it. Texts that agree in all minima of one band are compared; the bands are chosen so that nearly all
-pairs above the threshold agree in one: 1 - (1 - s^5)^20 is 0.97 at s = 0.7 and 0.9996 at s = 0.8.
+A text is the set of its pairs of neighbouring tokens; its start and its end count as tokens. The similarity of two
+texts is the Jaccard index of their sets: shared pairs divided by all pairs. It is estimated by the share of random hash
+functions with equal minima. Texts with equal minima in a whole band are compared. The bands are chosen so that nearly
+all pairs above the threshold agree in one of them: 1 - (1 - s^5)^20 is 0.97 at s = 0.7 and 0.9996 at s = 0.8.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 THRESHOLD = 0.7
 BANDS, ROWS = 20, 5
 HASHES = BANDS * ROWS
-CHANCE = 1 / 256  # that the low bytes of two different minima are equal
-BLOCK = 1 << 16  # pairs compared at a time
+CHANCE = 1 / 256  # probability that the low bytes of two different minima are equal
+BLOCK = 1 << 16  # pairs that are compared at once
 
 Numbers = NDArray[np.uint64]
 
 
 def mix(values: Numbers) -> Numbers:
-    """Spread the bits of each number over all 64 (the finaliser of SplitMix64)."""
+    """Spread the bits of each number over all 64 bits (the finaliser of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Numbers = values ^ (values >> np.uint64(31))
@@ -31,7 +31,7 @@ def mix(values: Numbers) -> Numbers:
 
 
 def multipliers() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """The two numbers of each hash function, always the same."""
+    """Return the two constants of each hash function, always the same."""
     drawn = np.random.default_rng(0).integers(0, 2**32, size=(2, HASHES), dtype=np.uint32)
     return drawn[0] | np.uint32(1), drawn[1]
 
@@ -40,7 +40,7 @@ FACTORS, SUMMANDS = multipliers()
 
 
 def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
-    """One number for each text, equal where all tokens are equal: (K,)."""
+    """Return one number per text, equal for texts with equal tokens: (K,)."""
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     places = np.arange(len(ids)) - np.repeat(starts, lengths)
     hashes = mix(ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + places.astype(np.uint64))
@@ -48,7 +48,7 @@ def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
 
 
 def pair_hashes(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Hashes of the neighbouring tokens of all texts one after the other, and where each text begins."""
+    """Return hashes of the pairs of neighbouring tokens of all texts in a row, and the start of each text."""
     texts = np.arange(len(lengths))
     row = np.zeros(len(ids) + len(lengths) + 1, np.uint64)  # 0 before, between and after the texts
     row[np.arange(len(ids)) + np.repeat(texts, lengths) + 1] = ids
@@ -57,7 +57,7 @@ def pair_hashes(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDA
 
 
 def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Band keys (K, BANDS) and the low bytes of the minima (K, HASHES) of each text."""
+    """Return band keys (K, BANDS) and low bytes of the minima (K, HASHES) of each text."""
     hashes, starts = pair_hashes(ids, lengths)
     minima = np.empty((len(lengths), HASHES), np.uint32)
     for index, (factor, summand) in enumerate(zip(FACTORS, SUMMANDS, strict=True)):
@@ -69,7 +69,7 @@ def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def estimated(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Jaccard index of pairs of texts, from their minima: (K, HASHES) twice to (K,)."""
+    """Estimate the Jaccard index of pairs of texts from their minima: (K, HASHES), (K, HASHES) -> (K,)."""
     equal = (one == other).mean(1, dtype=np.float64)
     index: NDArray[np.float64] = (equal - CHANCE) / (1 - CHANCE)
     return index
@@ -78,10 +78,10 @@ def estimated(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.fl
 def similar_pairs(
     bands: Iterable[NDArray[np.uint32]], minima: NDArray[np.uint8], rows: NDArray[np.int64], first_test: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Earlier row, later row and similarity of pairs among `rows` (ascending) that are nearly the same.
+    """Return earlier row, later row and similarity of the near-duplicates among `rows` (ascending).
 
-    Rows with the same key in a band are not all compared with each other: each one with the first, with the one before
-    it, and, from the row `first_test` on, with the last one before that row. A row that is like any of them is found.
+    Of the rows with the same key in a band, each is compared with the first one and with the previous one. A row from
+    `first_test` on is also compared with the last row before `first_test`.
     """
     pairs = np.zeros((0, 2), np.int64)
     for band in bands:
@@ -95,14 +95,14 @@ def similar_pairs(
         training = np.maximum.accumulate(np.where(fresh | (ordered < first_test), here, 0))
         for partner in (first, np.maximum(here - 1, first), training):
             later = np.flatnonzero(partner < here)
-            found = np.stack([ordered[partner[later]], ordered[later]], axis=1)
-            pairs = np.concatenate([pairs, found[similarities(found, minima) >= THRESHOLD]])
+            candidates = np.stack([ordered[partner[later]], ordered[later]], axis=1)
+            pairs = np.concatenate([pairs, candidates[similarities(candidates, minima) >= THRESHOLD]])
         pairs = np.unique(pairs, axis=0)
     return pairs[:, 0], pairs[:, 1], similarities(pairs, minima)
 
 
 def similarities(pairs: NDArray[np.int64], minima: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The estimate for each pair of rows, some at a time."""
+    """Estimate the similarity of each pair of rows, block by block."""
     scores = np.empty(len(pairs))
     for start in range(0, len(pairs), BLOCK):
         left, right = pairs[start : start + BLOCK].T

@@ -3,8 +3,8 @@
 examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
-  capsulet evaluate model test.csv --report test.html               a page to show, with charts and mistakes
-  capsulet evaluate model test.csv --reliability diagram.svg    do scores mean what they say?
+  capsulet evaluate model test.csv --report test.html               report with charts and mistakes
+  capsulet evaluate model test.csv --reliability diagram.svg    reliability of the scores
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
     words = "write the reliability diagram to this file"
     parser.add_argument("--reliability", metavar="FILE.svg", help=words)
-    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON object")
     parser.add_argument(
-        "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
+        "--report", metavar="FILE", help="write a report with metrics, charts and mistakes to this .html file"
     )
     add_threads_flag(parser)
     add_reading_flags(parser)
@@ -61,14 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measured(result: Evaluation) -> str:
-    """What the reliability is of."""
+    """Name the answers that the reliability is measured on."""
     if result.micro_f1 is None:
         return f"{result.count:,} texts"
     return f"{result.count * len(result.classes):,} pairs of a text and a label"
 
 
 def print_tables(result: Evaluation) -> None:
-    """The figures for people."""
+    """Print the metrics as tables."""
     from rich.table import Table
     from rich.text import Text
 

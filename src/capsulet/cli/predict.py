@@ -2,7 +2,7 @@
 
 examples:
   capsulet predict model --text "what a match" --text "shares fell"
-  capsulet predict model texts.csv > labels.jsonl          one JSON object a text, in the file's order
+  capsulet predict model texts.csv > labels.jsonl          one JSON object per text, in the file's order
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
   capsulet predict model texts.csv --abstain                label null where the model does not know
   capsulet predict model texts.csv --max-error 0.02         as many answers as keep 98 % of them right
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
     parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
     add_threads_flag(parser)
-    group = parser.add_argument_group("doubt")
+    group = parser.add_argument_group("abstention")
     words = (
         "give no label to texts of unknown words, nor to those that look least like any class (5 in 100, or as said)"
     )
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     classifier = load(arguments.model, arguments.threads)
     if arguments.label_separator is not None and not classifier.multi_label:
         raise InputError(
-            f"--label-separator is for several labels, and {arguments.model} gives one a text: leave it out"
+            f"--label-separator is for multi-label models, and {arguments.model} is a single-label model: leave it out"
         )
     top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
@@ -97,19 +97,17 @@ def run(arguments: argparse.Namespace) -> int:
         texts = (row.text for row in rows)
     # somebody who types lines wants an answer to each
     typed = arguments.files == ["-"] and sys.stdin.isatty()
-    doubts = classifier.doubts(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
-    for note in doubts.notes:
+    rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
+    for note in rules.notes:
         tell(f"note: {note}")
     window = 1 if typed else FIRST_WINDOW
-    predictions = classifier.answers(texts, top_k, window, arguments.raw_scores, doubts)
+    predictions = classifier.answers(texts, top_k, window, arguments.raw_scores, rules)
     if arguments.to == "jsonl":
         write_jsonl(predictions, top_k)
-    elif classifier.multi_label:
-        separator = arguments.label_separator or LABEL_SEPARATOR
-        check_joinable(classifier.labels, separator)
-        write_sets_csv(predictions, top_k, separator)
     else:
-        write_csv(predictions, top_k, arguments.sets is not None)
+        separator = (arguments.label_separator or LABEL_SEPARATOR) if classifier.multi_label else None
+        check_joinable(classifier.labels, separator)
+        write_csv(predictions, top_k, arguments.sets is not None, separator)
     if skipped.count:
         tell(skipped.summary())
     return 0
@@ -119,10 +117,10 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
     """Predict on a cluster."""
     from capsulet.runtime.ray import predict_on_ray
 
-    doubtful = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
-    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not doubtful and not arguments.raw_scores
+    abstains = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstains and not arguments.raw_scores
     if len(arguments.files) != 1 or not arguments.out or not plain:
-        raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label a row")
+        raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label per row")
 
     def progress(shards: int, all_shards: int, rows: int) -> None:
         tell(f"{shards:,} of {all_shards:,} files, {rows:,} rows")
@@ -135,7 +133,7 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
 
 
 def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
-    """One JSON object a text."""
+    """Write one JSON object per text."""
     for prediction in predictions:
         row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
         if prediction.reason:
@@ -151,38 +149,36 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
 
 
 def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
-    """Labels and their scores as JSON has them."""
+    """Labels and their scores as JSON objects."""
     return [{"label": label, "score": round(score, 6)} for label, score in labels]
 
 
-def check_joinable(labels: Iterable[str], separator: str) -> None:
-    """Refuse a separator that is part of a label: nobody could take such a cell apart."""
+def check_joinable(labels: Iterable[str], separator: str | None) -> None:
+    """Raise an error for a separator that is part of a label: such a cell could not be split again."""
     for label in labels:
-        if separator in label:
+        if separator is not None and separator in label:
             raise InputError(
                 f"the label {label!r} contains {separator!r}: choose another --label-separator, or --to jsonl"
             )
 
 
-def write_sets_csv(predictions: Iterable[Prediction], top_k: int, separator: str) -> None:
-    """One row a text: labels,scores, joined, and label_1,score_1 … with --top-k."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    places = range(1, top_k + 1) if top_k > 1 else ()
-    writer.writerow(["labels", "scores", *(f"{column}_{place}" for place in places for column in ("label", "score"))])
-    for prediction in predictions:
-        given = prediction.labels or ()
-        cells = [separator.join(label for label, _ in given), separator.join(f"{score:.6g}" for _, score in given)]
-        best = [cell for label, score in prediction.top for cell in (label, round(score, 6))] if top_k > 1 else []
-        writer.writerow([*cells, *best])
+def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False, separator: str | None = None) -> None:
+    """Write one row per text: label,score and, with --top-k, label_2,score_2 …
 
-
-def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False) -> None:
-    """One row a text: label,score, and label_2,score_2 … with --top-k; a text without a label has an empty cell."""
+    With a separator the model is multi-label: labels,scores are joined by it, and --top-k adds label_1,score_1 … A text
+    without a label has an empty cell.
+    """
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
-    columns = [column + number for number in numbers for column in ("label", "score")]
-    writer.writerow(columns + ["set"] * sets)
+    first, start = (["label", "score"], 2) if separator is None else (["labels", "scores"], 1)
+    places = range(start, top_k + 1) if top_k > 1 else ()
+    more = [f"{column}_{place}" for place in places for column in ("label", "score")]
+    writer.writerow([*first, *more, *["set"] * sets])
     for prediction in predictions:
-        cells = [cell for label, score in prediction.top for cell in (label, round(score, 6))]
-        cells[0] = "" if prediction.label is None else prediction.label
-        writer.writerow(cells + ([json_line(list(prediction.label_set or ()))] if sets else []))
+        cells: list[object] = [prediction.label or "", round(prediction.score, 6)]
+        if separator is not None:
+            given = prediction.labels or ()
+            cells = [separator.join(label for label, _ in given), separator.join(f"{score:.6g}" for _, score in given)]
+        for place in places:
+            label, score = prediction.top[place - 1]
+            cells += [label, round(score, 6)]
+        writer.writerow(cells + [json_line(list(prediction.label_set or ()))] * sets)

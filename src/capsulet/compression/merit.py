@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
-from capsulet.evaluation.metrics import LabelSetCounts
+from capsulet.evaluation.metrics import counted_labels
 from capsulet.text.batch import targets_of
 from capsulet.text.corpus import Corpus
 
@@ -31,9 +31,7 @@ class Merit:
         """How right these class lengths (B, C) of some of the texts are."""
         if self.thresholds is None:
             return float((lengths.argmax(1) == self.truth[rows]).mean())
-        counts = LabelSetCounts(self.thresholds)
-        counts.add(self.truth[rows], lengths)
-        return counts.micro_f1
+        return counted_labels(self.truth[rows], lengths, self.thresholds).micro_f1
 
     def agreement(self, found: Floats, wanted: Floats) -> float:
         """The share of texts that keep their label, or all of their labels."""

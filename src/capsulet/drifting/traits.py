@@ -58,7 +58,7 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
     classes = lengths.argmax(1).astype(np.int64)
     scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
     score = scores[np.arange(len(scores)), classes].astype(np.float64)
-    if classifier.multi_label:
+    if classifier.thresholds is not None:
         given = np.where(lengths >= classifier.thresholds, lengths, -1)
         classes = np.where(given.max(1) >= 0, given.argmax(1), len(classifier.labels))
     return Traits(unknown_shares(encoded, classifier.session), counts, usage, classes, score)

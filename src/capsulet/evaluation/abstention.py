@@ -1,4 +1,4 @@
-"""When to say "don't know": thresholds with a promise, from what a model said of its validation texts. NumPy only.
+"""When to abstain: thresholds with a guarantee, from the scores of a model on its validation texts. NumPy only.
 
 - coverage   of new texts like the validation texts, at least this share gets an answer (split conformal: the threshold
              is the ⌈(n + 1) · coverage⌉-th highest of n validation confidences)
@@ -7,8 +7,8 @@
 - sets       the set holds the true label with at least this probability (split conformal on the score of the true
              label)
 
-All of it is marginal, over texts that come as the validation texts came; of a single class, or of texts from
-elsewhere, it promises nothing.
+All guarantees are marginal: over texts from the same source as the validation texts. They do not hold for a single
+class, or for texts from another source.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 
 from capsulet.errors import InputError, ModelError
 
-MOST_VALUES = 1000  # values that a ranking keeps
+MOST_VALUES = 1000  # most values that a ranking keeps
 CERTAINTY = 0.9
 STARTS = 1 / 8, 1 / 4, 1 / 2  # shares of the validation texts from which on thresholds are tested for --max-error
-STEP = 1.03  # each threshold that is tested for --max-error answers so many times the texts of the one before
+STEP = 1.03  # ratio between the numbers of texts answered at two thresholds tested for --max-error
 NOTHING = -math.inf  # a threshold that every text passes
-USUAL_COVERAGE = 0.95  # of --abstain alone
+USUAL_COVERAGE = 0.95  # coverage of --abstain alone
 UNKNOWN_COST = 2.0
-MOSTLY = 0.5  # from this share of unknown words on, a text is strange whatever the others say
+MOSTLY = 0.5  # share of unknown words from which a text is strange, whatever its other words
 STRANGE = -100.0  # below the confidence of any other text
-RANKINGS = "confidence", "certainty", "set_score"  # of a calibration
+RANKINGS = "confidence", "certainty", "set_score"  # keys in the calibration of a configuration
 UNKNOWN_WORDS, LOW_CONFIDENCE = "unknown words", "low confidence"  # reasons
 
 
@@ -50,7 +50,7 @@ class Ranking:
         return self.reached[-1]
 
     def thinned(self, most: int) -> Ranking:
-        """With at most so many of the values; the counts at them stay exact, so no promise is broken."""
+        """Return a ranking with at most `most` values. The counts at them stay exact, so the guarantees still hold."""
         if len(self.values) <= most:
             return self
         kept = np.unique(np.linspace(0, len(self.values) - 1, most).round().astype(np.int64))
@@ -62,40 +62,40 @@ class Ranking:
 
 
 def rank(values: NDArray[Any], wrong: NDArray[np.bool_]) -> Ranking:
-    """The ranking of these texts; where there are many, only the counts at some of the values are kept."""
+    """Rank texts by a value. Of many texts, only the counts at some of the values are kept."""
     values = np.floor(values * 1e6) / 1e6  # few digits to keep; a text still reaches its own value
     order = np.argsort(-values, kind="stable")
     ranked, errors = values[order], np.cumsum(wrong[order])
     # the last of equal values: all that reach it are counted
     last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
-    found = tuple(np.round(ranked[last], 6).tolist()), tuple((last + 1).tolist()), tuple(errors[last].tolist())
-    return Ranking(*found).thinned(MOST_VALUES)
+    columns = tuple(np.round(ranked[last], 6).tolist()), tuple((last + 1).tolist()), tuple(errors[last].tolist())
+    return Ranking(*columns).thinned(MOST_VALUES)
 
 
 def ranking_from_json(stored: Any, source: str) -> Ranking:
-    """The ranking in a configuration."""
+    """Read a ranking from a configuration."""
     try:
-        found = Ranking(
+        ranking = Ranking(
             tuple(map(float, stored["values"])), tuple(map(int, stored["reached"])), tuple(map(int, stored["wrong"]))
         )
-        if not found.values or not len(found.values) == len(found.reached) == len(found.wrong):
+        if not ranking.values or not len(ranking.values) == len(ranking.reached) == len(ranking.wrong):
             raise ValueError("lists of different lengths")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{source} is damaged: what it said of its validation texts cannot be read ({error}); "
+            f"{source} is damaged: its scores on validation texts cannot be read ({error}); "
             "fit it again with `capsulet calibrate`"
         ) from None
-    return found
+    return ranking
 
 
 def thinned(stored: Mapping[str, Any], most: int, source: str) -> dict[str, Any]:
-    """The calibration in a configuration with at most so many values in each of its rankings."""
+    """Return the calibration of a configuration with at most `most` values in each ranking."""
     kept = {key: ranking_from_json(stored[key], source).thinned(most).as_json() for key in RANKINGS if key in stored}
     return {**stored, **kept}
 
 
 def threshold_for_share(ranking: Ranking, share: float) -> float:
-    """The value that a new text reaches with at least this probability."""
+    """Return the value that a new text reaches with at least this probability."""
     needed = math.ceil((ranking.count + 1) * share - 1e-9)
     if needed > ranking.count:
         return NOTHING
@@ -103,17 +103,17 @@ def threshold_for_share(ranking: Ranking, share: float) -> float:
 
 
 def threshold_for_error(ranking: Ranking, error: float, certainty: float = CERTAINTY) -> float:
-    """The lowest value above which, as far as the validation texts can tell, at most this share of answers is wrong.
+    """Return the lowest value above which, as far as the validation texts can tell, at most this share is wrong.
 
-    Thresholds are tested from a strict one on, each with a few more texts, until one fails; the last that passed is
-    taken. A threshold passes if so few wrong answers would be rarer than `chance` where the true share is `error`. As
-    the first may fail by bad luck, there are three walks, from 1/8, 1/4 and 1/2 of the texts on, with a third of what
-    is left of certainty each.
+    Thresholds are tested from strict to lax, each with a few more texts, until one fails; the last one that passed is
+    taken. A threshold passes if its number of wrong answers has a probability below `chance` where the true share is
+    `error`. The first test may fail by bad luck, so there are three sequences, which start at 1/8, 1/4 and 1/2 of the
+    texts and share the allowed probability of failure.
     """
     if error >= 1:
         return NOTHING
     if error <= 0:
-        raise InputError("--max-error 0 cannot be promised by any number of texts: allow some errors, such as 0.02")
+        raise InputError("--max-error 0 cannot be guaranteed by any number of texts: allow some errors, such as 0.02")
     chance = (1 - certainty) / len(STARTS)
     fewest = math.ceil(math.log(chance) / math.log(1 - error))  # texts, all of them right
     best: float | None = None
@@ -128,14 +128,14 @@ def threshold_for_error(ranking: Ranking, error: float, certainty: float = CERTA
             best = value if best is None else min(best, value)
     if best is None:
         raise InputError(
-            f"--max-error {error:g} cannot be promised by {ranking.count:,} validation texts: it takes {fewest:,} that "
-            "the model is sure of and right about; allow more errors, or calibrate on more texts"
+            f"--max-error {error:g} cannot be guaranteed by {ranking.count:,} validation texts: it takes {fewest:,} "
+            "that the model is certain of and right about; allow more errors, or calibrate on more texts"
         )
     return best
 
 
 def binomial_tail(wrong: int, count: int, share: float) -> float:
-    """Probability of at most so many wrong ones of `count`, each wrong with probability `share`."""
+    """Probability of at most `wrong` wrong answers among `count`, each wrong with probability `share`."""
     logs = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         + k * math.log(share) + (count - k) * math.log1p(-share)
@@ -146,7 +146,7 @@ def binomial_tail(wrong: int, count: int, share: float) -> float:
 
 
 def check_share(name: str, value: Any) -> float:
-    """A share between 0 and 1, or words about it."""
+    """Return a share between 0 and 1, or raise an error."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         example = 0.02 if name == "max-error" else 0.9
         raise InputError(f"--{name} is {value!r}: expected a share from 0 to 1, such as {example}")
@@ -154,53 +154,53 @@ def check_share(name: str, value: Any) -> float:
 
 
 def confidence(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float64]:
-    """How much a text looks like one of the classes: lengths (B, C), unknown shares (B,) -> (B,).
+    """Similarity of a text to any of the classes: lengths (B, C), shares of unknown words (B,) -> (B,).
 
-    ½ log Σ_c s_c⁴, a soft maximum of log s_c² over the capsules' lengths s before squash, minus what unknown words take
-    away. Nothing in it is fitted to the validation texts, on whose ranking by it the promises rest. The power and
+    ½ log Σ_c s_c⁴, a soft maximum of log s_c² over the lengths s of the capsules before squash, minus a cost of unknown
+    words. Nothing in it is fitted to the validation texts, because the guarantees rest on their ranking. The power and
     UNKNOWN_COST were chosen on classes left out of a training (docs/results/log.md).
     """
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
     squares = inside / (1 - inside)  # s², as squash makes s²/(1 + s²) of s
-    found = 0.5 * np.log((squares * squares).sum(1)) - UNKNOWN_COST * unknown
-    return np.where(unknown >= MOSTLY, STRANGE, found)
+    values = 0.5 * np.log((squares * squares).sum(1)) - UNKNOWN_COST * unknown
+    return np.where(unknown >= MOSTLY, STRANGE, values)
 
 
 def certainty(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float64]:
-    """How much a text looks like one class and like no other: confidence plus the log of the best label's set score."""
-    found = confidence(lengths, unknown)
-    return np.where(found == STRANGE, STRANGE, found + np.log(set_scores(lengths).max(1)))
+    """Similarity of a text to exactly one class: confidence plus the log of the set score of the best label."""
+    values = confidence(lengths, unknown)
+    return np.where(values == STRANGE, STRANGE, values + np.log(set_scores(lengths).max(1)))
 
 
 def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
-    """What a label needs to get into a set: its share of Σ s⁴, in which nothing is fitted either: (B, C) -> (B, C)."""
+    """Score by which a label gets into a conformal set: its share of Σ s⁴, with nothing fitted: (B, C) -> (B, C)."""
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
     fourth = (inside / (1 - inside)) ** 2
     return np.asarray(fourth / fourth.sum(1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class Doubts:
-    """The thresholds of one call."""
+class Rules:
+    """The thresholds of one call, below which the model abstains."""
 
-    least_confidence: float | None = None  # None: every text is in scope
-    least_certainty: float | None = None  # None: none is too uncertain
-    least_set_score: float | None = None  # None: no sets
-    notes: tuple[str, ...] = ()  # what the validation texts are too few for
+    least_confidence: float | None = None
+    least_certainty: float | None = None
+    least_set_score: float | None = None  # None: no conformal sets
+    notes: tuple[str, ...] = ()  # requests for which there are too few validation texts
 
     def reasons(self, lengths: NDArray[Any], unknown: NDArray[Any]) -> list[str]:
-        """Why each text gets no label; nothing where it gets one."""
-        doubtful = np.zeros(len(lengths), bool)
+        """Return why the model abstains on each text; an empty string where it answers."""
+        abstains = np.zeros(len(lengths), bool)
         for least, order in ((self.least_confidence, confidence), (self.least_certainty, certainty)):
             if least is not None:
-                doubtful |= order(lengths, unknown) < least
+                abstains |= order(lengths, unknown) < least
         return [
             "" if not here else UNKNOWN_WORDS if share >= MOSTLY else LOW_CONFIDENCE
-            for here, share in zip(doubtful, unknown, strict=True)
+            for here, share in zip(abstains, unknown, strict=True)
         ]
 
-    def label_sets(self, lengths: NDArray[Any], labels: Sequence[str]) -> list[tuple[str, ...] | None]:
-        """The labels of each set, the most probable first; there may be none in it."""
+    def conformal_sets(self, lengths: NDArray[Any], labels: Sequence[str]) -> list[tuple[str, ...] | None]:
+        """Return the labels in the conformal set of each text, most probable first; a set may be empty."""
         if self.least_set_score is None:
             return [None] * len(lengths)
         scores = set_scores(lengths)
@@ -209,45 +209,45 @@ class Doubts:
         return [tuple(labels[place] for place in order[:number]) for order, number in zip(orders, inside, strict=True)]
 
 
-def doubts(
+def rules(
     stored: Any, source: str, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
-) -> Doubts:
-    """What these wishes come to, by the `calibration` that a model's configuration holds."""
+) -> Rules:
+    """Return the thresholds for these requests, from the `calibration` in the configuration of a model."""
     if coverage is not None and max_error is not None:
-        raise InputError("--coverage and --max-error ask for one threshold each: leave one of them out")
+        raise InputError("--coverage and --max-error set the same threshold: leave one of them out")
     given = {"coverage": coverage, "max-error": max_error, "sets": sets}
-    wishes = {name: check_share(name, value) for name, value in given.items() if value is not None}
-    if not wishes and not abstain:
-        return Doubts()
+    requests = {name: check_share(name, value) for name, value in given.items() if value is not None}
+    if not requests and not abstain:
+        return Rules()
     if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():
         raise InputError(
-            f"{source} does not know what it said of its validation texts, which --abstain, --coverage, --max-error "
+            f"{source} has no record of its scores on validation texts, which --abstain, --coverage, --max-error "
             f"and --sets need: {remedy(source, 'TRAINING_FILE')}"
         )
     scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in RANKINGS)
     least: dict[str, float] = {}
-    if "coverage" in wishes:
-        least["least_certainty"] = threshold_for_share(sure, wishes["coverage"])
-    elif "max-error" in wishes:
-        least["least_certainty"] = threshold_for_error(sure, wishes["max-error"])
+    if "coverage" in requests:
+        least["least_certainty"] = threshold_for_share(sure, requests["coverage"])
+    elif "max-error" in requests:
+        least["least_certainty"] = threshold_for_error(sure, requests["max-error"])
     if abstain:
-        # few validation texts promise little, and some may be strange themselves; new ones that are get no answer
+        # with few validation texts the threshold may be too low: texts of unknown words never get an answer
         usual = NOTHING if least else threshold_for_share(scope, USUAL_COVERAGE)
         least["least_confidence"] = max(usual, STRANGE / 2)
-    if "sets" in wishes:
-        least["least_set_score"] = threshold_for_share(sets_of, wishes["sets"])
+    if "sets" in requests:
+        least["least_set_score"] = threshold_for_share(sets_of, requests["sets"])
     unbounded = {"coverage": ("least_certainty", "text"), "sets": ("least_set_score", "label")}
     notes = [
-        f"--{name} {wishes[name]:g} cannot leave out any {what}: {sure.count:,} validation texts are too few for that; "
-        f"name more: {remedy(source, '--valid FILE')}"
+        f"--{name} {requests[name]:g} cannot leave out any {what}: {sure.count:,} validation texts are too few "
+        f"for that; calibrate on more: {remedy(source, '--valid FILE')}"
         for name, (key, what) in unbounded.items()
-        if wishes.get(name, 1) < 1 and least[key] == NOTHING
+        if requests.get(name, 1) < 1 and least[key] == NOTHING
     ]
-    return Doubts(**least, notes=tuple(notes))
+    return Rules(**least, notes=tuple(notes))
 
 
 def remedy(source: str, texts: str) -> str:
-    """How a model gets to know what it says of these texts; a single file has it from the folder it was made from."""
+    """Return the command that calibrates a model; a single file is made again from its folder."""
     if source.endswith(".onnx"):
         return f"`capsulet calibrate FOLDER {texts}` on the folder it was made from, then export or compress that again"
     return f"`capsulet calibrate {source} {texts}`"

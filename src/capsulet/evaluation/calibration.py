@@ -1,17 +1,17 @@
-"""Class lengths to probabilities, fitted on texts that the network was not trained on. NumPy only.
+"""Calibration: class lengths to probabilities, fitted on validation texts. NumPy only.
 
-A length orders the classes; it is no probability. Here lengths (B, C) become scores by one of `SCALES`, scores times a
-factor go through a softmax, and the probability of the best class may be corrected once more:
+A length orders the classes, but it is not a probability. Lengths (B, C) become scores by one of `SCALES`. The scores
+times a factor go through a softmax, and the probability of the best class may be corrected:
 
 - temperature  p = softmax(factor · scale(lengths)) (Guo et al. 2017)
 - platt        and the best class gets sigmoid(slope · logit(p) + offset) (Platt 1999)
-- isotonic     or the share of right answers at its p, which may only rise with p (Zadrozny and Elkan 2002)
+- isotonic     or the share of right answers at its p, a function that never falls (Zadrozny and Elkan 2002)
 
-The others then share what is left as before. None of them changes which class is best. Which scale and which method is
-decided by the mean negative log likelihood on parts of the validation texts that were left out of the fit.
+The other classes share the rest in the same proportions. No method changes the best class. Scale and method are chosen
+by cross-validation on the validation texts: by the mean negative log likelihood.
 
-Where a text may have several labels, each length becomes a probability of its own, sigmoid(slope · logit(length) +
-offset), the same curve for every label: rare ones have too few texts for one of theirs.
+Multi-label: each length becomes a probability of its own, sigmoid(slope · logit(length) + offset). All labels share one
+curve, because rare labels have too few texts for a curve of their own.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from capsulet.errors import ModelError
 Numbers = NDArray[np.float64]
 Classes = NDArray[np.int64]
 
-SMALLEST = 1e-6  # lengths are kept this far from 0 and 1, probabilities from 0
+SMALLEST = 1e-6  # smallest distance of a length from 0 and 1, and of a probability from 0
 FOLDS = 5
-MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # to fit on; more would only take longer
+MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # bounds of the sample to fit on; a larger one would only take longer
 MOST_KNOTS = 50
-FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # texts that a method needs
+FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # smallest number of texts for a method
 LARGEST_FACTOR = 1e4
 
-# A class capsule of length s before squash is s² / (1 + s²) long after it, so `logit` is 2 log s and `norm` is s. The
-# linear head's "lengths" are probabilities, whose `log` is its logits but for a constant.
+# A class capsule of length s before squash has the length s² / (1 + s²) after it: `logit` is 2 log s and `norm` is s.
+# The "lengths" of the linear head are probabilities: their `log` is the logits plus a constant.
 SCALES: Mapping[str, Callable[[Numbers], Numbers]] = {
     "length": lambda lengths: lengths,
     "log": np.log,
@@ -47,40 +47,39 @@ SCALES: Mapping[str, Callable[[Numbers], Numbers]] = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """How lengths become probabilities."""
+    """A fitted function from lengths to probabilities."""
 
     method: str
     scale: str
     factor: float
     slope: float = 1.0  # platt
     offset: float = 0.0
-    knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, and what it becomes
-    each: bool = False  # every label by itself, by slope and offset
+    knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, before and after
+    each: bool = False  # multi-label: one probability per label, by slope and offset
 
     def probabilities(self, lengths: NDArray[Any]) -> Numbers:
-        """Rows that sum to one, unless each label stands by itself: lengths (B, C) -> (B, C)."""
+        """Convert lengths to probabilities, (B, C) -> (B, C). Single-label rows sum to one."""
         if self.each:
             return sigmoid(self.slope * logit(lengths.astype(np.float64)) + self.offset)
-        found = softmax(self.factor * scaled(lengths, self.scale))
-        return found if self.method == "temperature" else with_top(found, self.corrected(found.max(1)))
+        shares = softmax(self.factor * scaled(lengths, self.scale))
+        return shares if self.method == "temperature" else with_top(shares, self.corrected(shares.max(1)))
 
     def corrected(self, top: Numbers) -> Numbers:
-        """What the probability of the best class becomes: (B,) -> (B,)."""
+        """Correct the probability of the best class: (B,) -> (B,)."""
         if self.method == "platt":
             return sigmoid(self.slope * logit(top) + self.offset)
         places, values = np.array(self.knots).T
         return np.asarray(np.interp(top, places, values))
 
     def as_json(self) -> dict[str, Any]:
-        """What config.json holds."""
-        found = asdict(self)
+        """Return the fields that config.json stores."""
         unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
         left_out = (*unused[self.method], *(() if self.each else ("each",)))
-        return {key: value for key, value in found.items() if key not in left_out}
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
 
 
 def from_json(stored: Any, source: str) -> Calibration:
-    """The calibration in a configuration."""
+    """Read a calibration from a configuration."""
     try:
         if stored["method"] not in FEWEST_ROWS or stored["scale"] not in SCALES:
             raise ValueError(f"{stored['method']} of {stored['scale']} is unknown to this version")
@@ -97,7 +96,7 @@ def from_json(stored: Any, source: str) -> Calibration:
 
 
 def scaled(lengths: NDArray[Any], scale: str) -> Numbers:
-    """Lengths (B, C) as scores."""
+    """Convert lengths (B, C) to scores."""
     return SCALES[scale](np.clip(lengths.astype(np.float64), SMALLEST, 1 - SMALLEST))
 
 
@@ -113,24 +112,24 @@ def sigmoid(values: Numbers) -> Numbers:
 
 
 def logit(shares: Numbers) -> Numbers:
-    """The inverse, kept finite."""
+    """log(p / (1 - p)), kept finite."""
     inside = np.clip(shares, SMALLEST, 1 - SMALLEST)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
 def with_top(probabilities: Numbers, top: Numbers) -> Numbers:
-    """The same rows with another probability of the best class, which stays the best: (B, C), (B,) -> (B, C)."""
+    """Replace the probability of the best class, which stays the best: (B, C), (B,) -> (B, C)."""
     rows, best = np.arange(len(probabilities)), probabilities.argmax(1)
     others = probabilities.copy()
     others[rows, best] = 0
     left = others.sum(1, keepdims=True)
-    others = np.where(left > 0, others / np.maximum(left, 1e-300), 1 / (others.shape[1] - 1))  # shares of what is left
+    others = np.where(left > 0, others / np.maximum(left, 1e-300), 1 / (others.shape[1] - 1))  # shares of the rest
     others[rows, best] = 0
     second = others.max(1)
-    top = np.clip(top, second / (1 + second), 1 - SMALLEST)  # from where on it is at least the second
-    found = others * (1 - top)[:, None]
-    found[rows, best] = top
-    return np.asarray(found)
+    top = np.clip(top, second / (1 + second), 1 - SMALLEST)  # lower bound: the best class must stay the best
+    replaced = others * (1 - top)[:, None]
+    replaced[rows, best] = top
+    return np.asarray(replaced)
 
 
 def log_loss(probabilities: Numbers, truth: Classes) -> float:
@@ -138,9 +137,19 @@ def log_loss(probabilities: Numbers, truth: Classes) -> float:
     return float(-np.log(np.maximum(probabilities[np.arange(len(truth)), truth], SMALLEST)).mean())
 
 
-def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
-    """The best calibration for these validation texts, and the log loss of every candidate on texts left out."""
+def fit(
+    lengths: NDArray[Any], truth: NDArray[np.bool_], multi_label: bool = False
+) -> tuple[Calibration, dict[str, float]]:
+    """Fit a calibration to class lengths (n, C) and true labels (n, C) of validation texts.
+
+    Return the best calibration and the cross-validated log loss of every candidate.
+    """
     lengths, truth = sample(lengths, truth)
+    return fit_labels(lengths, truth) if multi_label else fit_classes(lengths, truth.argmax(1))
+
+
+def fit_classes(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
+    """Fit one distribution over the classes: lengths (n, C), truth (n,)."""
     parts = folds(truth)
     losses: dict[tuple[str, str], float] = {}
     factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
@@ -151,13 +160,12 @@ def fit(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, f
         if len(truth) >= fewest and method != "temperature":
             losses[method, scale] = left_out_loss(method, scale, lengths, truth, parts, factors[scale])
     method, scale = min(losses, key=lambda pair: losses[pair])
-    found = fit_one(method, scale, lengths, truth, factors[scale])
-    return found, {" ".join(pair): loss for pair, loss in losses.items()}
+    fitted = fit_one(method, scale, lengths, truth, factors[scale])
+    return fitted, {" ".join(pair): loss for pair, loss in losses.items()}
 
 
-def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
-    """The same where a text has any of the labels: lengths and truth (B, C), the loss a mean over both."""
-    lengths, truth = sample(lengths, truth)
+def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
+    """Fit one probability per label: lengths and truth (n, C), the log loss a mean over texts and labels."""
     parts = np.random.default_rng(0).permutation(len(truth)) % FOLDS
     scores = logit(lengths.astype(np.float64))
 
@@ -171,19 +179,19 @@ def fit_each(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibrati
         inside, outside = parts != part, parts == part
         if inside.any() and outside.any():
             for name, candidate in (("length", plain), ("platt", fitted(inside))):
-                found = candidate.probabilities(lengths[outside])
-                losses[name] += outside.sum() / len(truth) * each_log_loss(found, truth[outside])
+                probabilities = candidate.probabilities(lengths[outside])
+                losses[name] += outside.sum() / len(truth) * label_log_loss(probabilities, truth[outside])
     return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
 
 
-def each_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
-    """Mean negative log likelihood of each label being there or not."""
+def label_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
+    """Mean negative log likelihood of the presence or absence of each label."""
     inside = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
     return float(-np.log(np.where(truth, inside, 1 - inside)).mean())
 
 
 def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """As many of the texts as have MOST_LENGTHS lengths, but FEWEST_TEXTS of them, the same ones every time."""
+    """Return a fixed sample of the texts: about MOST_LENGTHS lengths, but at least FEWEST_TEXTS texts."""
     most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
     if len(truth) <= most:
         return lengths, truth
@@ -192,7 +200,7 @@ def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], ND
 
 
 def folds(truth: Classes) -> Classes:
-    """A part for each text, every class spread over all of them."""
+    """Return the part of each text; every class is spread over all parts."""
     shuffled = np.random.default_rng(0).permutation(len(truth))
     order = shuffled[np.argsort(truth[shuffled], kind="stable")]
     parts = np.empty(len(truth), np.int64)
@@ -203,7 +211,7 @@ def folds(truth: Classes) -> Classes:
 def left_out_loss(
     method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes, start: float
 ) -> float:
-    """Mean over the texts of their log loss under a calibration that was fitted without their part."""
+    """Mean log loss of the texts under a calibration that was fitted without their part."""
     total = 0.0
     for part in range(FOLDS):
         inside, outside = parts != part, parts == part
@@ -214,29 +222,29 @@ def left_out_loss(
 
 
 def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes, start: float = 1.0) -> Calibration:
-    """A calibration of this kind; the search for its factor begins at `start`."""
+    """Fit a calibration of this kind; the search for its factor begins at `start`."""
     scores = scaled(lengths, scale)
     factor = fit_factor(scores, truth, start)
     if method == "temperature":
         return Calibration(method, scale, factor)
-    found = softmax(factor * scores)
-    top, right = found.max(1), found.argmax(1) == truth
+    shares = softmax(factor * scores)
+    top, right = shares.max(1), shares.argmax(1) == truth
     if method == "platt":
         return Calibration(method, scale, factor, *fit_logistic(logit(top), right))
     return Calibration(method, scale, factor, knots=fit_steps(top, right))
 
 
 def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
-    """The factor of the smallest log loss, by Newton's method in one variable, in which the loss is convex.
+    """Return the factor with the smallest log loss, by Newton's method; the loss is convex in the factor.
 
-    One more text whose class is anybody's guess is added to them: with every answer right the best factor would
-    otherwise be infinite.
+    One text with equal shares of all classes is added. Without it, the best factor would be infinite if every answer is
+    right.
     """
     scores = scores - scores.max(1, keepdims=True)
     width = float(np.abs(scores).mean()) or 1.0
     scores = scores / width
-    doubt = 1 / (len(truth) + 1)
-    wanted = (1 - doubt) * scores[np.arange(len(truth)), truth] + doubt * scores.mean(1)  # (B,)
+    added = 1 / (len(truth) + 1)
+    wanted = (1 - added) * scores[np.arange(len(truth)), truth] + added * scores.mean(1)  # (B,)
     low, high, factor = 0.0, LARGEST_FACTOR * width, start * width
     for _ in range(60):
         probabilities = softmax(factor * scores)
@@ -254,15 +262,15 @@ def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
 
 
 def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope and offset of a logistic regression with Platt's targets; a slope that would fall is zero."""
+    """Fit slope and offset of a logistic regression with the targets of Platt; a negative slope becomes zero."""
     rights, wrongs = int(right.sum()), int((~right).sum())
     wanted = np.where(right, (rights + 1) / (rights + 2), 1 / (wrongs + 2))
     inputs = np.stack([values, np.ones_like(values)], axis=1)
     weights = np.array([1.0, 0.0])
     for _ in range(50):
-        found = sigmoid(inputs @ weights)
-        gradient = inputs.T @ (found - wanted) + 1e-3 * (weights - [1.0, 0.0])
-        curve = (inputs * (found * (1 - found))[:, None]).T @ inputs + 1e-3 * np.eye(2)
+        fitted = sigmoid(inputs @ weights)
+        gradient = inputs.T @ (fitted - wanted) + 1e-3 * (weights - [1.0, 0.0])
+        curve = (inputs * (fitted * (1 - fitted))[:, None]).T @ inputs + 1e-3 * np.eye(2)
         step = np.linalg.solve(curve, gradient)
         weights = weights - np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-8:
@@ -273,7 +281,7 @@ def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, floa
 
 
 def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    """Points of a rising line: the share of right answers by value, neighbours that would fall pooled."""
+    """Return points of a rising line, the share of right answers by value; neighbours that would fall are pooled."""
     order = np.argsort(values, kind="stable")
     pieces = np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10)))
     blocks: list[list[float]] = []  # sum of values, right answers, texts
@@ -283,5 +291,7 @@ def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, f
             last = blocks.pop()
             blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
     totals, rights, counts = np.array(blocks).T
-    shares = np.maximum.accumulate((rights + 1) / (counts + 2))  # one text more of each kind: no share is 0 or 1
+    shares = np.maximum.accumulate(
+        (rights + 1) / (counts + 2)
+    )  # one right and one wrong answer are added: no share is 0 or 1
     return tuple((round(float(x), 6), round(float(y), 6)) for x, y in zip(totals / counts, shares, strict=True))

@@ -1,4 +1,4 @@
-"""What a model says of texts it was not trained on: calibration and histograms in its configuration, made or remade."""
+"""Calibration and histograms in the configuration of a model, from validation texts."""
 
 from __future__ import annotations
 
@@ -10,61 +10,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.drifting import drift
-from capsulet.evaluation import abstention as doubt
-from capsulet.evaluation import calibration
+from capsulet.evaluation import abstention, calibration
+from capsulet.evaluation.labels import Flags
 from capsulet.evaluation.reliability import calibration_error
 from capsulet.runtime.classifier import Classifier, unknown_shares
-from capsulet.text.batch import targets_of
+from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
 
-FEWEST_ROWS, MOST_ROWS = 2, 20_000  # texts to fit anything on, and to fit it on at most
+FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 
 
 def chosen_rows(count: int) -> NDArray[np.int64]:
-    """Which of the validation texts a model is asked about: all, or so many that more would tell nothing new."""
+    """Return the validation texts to fit on: all, or a random sample of `MOST_ROWS`."""
     if count <= MOST_ROWS:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).permutation(count)[:MOST_ROWS])
 
 
 def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
-    """The `calibration` and `histograms` of a configuration, from a corpus of validation texts, as far as it goes."""
+    """Return the `calibration` and `histograms` of a configuration, from a corpus of validation texts."""
     rows = chosen_rows(len(corpus))
     encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-    truth = targets_of(corpus, rows)
-    return describe_all(classifier, encoded, truth > 0 if classifier.multi_label else truth)
+    return describe_all(classifier, encoded, true_labels(corpus, rows))
 
 
-def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]) -> dict[str, Any]:
-    """The same of texts that are ids already; truth is their classes (B,), or which labels each has (B, C)."""
-    found: dict[str, Any] = {}
+def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
+    """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
+    description: dict[str, Any] = {}
     fitted = describe(classifier, encoded, truth)
     if fitted is not None:
-        found["calibration"] = fitted
-        # scores are counted as `predict` will give them
+        description["calibration"] = fitted
+        # the histogram of scores is made of calibrated scores, as `predict` returns them
         config = dataclasses.replace(classifier.config, calibration=fitted)
         classifier = Classifier(classifier.session._replace(config=config), classifier.path)
     histograms = drift.describe(classifier, encoded)
-    return found if histograms is None else {**found, "histograms": histograms}
+    return description if histograms is None else {**description, "histograms": histograms}
 
 
-def describe(
-    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: NDArray[Any]
-) -> dict[str, Any] | None:
-    """The `calibration` of a configuration; nothing where the texts are too few.
+def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
+    """Return the `calibration` of a configuration, or None if there are too few texts.
 
-    Where a text has any of the labels, errors are over all pairs of a text and a label, and there are no rankings.
+    For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
     """
     if len(truth) < FEWEST_ROWS:
         return None
-    lengths, several = classifier.lengths_of(encoded), classifier.multi_label
-    fitted, losses = (calibration.fit_each if several else calibration.fit)(lengths, truth)
-    right = truth if several else lengths.argmax(1) == truth
+    lengths, several, every = classifier.lengths_of(encoded), classifier.multi_label, np.arange(len(truth))
+    fitted, losses = calibration.fit(lengths, truth, several)
+    right = truth if several else truth[every, lengths.argmax(1)]
 
     def error(scores: NDArray[Any]) -> float:
         return round(calibration_error((scores if several else scores.max(1)).ravel(), right.ravel()), 6)
 
-    found = {
+    description = {
         **fitted.as_json(),
         "texts": len(truth),
         "log_losses": {name: round(loss, 6) for name, loss in losses.items()},
@@ -72,23 +69,23 @@ def describe(
         "error_after": error(fitted.probabilities(lengths)),
     }
     if several:
-        return found
+        return description
     unknown = unknown_shares(encoded, classifier.session)
-    true = doubt.set_scores(lengths)[np.arange(len(truth)), truth]
+    true_scores = abstention.set_scores(lengths)[every, truth.argmax(1)]
     return {
-        **found,
-        "confidence": doubt.rank(doubt.confidence(lengths, unknown), ~right).as_json(),
-        "certainty": doubt.rank(doubt.certainty(lengths, unknown), ~right).as_json(),
-        "set_score": doubt.rank(true, ~right).as_json(),
+        **description,
+        "confidence": abstention.rank(abstention.confidence(lengths, unknown), ~right).as_json(),
+        "certainty": abstention.rank(abstention.certainty(lengths, unknown), ~right).as_json(),
+        "set_score": abstention.rank(true_scores, ~right).as_json(),
     }
 
 
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
-    """What to say of files that are not those of the training."""
+    """Return the error message for files that are not the training files."""
     if not expected[1]:
-        return "the model was trained without texts to validate on: name some it was not trained on with --valid"
+        return "the model was trained without validation texts: name texts it was not trained on with --valid"
     return (
-        f"{train + valid:,} rows, of which training would keep {valid:,} to validate on; the model was trained on "
-        f"{expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not trained on with "
-        "--valid"
+        f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was "
+        f"trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not "
+        "trained on with --valid"
     )

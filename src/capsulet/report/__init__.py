@@ -1,1 +1,1 @@
-"""How a model was trained and how it fares, as one HTML page that needs no network."""
+"""Reports and explanations as HTML pages that need no network, and their charts."""

@@ -1,75 +1,163 @@
-"""Pieces that every part of a page is made of; every word that comes from outside goes through `escape`."""
+"""HTML kit: the shell of a page, tables, figures and highlighted texts.
+
+A page needs no network. Its content security policy allows nothing but its own style and its own script, which is named
+by its digest: a text that contains a script stays a text. All words that come from outside go through `escape`.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
+from capsulet.report.style import STYLE
+from capsulet.results import TokenContribution
+
+FAINT = 0.12  # words with a smaller share of the largest contribution are not marked in an excerpt
+
+
+def document(title: str, parts: Iterable[str], script: str = "") -> str:
+    """Return a whole page."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    if script:
+        policy += f"; script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        script = f"<script>{script}</script>\n"
+    body = "\n".join(filter(None, parts))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{script}</body>\n</html>\n"
+    )
+
 
 def section(title: str, *parts: str) -> str:
-    """A part of the page under its heading."""
+    """Return a part of the page under its heading."""
     return f"<section>\n<h2>{escape(title)}</h2>\n" + "\n".join(filter(None, parts)) + "\n</section>"
 
 
-def figure(title: str, drawing: str, caption: str) -> str:
-    """A chart with what it says."""
-    return f"<figure><h3>{escape(title)}</h3>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
+def figure(title: str, drawing: str, caption: str = "") -> str:
+    """Return a chart or a table with its title and its caption."""
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure><h3>{escape(title)}</h3>{drawing}{below}</figure>"
+
+
+def columns(*parts: str) -> str:
+    """Return parts side by side, where the page is wide enough."""
+    return f'<div class="charts">{"".join(parts)}</div>'
 
 
 def named(label: str) -> str:
-    """A label that may be broken where its words are joined."""
+    """Return a label that may be broken at its underscores."""
     return escape(label).replace("_", "_<wbr>")
 
 
 def soft(words: str) -> str:
-    """A remark."""
+    """Return a remark."""
     return f'<p class="soft">{escape(words)}</p>'
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names and values below each other."""
+    """Return a table of names and values."""
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in pairs)
     return f'<table class="facts">{rows}</table>'
 
 
-def head(names: Sequence[str], last: str = "") -> str:
-    """Column names that sort by their column when pressed; `last` is the class of the last one."""
-    kinds = ["" for _ in names[1:]] + [f' class="{last}"' if last else ""]
-    pairs = zip(names, kinds, strict=True)
-    cells = "".join(f'<th{kind}><button type="button">{escape(name)}</button></th>' for name, kind in pairs)
-    return f"<thead><tr>{cells}</tr></thead>"
+def table(
+    names: Sequence[str], rows: Iterable[Iterable[str]], kind: str = "", words: str = "", sortable: bool = False
+) -> str:
+    """Return a table with these column names; `rows` are `<td>` elements, and `words` is a column of words.
+
+    A column of a sortable table is sorted when its name is pressed.
+    """
+    cells = "".join(
+        f"<th{' class=words' * (name == words)}>"
+        + (f'<button type="button">{escape(name)}</button>' if sortable else escape(name))
+        + "</th>"
+        for name in names
+    )
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f'<table class="{kind}"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def scrolled(table: str, kind: str = "") -> str:
+    """Return a table in a frame in which it can be scrolled; the kind `fit` is no wider than the table."""
+    return f'<div class="scroll {kind}">{table}</div>'
+
+
+def cell(words: str) -> str:
+    """Return a cell of words or of a written number."""
+    return f"<td>{escape(words)}</td>"
+
+
+def label_cell(label: str, kind: str = "") -> str:
+    """Return a cell with a label; the kind `words` is aligned to the left."""
+    return f"<td{f' class={kind}' if kind else ''}>{named(label)}</td>"
+
+
+def number_cell(value: float, written: str) -> str:
+    """Return a cell with a number that is sorted as a number."""
+    return f'<td data-value="{value}">{written}</td>'
 
 
 def count_cell(value: int) -> str:
-    """A number that sorts as one."""
-    return f'<td data-value="{value}">{value:,}</td>'
+    """Return a cell with a whole number."""
+    return number_cell(value, f"{value:,}")
 
 
 def share_cell(value: float) -> str:
-    """A share with a bar behind it."""
+    """Return a cell with a share in percent and a bar behind it."""
     return f'<td class="share" style="--w:{100 * value:.1f}%" data-value="{value:.6f}">{100 * value:.1f}</td>'
 
 
 def bars(first: str, second: str, values: Mapping[str, int], written: Callable[[int], str]) -> str:
-    """A table of amounts with bars behind them."""
+    """Return a table of amounts with bars behind them, and their sum."""
     largest = max(values.values(), default=1) or 1
-    rows = "".join(
-        f'<tr><td>{escape(name)}</td><td class="share" style="--w:{100 * value / largest:.1f}%">'
-        f"{written(value)}</td></tr>"
+    rows = [
+        (cell(name), f'<td class="share" style="--w:{100 * value / largest:.1f}%">{written(value)}</td>')
         for name, value in values.items()
-    )
-    total = f"<tr><td>all</td><td>{written(sum(values.values()))}</td></tr>"
-    names = f"<thead><tr><th>{escape(first)}</th><th>{escape(second)}</th></tr></thead>"
-    return f'<div><table class="full">{names}<tbody>{rows}{total}</tbody></table></div>'
+    ]
+    return f"<div>{table((first, second), [*rows, (cell('all'), cell(written(sum(values.values()))))], 'full')}</div>"
+
+
+def highlighted(text: str, tokens: Sequence[TokenContribution], excerpt: int | None = None) -> str:
+    """Return a text with its words marked by their contributions.
+
+    With `excerpt`, a longer text is cut to this number of characters around the word with the largest contribution,
+    and words with faint contributions are not marked.
+    """
+    largest = max((abs(token.contribution) for token in tokens), default=0.0) or 1.0
+    start, size = 0, len(text) if excerpt is None else excerpt
+    if len(text) > size:
+        strongest = max(tokens, key=lambda token: token.contribution)
+        start = min(max(strongest.start - size // 2, 0), len(text) - size)
+    end = min(start + size, len(text))
+    parts, place = ["…" if start else ""], start
+    for token in tokens:
+        strength = abs(token.contribution) / largest
+        if token.start < place or token.end > end or token.start == token.end:
+            continue
+        if excerpt is not None and strength < FAINT:
+            continue
+        kind = "for" if token.contribution > 0 else "against"
+        parts.append(escape(text[place : token.start]))
+        parts.append(
+            f'<mark class="{kind}" style="--s:{round(60 * strength)}%" title="{token.contribution:+.3f}">'
+            f"{escape(text[token.start : token.end])}</mark>"
+        )
+        place = token.end
+    return "".join([*parts, escape(text[place:end]), "…" if end < len(text) else ""])
 
 
 def plain_count(value: int) -> str:
-    """12,345 as it is, 1,234,567 as 1.23 M."""
+    """Write 12,345 as it is and 1,234,567 as 1.23 M."""
     return f"{value:,}" if value < 1_000_000 else f"{value / 1e6:,.2f} M"
 
 
 def plain_bytes(value: float) -> str:
-    """Bytes in a unit that suits them."""
+    """Write bytes in a unit that suits them."""
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:
             return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What a report shows of an evaluation beyond its figures: scores, coverage, mistakes, lengths of texts."""
+"""What a report shows of an evaluation beyond its metrics: mistakes, coverage, labels per text, lengths of texts."""
 
 from __future__ import annotations
 
@@ -6,136 +6,172 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.evaluation import abstention as doubt
-from capsulet.evaluation.metrics import confusion_matrix
-from capsulet.evaluation.reliability import BINS, counted
+from capsulet.evaluation import abstention
+from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.tokens import UNKNOWN_ID, Numbered
 
-MOST_MISTAKES = 20
-MOST_TEXTS = 5_000  # of a validation part are measured after a training: enough for every figure, soon done
+MOST_MISTAKES = 20  # shown in a report
+MOST_TEXTS = 5_000  # validation texts that are measured after a training: enough for every metric, and quick
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 
 class Mistake(NamedTuple):
-    """A text that was given the wrong label, and why."""
+    """A text with a label that was given wrongly or that is missing, and the explanation of that label."""
 
     text: str
-    truth: str
-    score: float  # of the label that it was given
-    truth_score: float
-    explanation: Explanation  # of the label that it was given
+    truth: tuple[str, ...]
+    given: tuple[str, ...]  # highest score first
+    score: float  # score of the explained label, as `predict` returns it
+    compared: float  # single-label: score of the true label; multi-label: threshold of the explained label
+    explanation: Explanation
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Answers whose scores lie in one fifteenth of the scale."""
+class Answers(NamedTuple):
+    """Measures that exist only where each text gets one label."""
 
-    low: float
-    high: float
-    count: int
-    score: float  # mean
-    accuracy: float
+    matrix: Counts  # (C, C): number of texts by true class and predicted class
+    right: NDArray[np.bool_]  # (n,)
+    certainty: Floats  # (n,) value that `predict --coverage` compares with its threshold
 
 
 @dataclass(frozen=True)
 class Measures:
-    """All that a report needs to know about n measured texts."""
+    """What a report needs to know about n measured texts."""
 
     evaluation: Evaluation
     labels: tuple[str, ...]
-    matrix: NDArray[np.int64]  # (C, C): how often class i was called class j
-    right: NDArray[np.bool_]  # (n,)
-    raw_scores: Floats  # (n,) length of the longest class capsule
-    scores: Floats  # (n,) the same as a probability, where the model is calibrated
-    calibrated: bool
-    certainty: Floats  # (n,) by which `predict --coverage` says which texts it answers
-    tokens: NDArray[np.int64]  # (n,)
-    unknown_share: float  # of all tokens
-    mistakes: tuple[Mistake, ...]  # the most confident first
+    given_counts: Counts  # (C,) number of texts that were given each label
+    true_sizes: Counts  # number of texts with 0, 1, 2 … labels
+    given_sizes: Counts  # number of texts that were given 0, 1, 2 … labels; as long as true_sizes
+    tokens: Counts  # (n,)
+    unknown_share: float  # unknown words per token
+    mistakes: tuple[Mistake, ...]  # labels that were given wrongly, most confident first
+    missed: tuple[Mistake, ...] = ()  # multi-label: labels that were not given, most confident first
+    answers: Answers | None = None  # single-label
+    thresholds: Floats | None = None  # multi-label: (C,) on the scale of the scores
+
+
+class Entry(NamedTuple):
+    """A mistake in a heap: the least confident one is the first to leave."""
+
+    margin: float  # confidence of the mistake
+    number: int  # negative, different for each mistake: texts are never compared, and of equal margins the first wins
+    label: str
+    mistake: tuple[str, tuple[str, ...], tuple[str, ...], float, float]  # of a `Mistake`, without its explanation
 
 
 class Recorder:
-    """Watches an evaluation and keeps a few numbers of each text, and the texts of the most confident mistakes."""
+    """Observes an evaluation. Keeps a few numbers per text, and the texts of the most confident mistakes."""
 
     def __init__(self, classifier: Classifier) -> None:
         self.classifier = classifier
-        self.calibrated = classifier.calibration is not None
-        self.columns: list[tuple[NDArray[Any], ...]] = []
-        self.places = {label: place for place, label in enumerate(classifier.labels)}
+        num_classes, several = len(classifier.labels), classifier.multi_label
+        self.given_counts = np.zeros(num_classes, np.int64)
+        self.matrix = np.zeros((0, 0) if several else (num_classes, num_classes), np.int64)
+        self.sizes: list[Counts] = []  # (2, B): numbers of true and of given labels
+        self.tokens: list[Counts] = []
+        self.right: list[NDArray[np.bool_]] = []
+        self.certainty: list[Floats] = []
         self.unknown = self.count = 0
-        self.mistakes: list[tuple[float, int, str, str, str, float]] = []  # a heap: the least confident first
+        self.heaps: list[list[Entry]] = [[], []] if several else [[]]  # given wrongly, missed
 
-    def __call__(self, pairs: Sequence[tuple[str, Labels]], lengths: NDArray[np.float32]) -> None:
-        """Take in texts with their labels and their class lengths (len(pairs), C)."""
-        labels = self.classifier.labels
-        scores: Floats = np.asarray(lengths, np.float64)
-        if self.calibrated:
-            scores = self.classifier.probabilities(lengths)
-        known = [(text, str(label)) for text, label in pairs]
-        truth = np.array([self.places[label] for _, label in known])
-        predicted, every = lengths.argmax(1), np.arange(len(pairs))
-        best = scores[every, predicted]
+    def __call__(self, texts: Sequence[str], truth: Flags, lengths: NDArray[np.float32]) -> None:
+        """Take in texts with their true labels (B, C) and their class lengths (B, C)."""
+        given = given_labels(lengths, self.classifier.thresholds)
+        self.keep_mistakes(texts, truth, given, lengths)
         session = self.classifier.session
-        encoded = session.encode([text for text, _ in pairs])
+        encoded = session.encode(texts)
         self.unknown += sum(int(np.count_nonzero(session.unknown(ids))) for ids in encoded)
-        tokens = np.array([len(ids) for ids in encoded])
-        for row in np.flatnonzero(truth != predicted).tolist():
-            text, label = known[row]
-            self.count += 1  # it breaks ties, so that texts are never compared
-            said, truth_score = labels[predicted[row]], float(scores[row, truth[row]])
-            entry = (float(best[row]), -self.count, text, label, said, truth_score)
-            if len(self.mistakes) < MOST_MISTAKES:
-                heapq.heappush(self.mistakes, entry)
-            else:
-                heapq.heappushpop(self.mistakes, entry)
-        sure = doubt.certainty(lengths, unknown_shares(encoded, session))
-        self.columns.append((truth, predicted, lengths[every, predicted].astype(np.float64), best, sure, tokens))
+        self.tokens.append(np.array([len(ids) for ids in encoded]))
+        self.given_counts += given.sum(0)
+        self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))
+        if not self.classifier.multi_label:
+            np.add.at(self.matrix, (truth.argmax(1), given.argmax(1)), 1)
+            self.right.append(np.asarray((truth & given).any(1)))
+            self.certainty.append(abstention.certainty(lengths, unknown_shares(encoded, session)))
+
+    def keep_mistakes(self, texts: Sequence[str], truth: Flags, given: Flags, lengths: NDArray[np.float32]) -> None:
+        """Keep the most confident mistakes of each kind: at most one per text."""
+        scores: Floats = lengths.astype(np.float64)
+        if self.classifier.calibration is not None:
+            scores = self.classifier.probabilities(lengths)
+        thresholds = self.classifier.score_thresholds
+        if thresholds is None:
+            margins = [np.where(given & ~truth, scores, -1.0)]
+        else:
+            # distance of a score from its threshold, as a share of the largest possible distance
+            above = np.maximum(scores - thresholds, 0) / np.maximum(1 - thresholds, 1e-9)
+            below = np.maximum(thresholds - scores, 0) / np.maximum(thresholds, 1e-9)
+            margins = [np.where(given & ~truth, above, -1.0), np.where(truth & ~given, below, -1.0)]
+        names = self.classifier.labels
+        for heap, margin in zip(self.heaps, margins, strict=True):
+            for row in np.flatnonzero(margin.max(1) >= 0).tolist():
+                place = int(margin[row].argmax())
+                self.count += 1
+                if len(heap) == self.most and (margin[row, place], -self.count) < heap[0][:2]:
+                    continue
+                true = tuple(names[index] for index in np.flatnonzero(truth[row]))
+                order = np.flatnonzero(given[row])[np.argsort(-scores[row, given[row]], kind="stable")]
+                compared = scores[row, truth[row].argmax()] if thresholds is None else thresholds[place]
+                mistake = texts[row], true, tuple(names[index] for index in order)
+                entry = Entry(
+                    float(margin[row, place]), -self.count, names[place],
+                    (*mistake, float(scores[row, place]), float(compared)),
+                )  # fmt: skip
+                (heapq.heappush if len(heap) < self.most else heapq.heappushpop)(heap, entry)
+
+    @property
+    def most(self) -> int:
+        """Largest number of mistakes of one kind."""
+        return MOST_MISTAKES // len(self.heaps)
 
     def finish(self, evaluation: Evaluation) -> Measures:
-        """Everything, once all texts were seen."""
-        truth, predicted, raw, scores, sure, tokens = map(np.concatenate, zip(*self.columns, strict=True))
-        mistakes = tuple(
-            Mistake(text, truth, score, truth_score, self.classifier.explain(text, said))
-            for score, _, text, truth, said, truth_score in sorted(self.mistakes, reverse=True)
+        """Return the measures, after all texts were observed."""
+        mistakes, missed = (
+            tuple(
+                Mistake(*entry.mistake, self.classifier.explain(entry.mistake[0], entry.label))
+                for entry in sorted(heap, reverse=True)
+            )
+            for heap in (*self.heaps, [])[:2]
         )
+        sizes, tokens = np.concatenate(self.sizes, axis=1), np.concatenate(self.tokens)
+        true_sizes, given_sizes = (np.bincount(column, minlength=int(sizes.max()) + 1) for column in sizes)
+        answers = None
+        if not self.classifier.multi_label:
+            answers = Answers(self.matrix, np.concatenate(self.right), np.concatenate(self.certainty))
         return Measures(
             evaluation=evaluation,
             labels=self.classifier.labels,
-            matrix=confusion_matrix(truth, predicted, len(self.classifier.labels)),
-            right=truth == predicted,
-            raw_scores=raw,
-            scores=scores,
-            calibrated=self.calibrated,
-            certainty=sure,
+            given_counts=self.given_counts,
+            true_sizes=true_sizes,
+            given_sizes=given_sizes,
             tokens=tokens,
             unknown_share=self.unknown / max(int(tokens.sum()), 1),
             mistakes=mistakes,
+            missed=missed,
+            answers=answers,
+            thresholds=self.classifier.score_thresholds,
         )
 
 
-def reliability(scores: Floats, right: NDArray[np.bool_]) -> list[Bin]:
-    """Bins of equal width that hold any answers."""
-    rows = enumerate(counted(scores, right, BINS).rows)
-    return [Bin(place / BINS, (place + 1) / BINS, *row) for place, row in rows if row[0]]
-
-
 def coverage(certainty: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """If only the surest texts are answered: share answered and accuracy among them, for 1 to n texts."""
+    """Share of the texts answered and accuracy among them, if only the 1, 2 … n most certain texts are answered."""
     answered = np.arange(1, len(right) + 1)
     return answered / len(right), np.cumsum(right[np.argsort(-certainty, kind="stable")]) / answered
 
 
 def interval(right: int, count: int) -> tuple[float, float]:
-    """Where a share lies with 95 % confidence (Wilson 1927)."""
+    """95 % confidence interval of a share (Wilson 1927)."""
     z, share = 1.96, right / count
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     width = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
@@ -143,7 +179,7 @@ def interval(right: int, count: int) -> tuple[float, float]:
 
 
 def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Labels]]:
-    """Texts of a corpus as the model reads them, with a sign for unknown words; evenly chosen if there are many."""
+    """Texts of a corpus as the model reads them, with a sign for unknown words. Of many texts, a regular sample."""
     tokenizer = classifier.session.tokenizer
     unknown = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if tokenizer.token_to_id(sign) is None)
     words: dict[int, str] = {UNKNOWN_ID: unknown}
@@ -156,7 +192,7 @@ def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Label
 
 
 def labels_of(corpus: Corpus, row: int, names: Sequence[str]) -> Labels:
-    """The label of a text of a corpus; where there may be several, all of them."""
+    """The label of a text of a corpus, or all its labels if the corpus is multi-label."""
     if corpus.label_starts is None:
         return names[int(corpus.targets[row])]
     own = corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]]

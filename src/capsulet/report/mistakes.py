@@ -1,88 +1,61 @@
-"""The most confident mistakes with what each word said."""
+"""The most confident mistakes, with the contribution of each word."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from capsulet.report.elements import named, section, soft
-from capsulet.report.label_sets import SetMeasures, SetMistake
-from capsulet.report.measures import Measures
-from capsulet.results import Explanation
+from capsulet.report.elements import highlighted, named, section, soft
+from capsulet.report.measures import Measures, Mistake
 
-EXCERPT = 500  # letters of a mistake
+TITLE = "Most confident mistakes"
+EXCERPT = 500  # characters of a text
 
 
 def mistakes(measures: Measures) -> str:
-    """The most confident mistakes with what each word said."""
-    if not measures.mistakes:
-        return section("Most confident mistakes", soft("There are none: every text was given its label."))
-    items = "".join(
-        f"<li>said <b>{named(mistake.explanation.label)}</b> ({mistake.score:.2f}), labelled "
-        f"<b>{named(mistake.truth)}</b> ({mistake.truth_score:.2f})"
-        f"<p>{highlighted(mistake.text, mistake.explanation)}</p></li>"
-        for mistake in measures.mistakes
-    )
+    """Return labels that were given wrongly and, for a multi-label model, labels that were not given."""
+    marked = "Words that speak for the label are blue, words against it are orange. "
+    if not measures.mistakes and not measures.missed:
+        return section(TITLE, soft("None: every text was given exactly its labels."))
+    if measures.answers:
+        explained = f"The predicted label and the label in the files, with their scores. {marked}"
+        explained += "Look here first for wrong labels."
+        return section(TITLE, soft(explained), items(map(prediction, measures.mistakes)))
+    explained = f"The score and the threshold of a label. {marked}Look here first for wrong and missing labels."
     return section(
-        "Most confident mistakes",
-        soft(
-            "What the model said with its score, what the label says with its score, and the words that spoke for the "
-            "answer (blue) and against it (orange). The first place to look for wrong labels."
-        ),
-        f'<ul class="mistakes">{items}</ul>',
+        TITLE, soft(explained),
+        titled("Given, and not in the files", measures.mistakes),
+        titled("In the files, and not given", measures.missed),
+    )  # fmt: skip
+
+
+def prediction(mistake: Mistake) -> str:
+    """Return a mistake of a single-label model."""
+    return (
+        f"predicted <b>{named(mistake.explanation.label)}</b> ({mistake.score:.2f}), labelled {joined(mistake.truth)} "
+        f"({mistake.compared:.2f})<p>{highlighted(mistake.text, mistake.explanation.tokens, EXCERPT)}</p>"
     )
 
 
-def set_mistakes(measures: SetMeasures) -> str:
-    """Labels given wrongly and labels missed, the most confident first."""
-    if not measures.given_wrongly and not measures.missed:
-        return section("Most confident mistakes", soft("There are none: every text was given its labels and no other."))
-    return section(
-        "Most confident mistakes",
-        soft(
-            "The score of a label, from which score on it is given, and the words that spoke for it (blue) and against "
-            "it (orange). The first place to look for labels that are wrong or were forgotten."
-        ),
-        listed("Given, and not in the files", measures.given_wrongly),
-        listed("In the files, and not given", measures.missed),
-    )
-
-
-def listed(title: str, found: Sequence[SetMistake]) -> str:
-    """Mistakes of one kind."""
-    items = "".join(
-        f"<li><b>{named(mistake.explanation.label)}</b> {mistake.score:.2f} (given from {mistake.threshold:.2f} on); "
+def decision(mistake: Mistake) -> str:
+    """Return a mistake of a multi-label model."""
+    return (
+        f"<b>{named(mistake.explanation.label)}</b> {mistake.score:.2f} (threshold {mistake.compared:.2f}); "
         f"in the files: {joined(mistake.truth)}; given: {joined(mistake.given)}"
-        f"<p>{highlighted(mistake.text, mistake.explanation)}</p></li>"
-        for mistake in found
+        f"<p>{highlighted(mistake.text, mistake.explanation.tokens, EXCERPT)}</p>"
     )
-    return f'<h3>{escape(title)}</h3><ul class="mistakes">{items}</ul>' if found else ""
+
+
+def titled(title: str, listed: Sequence[Mistake]) -> str:
+    """Return mistakes of a multi-label model under a title."""
+    return f"<h3>{escape(title)}</h3>{items(map(decision, listed))}" if listed else ""
+
+
+def items(contents: Iterable[str]) -> str:
+    """Return a list of mistakes."""
+    return f'<ul class="mistakes">{"".join(f"<li>{content}</li>" for content in contents)}</ul>'
 
 
 def joined(labels: Sequence[str]) -> str:
-    """Labels after each other."""
+    """Return labels separated by commas."""
     return ", ".join(f"<b>{named(label)}</b>" for label in labels) or "none"
-
-
-def highlighted(text: str, explanation: Explanation) -> str:
-    """The text with its words marked by their contributions; of a long one the part that counted most."""
-    tokens = explanation.tokens
-    largest = max((abs(token.contribution) for token in tokens), default=0.0) or 1.0
-    start = 0
-    if len(text) > EXCERPT:
-        strongest = max(tokens, key=lambda token: token.contribution)
-        start = min(max(strongest.start - EXCERPT // 2, 0), len(text) - EXCERPT)
-    end = min(start + EXCERPT, len(text))
-    parts, place = ["…" if start else ""], start
-    for token in tokens:
-        strength = abs(token.contribution) / largest
-        if token.start < place or token.end > end or token.start == token.end or strength < 0.12:
-            continue
-        parts.append(escape(text[place : token.start]))
-        kind = "for" if token.contribution > 0 else "against"
-        parts.append(
-            f'<mark class="{kind}" style="--s:{round(60 * strength)}%" title="{token.contribution:+.3f}">'
-            f"{escape(token.text)}</mark>"
-        )
-        place = token.end
-    return "".join([*parts, escape(text[place:end]), "…" if end < len(text) else ""])

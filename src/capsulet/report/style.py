@@ -1,10 +1,14 @@
-"""What the page looks like, light and dark, and the few lines that sort its tables."""
+"""Style sheet of every page, light and dark, and the script that sorts tables and names the squares of a heat map."""
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b2430; --soft: #5c6877; --paper: #ffffff; --panel: #f5f7f9; --line: #dce2e8;
-  --one: #2f6fd0; --two: #d2691e; --on-deep: #ffffff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ee; --soft: #9ba7b4; --paper: #12161b; --panel: #1a2027;
-  --line: #2f3944; --one: #6ba6f7; --two: #f09a5c; --on-deep: #0b0f14; } }
+from capsulet.report import svg
+
+
+def variables(colours: dict[str, str]) -> str:
+    """Declare colours as CSS variables."""
+    return "".join(f"--{name}: {value}; " for name, value in colours.items())
+
+
+PAGE_STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
@@ -22,12 +26,7 @@ pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6p
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 22px; }
 figure { margin: 0; min-width: 0; } figcaption { margin-top: 4px; }
 .chart { display: block; width: 100%; max-width: 520px; height: auto; overflow: visible; }
-svg text { fill: var(--soft); font: 11px system-ui, sans-serif; } .grid { stroke: var(--line); fill: none; }
-.line { fill: none; stroke-width: 2; stroke-linejoin: round; } .diagonal { stroke: var(--soft); stroke-dasharray: 4 4; }
-.line.one { stroke: var(--one); } .line.two { stroke: var(--two); } rect.one, .dot.one { fill: var(--one); }
-rect.two, .dot.two { fill: var(--two); } .bar.one { fill-opacity: 0.75; }
-.dot.mark { fill: var(--paper); stroke: var(--ink); stroke-width: 2; }
-.heat { display: block; width: 100%; max-width: 640px; height: auto; } .frame { fill: var(--panel); }
+.heat { display: block; width: 100%; max-width: 640px; height: auto; }
 .heat rect:hover { stroke: var(--ink); stroke-width: 0.2; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 0 0 4px; padding: 0;
   font-size: 0.85rem; color: var(--soft); }
@@ -69,12 +68,22 @@ mark { color: inherit; border-radius: 3px; padding: 0 1px;
   background: color-mix(in srgb, var(--hue) var(--s), transparent); }
 .for { --hue: var(--one); } .against { --hue: var(--two); } .charts + .scroll, .charts + figure { margin-top: 22px; }
 output { display: block; min-height: 1.5em; font-size: 0.9rem; overflow-wrap: anywhere; }
+article { border-top: 1px solid var(--line); margin-top: 22px; overflow-wrap: anywhere; }
+article h2 { border: 0; margin: 0; } article h2 .soft { font-weight: 400; }
+article .charts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 240px), max-content)); }
 details { margin: 8px 0; } summary { cursor: pointer; color: var(--soft); }
 .facts th, .facts td { text-align: left; } .facts th { font-weight: 500; color: var(--soft); white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
 @media (max-width: 520px) { .matrix tbody th { max-width: 8.5em; white-space: normal;
   overflow-wrap: break-word; font-size: 0.75rem; line-height: 1.2; } th, td { padding: 4px 7px; } }
 @media print { .scroll { max-height: none; overflow: visible; } }
+""".strip()
+
+STYLE = f"""
+:root {{ color-scheme: light dark; {variables(svg.LIGHT)}}}
+@media (prefers-color-scheme: dark) {{ :root {{ {variables(svg.DARK)}}} }}
+{PAGE_STYLE}
+{svg.STYLE}
 """.strip()
 
 SCRIPT = """

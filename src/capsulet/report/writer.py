@@ -1,4 +1,4 @@
-"""A model and its measures to a file: gathers what the page needs and writes it whole or not at all."""
+"""Write the report of a model to a file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from capsulet import __version__
 from capsulet.errors import InputError
 from capsulet.model.shapes import parameter_shapes, parameters_by_part
-from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
@@ -23,7 +22,7 @@ LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
 
 
 def check_report(path: Path) -> None:
-    """Refuse a place that a report cannot be written to, before the work is done."""
+    """Raise an error if a report cannot be written to this place, before any work is done."""
     try:
         place = path.resolve()
         if place.is_dir():
@@ -46,11 +45,11 @@ def write_report(
     measured: str,
     model: Path,
     config: ModelConfig,
-    measures: Measures | SetMeasures,
+    measures: Measures,
     commands: Sequence[str],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write the page of a model and how it fared."""
+    """Write the report of a model and its measures to `path`."""
     page = render(
         Report(
             title=title,
@@ -69,7 +68,7 @@ def write_report(
 
 
 def stored_epochs(model: Path) -> list[Epoch]:
-    """The history of a training, if the model is a folder that has one."""
+    """The epochs of a training, if the model is a folder that has its log."""
     try:
         return [Epoch(**json.loads(line)) for line in (model / LOG).read_text().splitlines()]
     except (OSError, ValueError, TypeError):
@@ -77,23 +76,23 @@ def stored_epochs(model: Path) -> list[Epoch]:
 
 
 def stored_sizes(model: Path) -> dict[str, int]:
-    """Bytes of each file of a model."""
+    """Size of each file of a model in bytes."""
     if model.is_dir():
         return {name: (model / name).stat().st_size for name in FILES if (model / name).exists()}
     return {model.name: model.stat().st_size}
 
 
 def versions(trained: str) -> dict[str, str]:
-    """What this page was made with."""
-    found = {
+    """Versions of the software that wrote the report."""
+    known = {
         "capsulet": __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
     }
-    found["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return found | {name: installed for name in LIBRARIES if (installed := installed_version(name))}
+    known["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return known | {name: installed for name in LIBRARIES if (installed := installed_version(name))}
 
 
 def installed_version(name: str) -> str | None:
-    """The version of a package, without loading it."""
+    """Version of a package, without importing it."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.errors import InputError, some
+from capsulet.errors import unknown_label
 from capsulet.runtime.attribution import word_contributions
 from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batches
 from capsulet.text.batch import pad
@@ -31,7 +31,7 @@ def class_words(
 ) -> list[ClassWord]:
     """The words with the largest mean contribution to a label, in these texts or, without any, each read alone."""
     if label not in classifier.labels:
-        raise InputError(f"label {label!r} is unknown to the model: expected one of {some(classifier.labels)}")
+        raise unknown_label(label, classifier.labels)
     place = classifier.labels.index(label)
     vocabulary = classifier.session.tokenizer.get_vocab()
     spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]

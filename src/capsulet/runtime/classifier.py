@@ -1,44 +1,34 @@
-"""The classifier: texts in, labels and scores out, in order and in bounded memory."""
+"""The classifier: predicts labels and scores of texts, in order and in bounded memory."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.errors import InputError, some
-from capsulet.evaluation import abstention as doubt
-from capsulet.evaluation import calibration, metrics
-from capsulet.evaluation.reliability import ReliabilityCounts, counted
-from capsulet.results import (
-    Evaluation,
-    Explanation,
-    Prediction,
-    Reliability,
-    ReliabilityBin,
-)
+from capsulet.errors import InputError, unknown_label
+from capsulet.evaluation import abstention, calibration
+from capsulet.evaluation.labels import given_labels
+from capsulet.results import Explanation, Prediction
 from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
-from capsulet.text.corpus import Labels
 from capsulet.text.tokens import check_text
 
-Observe = Callable[[Sequence[tuple[str, Labels]], NDArray[np.float32]], None]  # pairs, their class lengths (B, C)
-FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer comes soon
-LONG_WAIT = 0.05  # seconds for one text: it comes from somebody who types, or from a slow pipe
+FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
+LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
 BATCH = 64
-LARGEST_BATCH = 64 * 512  # tokens, padding included: long texts go in smaller batches
-LARGEST_GIVEN = 1 << 22  # tokens times classes, likewise
-LARGEST_VOTES = 64 * 256  # texts times classes, likewise
+LARGEST_BATCH = 64 * 512  # tokens of a batch, with padding: batches of long texts are smaller
+LARGEST_GIVEN = 1 << 22  # tokens times classes of a batch
+LARGEST_VOTES = 64 * 256  # texts times classes of a batch
 
 
 class Classifier:
@@ -51,18 +41,20 @@ class Classifier:
         stored = session.config.calibration
         self.calibration = None if stored is None else calibration.from_json(stored, path)
         self.multi_label = session.config.multi_label
-        # with several labels a text: the length from which on each label is given (C,)
-        self.thresholds: NDArray[np.float64] = np.array(session.config.thresholds or [])
+        # multi-label: the class length from which a label is given (C,)
+        self.thresholds: NDArray[np.float64] | None = np.array(session.config.thresholds) if self.multi_label else None
 
     @property
-    def score_thresholds(self) -> NDArray[np.float64]:
-        """The thresholds as the scores that `predict` gives: (C,)."""
-        found: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
-        return found
+    def score_thresholds(self) -> NDArray[np.float64] | None:
+        """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
+        if self.thresholds is None:
+            return None
+        thresholds: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
+        return thresholds
 
     @property
     def unknown_id(self) -> int:
-        """The id of every unknown word that is like no other; compressed models number it differently."""
+        """The id of unknown words that are similar to no known word; compressed models have another one."""
         return self.session.unknown_id
 
     def __repr__(self) -> str:
@@ -73,15 +65,15 @@ class Classifier:
     @overload
     def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]: ...
     def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]:
-        """A prediction a text, in order. A list or tuple gives a list; any other iterable is streamed.
+        """Predict one label per text, in order. A list or tuple gives a list; any other iterable is streamed.
 
-        `more` is what `stream` takes: raw_scores, abstain, coverage, max_error, sets.
+        `more` are options of `stream`: raw_scores, abstain, coverage, max_error, sets.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        if isinstance(texts, (list, tuple)):  # nobody waits for the first answer: all that fit go together
+        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: batches are as large as possible
             return list(self.stream(texts, top_k, LARGEST_WINDOW, **more))
         return self.stream(texts, top_k, **more)
 
@@ -97,60 +89,61 @@ class Classifier:
         max_error: float | None = None,
         sets: float | None = None,
     ) -> Iterator[Prediction]:
-        """Predictions one by one; reads ahead at most one window of texts.
+        """Predict texts one by one, reading ahead at most a window of texts.
 
-        Scores are calibrated probabilities where the model has a calibration, and class lengths with `raw_scores`.
-        `abstain` leaves doubtful texts without a label: as many as `coverage` or `max_error` asks for. `sets` adds the
-        labels that hold the true one with this probability.
+        Scores are calibrated probabilities if the model has a calibration, and class lengths with `raw_scores`.
+        `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
+        `sets` adds a set of labels that contains the true one with this probability. See docs/trust.md.
         """
-        doubts = self.doubts(abstain, coverage, max_error, sets)
-        return self.answers(texts, top_k, first_window, raw_scores, doubts)
+        rules = self.abstention_rules(abstain, coverage, max_error, sets)
+        return self.answers(texts, top_k, first_window, raw_scores, rules)
 
     def answers(
-        self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, doubts: doubt.Doubts
+        self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, rules: abstention.Rules
     ) -> Iterator[Prediction]:
-        """What `stream` gives, once its arguments are known to be right."""
+        """Predict texts one by one; the arguments were checked before."""
         for window in windows(checked(texts), first_window):
             encoded = self.session.encode(window)
             lengths = self.lengths_of(encoded)
             scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
-            reasons = doubts.reasons(lengths, unknown_shares(encoded, self.session))
-            for row, (reason, chosen) in enumerate(zip(reasons, doubts.label_sets(lengths, self.labels), strict=True)):
+            reasons = rules.reasons(lengths, unknown_shares(encoded, self.session))
+            sets = rules.conformal_sets(lengths, self.labels)
+            for row, (reason, label_set) in enumerate(zip(reasons, sets, strict=True)):
                 order = np.argsort(-lengths[row], kind="stable")[:top_k]
                 top = tuple((self.labels[index], float(scores[row, index])) for index in order)
                 label, score = top[0]
                 given = self.given(lengths[row], scores[row]) if self.multi_label else None
-                yield Prediction(None if reason else label, score, top, given, chosen, reason)
+                yield Prediction(None if reason else label, score, top, given, label_set, reason)
 
     def given(self, lengths: NDArray[np.float32], scores: NDArray[Any]) -> tuple[tuple[str, float], ...]:
-        """With several labels a text: those whose lengths (C,) reach their thresholds, longest first, with scores."""
-        found = np.flatnonzero(lengths >= self.thresholds)
-        order = found[np.argsort(-lengths[found], kind="stable")]
+        """Labels of a text by its class lengths (C,), longest first, with their scores."""
+        places = np.flatnonzero(given_labels(lengths[None], self.thresholds)[0])
+        order = places[np.argsort(-lengths[places], kind="stable")]
         return tuple((self.labels[index], float(scores[index])) for index in order)
 
-    def doubts(
+    def abstention_rules(
         self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
-    ) -> doubt.Doubts:
-        """The thresholds that these wishes come to for this model."""
+    ) -> abstention.Rules:
+        """Return the thresholds for these requests."""
         if self.multi_label and (abstain or {coverage, max_error, sets} != {None}):
             raise InputError(
-                f"{self.path} gives several labels a text, or none, by a threshold for each: leave out --abstain, "
-                "--coverage, --max-error and --sets"
+                f"{self.path} is a multi-label model, which gives each label by its own threshold: leave out "
+                "--abstain, --coverage, --max-error and --sets"
             )
-        return doubt.doubts(self.config.calibration, self.path, abstain, coverage, max_error, sets)
+        return abstention.rules(self.config.calibration, self.path, abstain, coverage, max_error, sets)
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        """The probability of each label, in the order of `labels`: (len(texts), C), rows that sum to one.
+        """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
-        With several labels a text each is the probability that this label is there, and they sum to anything.
+        Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected several texts: write [text]")
-        found = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
-        return np.concatenate([np.empty((0, len(self.labels))), *found])
+        parts = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
+        return np.concatenate([np.empty((0, len(self.labels))), *parts])
 
     def probabilities(self, lengths: NDArray[Any]) -> NDArray[np.float64]:
-        """Class lengths (B, C) as probabilities; a model without a calibration shares out one by length."""
+        """Convert class lengths (B, C) to probabilities, in proportion to the lengths if there is no calibration."""
         if self.calibration:
             return self.calibration.probabilities(lengths)
         if self.multi_label:
@@ -159,51 +152,51 @@ class Classifier:
         return np.asarray(whole / whole.sum(1, keepdims=True))
 
     def lengths(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Class lengths of each text: (len(texts), C)."""
+        """Return the class lengths of texts: (len(texts), C)."""
         return self.lengths_of(self.session.encode(texts))
 
     def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
-        """The same of texts that are ids already."""
+        """Return the class lengths of tokenised texts: (len(encoded), C)."""
         order = np.argsort([len(ids) for ids in encoded], kind="stable")
-        found = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
+        lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
 
         def fill(rows: NDArray[np.int64]) -> None:
-            found[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
+            lengths[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
 
         sizes = [len(encoded[row]) for row in order]
         self.session.for_each(list(batches(sizes, order, len(self.labels), self.session.workers)), fill)
-        return found
+        return lengths
 
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
     ) -> Explanation:
-        """What each token contributed to a label (default: the predicted one).
+        """Return the contribution of each token to a label (default: the predicted one).
 
-        `contrast` adds why it is not that label (if it is that label: why not the next best), and `check` what leaving
-        each token out would change.
+        `contrast` adds the contributions to this label minus those to `contrast`, or to the next best label if
+        `contrast` is predicted. `check` adds the change of the length when a token is left out.
         """
         for name in (label, contrast):
             if name is not None and name not in self.labels:
-                raise InputError(f"label {name!r} is unknown to the model: expected one of {some(self.labels)}")
+                raise unknown_label(name, self.labels)
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
-        found = explain(self.session, self.layers, text, self.labels, label, contrast)
-        place = self.labels.index(found.label)
+        explanation = explain(self.session, self.layers, text, self.labels, label, contrast)
+        place = self.labels.index(explanation.label)
         if self.calibration:
             probability = float(self.probabilities(self.lengths([text]))[0, place])
-            found = dataclasses.replace(found, probability=probability)
-        if self.multi_label:
-            found = dataclasses.replace(found, threshold=float(self.thresholds[place]))
+            explanation = dataclasses.replace(explanation, probability=probability)
+        if self.thresholds is not None:
+            explanation = dataclasses.replace(explanation, threshold=float(self.thresholds[place]))
         if check:
-            left_out = occlusion(self.session, text, place, found.length_before_squash)
-            found = dataclasses.replace(found, occlusion=left_out)
-        return found
+            left_out = occlusion(self.session, text, place, explanation.length_before_squash)
+            explanation = dataclasses.replace(explanation, occlusion=left_out)
+        return explanation
 
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
-        """What each token contributed to every label that the text is given, best first.
+        """Explain every label that the text is given, best first; without any, the best label.
 
-        The best label alone where a text has one label, or is given none.
+        A single-label model explains the best label.
         """
         check_text(text, 0)
         lengths = self.lengths([text])[0]
@@ -213,101 +206,36 @@ class Classifier:
 
     @functools.cached_property
     def layers(self) -> list[Layer]:
-        """The weights of the encoder, for explanations."""
+        """Weights of the encoder, for explanations."""
         return encoder_layers(self.session)
-
-    def evaluate(self, pairs: Iterable[tuple[str, Labels]], observe: Observe | None = None) -> Evaluation:
-        """How the predictions compare with the labels of these (text, label) pairs; several labels: (text, labels).
-
-        `observe` sees the pairs pass, with their class lengths.
-        """
-        places = {label: index for index, label in enumerate(self.labels)}
-        if self.multi_label:
-            return self.evaluate_sets(pairs, places, observe)
-        truth: list[int] = []
-        predicted: list[int] = []
-        raw: list[float] = []  # scores of the predicted class
-        sure: list[float] = []
-        source = iter(pairs)
-        while window := list(itertools.islice(source, LARGEST_WINDOW)):
-            known: list[tuple[str, str]] = []
-            for text, label in window:
-                if not isinstance(label, str) or label not in places:
-                    raise InputError(f"label {label!r} is unknown to the model: expected one of {some(self.labels)}")
-                truth.append(places[label])
-                known.append((text, label))
-            texts = list(checked((text for text, _ in known), first=len(predicted)))
-            lengths = self.lengths(texts)
-            predicted.extend(lengths.argmax(1).tolist())
-            if observe:
-                observe(known, lengths)
-            raw.extend(lengths.max(1).tolist())
-            sure.extend(self.probabilities(lengths).max(1).tolist())
-        found = metrics.evaluate(np.array(truth, dtype=np.int64), np.array(predicted, dtype=np.int64), self.labels)
-        if not truth:
-            return found
-        right = np.array(truth) == np.array(predicted)
-        before, after = (counted(np.array(scores), right) for scores in (raw, sure))
-        return dataclasses.replace(found, reliability=self.reliability(before, after))
-
-    def reliability(self, before: ReliabilityCounts, after: ReliabilityCounts) -> Reliability:
-        """How scores, raw and calibrated, compare with the share of right answers."""
-        bins, sure = (tuple(ReliabilityBin(*row) for row in counts.rows) for counts in (before, after))
-        known = self.calibration is not None
-        return Reliability(before.error, after.error if known else None, bins, sure if known else ())
-
-    def evaluate_sets(
-        self, pairs: Iterable[tuple[str, Labels]], places: Mapping[str, int], observe: Observe | None
-    ) -> Evaluation:
-        """The same where a text may have several labels, or none."""
-        counts = metrics.LabelSetCounts(self.thresholds)
-        before, after = ReliabilityCounts(), ReliabilityCounts()  # over all pairs of a text and a label
-        source = iter(pairs)
-        while window := list(itertools.islice(source, LARGEST_WINDOW)):
-            truth = np.zeros((len(window), len(places)), dtype=bool)
-            for row, (_, labels) in enumerate(window):
-                for label in [labels] if isinstance(labels, str) else labels:
-                    if label not in places:
-                        raise InputError(
-                            f"label {label!r} is unknown to the model: expected some of {some(self.labels)}"
-                        )
-                    truth[row, places[label]] = True
-            lengths = self.lengths(list(checked((text for text, _ in window), first=counts.texts)))
-            counts.add(truth, lengths)
-            before.add(lengths.ravel(), truth.ravel())
-            after.add(self.probabilities(lengths).ravel(), truth.ravel())
-            if observe:
-                observe(window, lengths)
-        found = counts.evaluation(self.labels)
-        return dataclasses.replace(found, reliability=self.reliability(before, after)) if counts.texts else found
 
 
 def load(path: str | Path, threads: int | None = None) -> Classifier:
-    """Load a model folder or file; `threads` process batches in parallel (default: one per core)."""
+    """Load the classifier in a model folder or file."""
     return Classifier(open_session(Path(path), threads), str(path))
 
 
 def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
-    """Which share of each text's tokens is unknown words: (B,)."""
+    """Return the share of unknown words in each text: (B,)."""
     return np.array([float(session.unknown(ids).mean()) for ids in encoded])
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
-    """The same texts; the first that is none is refused by its number (the tokenizer would take a pair of texts)."""
+    """Yield the texts, and raise an error with its number for one that is not a string."""
     for index, text in enumerate(texts, first):
         check_text(text, index)
         yield text
 
 
 def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
-    """The texts in lists that grow from `first` to the largest window; who waits for a text gets its answer at once."""
-    size, window, asked = first, list[str](), time.monotonic()
+    """Yield texts in lists that grow from `first` to the largest window; after a long wait a list is not filled up."""
+    size, window, waiting_since = first, list[str](), time.monotonic()
     for text in texts:
         window.append(text)
-        if len(window) >= size or time.monotonic() - asked > LONG_WAIT:
+        if len(window) >= size or time.monotonic() - waiting_since > LONG_WAIT:
             yield window
             window, size = [], min(max(2 * size, 1), LARGEST_WINDOW) if first > 1 else 1
-        asked = time.monotonic()
+        waiting_since = time.monotonic()
     if window:
         yield window
 
@@ -315,8 +243,8 @@ def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
 def batches(
     lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
 ) -> Iterator[NDArray[np.int64]]:
-    """Rows, shortest text first, cut so that neither padded tokens nor votes of those done at once grow large."""
-    # what each token gives to each class is there at once, too, where there is a ngrams
+    """Yield batches of rows, shortest text first, that bound the padded tokens and the votes of `at_once` batches."""
+    # n-gram features hold one number per token and class in memory
     most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
     most_votes = LARGEST_VOTES // at_once
     start = 0

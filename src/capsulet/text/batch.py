@@ -49,6 +49,12 @@ def targets_of(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64] | N
     return present
 
 
+def true_labels(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which labels these rows have: (B, C)."""
+    targets = targets_of(corpus, rows)
+    return targets > 0 if targets.ndim == 2 else targets[:, None] == np.arange(corpus.num_classes)
+
+
 class Plan:
     """The batches of one epoch: every text once, in random batches of similar length. Holds rows, not texts."""
 

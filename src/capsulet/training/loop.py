@@ -15,13 +15,13 @@ from torch import Tensor
 
 from capsulet.config import TrainingOptions, decided
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.metrics import LabelSetCounts, fit_thresholds, macro_f1
+from capsulet.evaluation.metrics import counted_labels, fit_thresholds, macro_f1
 from capsulet.model.heads import Classes
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
-from capsulet.text.batch import Batch, Plan, gather, ordered_batches, targets_of
+from capsulet.text.batch import Batch, Plan, gather, ordered_batches, true_labels
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Checkpoints, Snapshot, State, array, parse
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
@@ -290,9 +290,7 @@ def validate(
 
 def validate_multi_label(loss: float, corpus: Corpus, scores: NDArray[np.float32]) -> Validation:
     """Fit the thresholds of the labels on these scores (n, C), and measure at these thresholds."""
-    truth = targets_of(corpus, np.arange(len(corpus))) > 0
+    truth = true_labels(corpus, np.arange(len(corpus)))
     thresholds = fit_thresholds(scores, truth)
-    counts = LabelSetCounts(thresholds)
-    counts.add(truth, scores)
-    evaluation = counts.evaluation([""] * corpus.num_classes)
-    return Validation(loss, evaluation.accuracy, evaluation.macro_f1, evaluation.micro_f1, thresholds)
+    counts = counted_labels(truth, scores, thresholds)
+    return Validation(loss, counts.accuracy, counts.macro_f1, counts.micro_f1, thresholds)

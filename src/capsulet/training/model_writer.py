@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from capsulet.config import ModelOptions
 from capsulet.evaluation.describe import describe_corpus
-from capsulet.evaluation.evaluate import recorder_of
-from capsulet.report.label_sets import SetMeasures
-from capsulet.report.measures import Measures, spelled
+from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.report.measures import Measures, Recorder, spelled
 from capsulet.results import Epoch
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import session_of
@@ -40,7 +39,7 @@ class ModelWriter:
         config = self.config_of(epochs, best, "running", None)
         self.write(config, self.files_of(config, best), epochs)
 
-    def finish(self, history: History) -> Measures | SetMeasures | None:
+    def finish(self, history: History) -> Measures | None:
         """Calibrate, measure and write the model of a training that has ended; return what a report shows of it."""
         config = self.config_of(history.epochs, history.best, history.stopped, history.ngrams)
         files = self.files_of(config, history.best)
@@ -101,14 +100,14 @@ def serialised(weights: Mapping[str, NDArray[Any]], options: ModelOptions) -> di
     }
 
 
-def measure(classifier: Classifier, corpora: Corpora) -> Measures | SetMeasures:
+def measure(classifier: Classifier, corpora: Corpora) -> Measures:
     """How a finished model performs on the texts that selected its epoch."""
-    recorder = recorder_of(classifier)
+    recorder = Recorder(classifier)
     corpus = corpora.valid if len(corpora.valid) else corpora.train
-    return recorder.finish(classifier.evaluate(spelled(corpus, classifier), recorder))
+    return recorder.finish(evaluate_pairs(classifier, spelled(corpus, classifier), recorder))
 
 
-def with_measures(metrics: TrainingMetrics, measures: Measures | SetMeasures) -> TrainingMetrics:
+def with_measures(metrics: TrainingMetrics, measures: Measures) -> TrainingMetrics:
     """Add the F1 of every label; macro-F1 of a multi-label model is known from all validation texts."""
     evaluation = measures.evaluation
     return dataclasses.replace(

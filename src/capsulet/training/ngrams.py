@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from capsulet.config import decided
-from capsulet.evaluation.metrics import LabelSetCounts, confusion_matrix, fit_thresholds, macro_f1
+from capsulet.evaluation.metrics import counted_labels, fit_thresholds
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.ngrams import NgramFeatures, features, root, sums
@@ -155,8 +155,8 @@ def choose_share(
     right about √n more, give or take. Other figures than accuracy have no such measure: there the best one is taken.
     """
     if select != "accuracy" or truth.ndim == 2:
-        merits = {share: merit(said(share), truth, select) for share in shares}
-        return max(merits, key=merits.__getitem__)
+        values = {share: metric_of(said(share), truth, select) for share in shares}
+        return max(values, key=values.__getitem__)
     right = {share: (said(share).argmax(1) == truth).astype(np.int64) for share in shares}
     first = right[shares[0]]
     gains = {share: int((found - first).sum()) for share, found in right.items()}
@@ -164,18 +164,12 @@ def choose_share(
     return max(clear, key=gains.__getitem__, default=shares[0])
 
 
-def merit(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
-    """How right these class lengths (n, C) are, by the figure that decides."""
-    if truth.ndim == 2:
-        counts = LabelSetCounts(fit_thresholds(lengths, truth > 0))
-        counts.add(truth > 0, lengths)
-        figures = counts.evaluation([""] * lengths.shape[1])
-        return {"macro-f1": figures.macro_f1, "accuracy": figures.accuracy}.get(select, counts.micro_f1)
-    said = lengths.argmax(1)
-    if select != "macro-f1":
-        return float((said == truth).mean())
-    matrix = confusion_matrix(truth.astype(np.int64), said, lengths.shape[1])
-    return macro_f1(np.diag(matrix), matrix.sum(1), matrix.sum(0))
+def metric_of(lengths: NDArray[np.float32], truth: NDArray[np.int64] | NDArray[np.float32], select: str) -> float:
+    """The metric that selects the epoch, of these class lengths (n, C)."""
+    multi_label = truth.ndim == 2
+    flags = truth > 0 if multi_label else truth[:, None] == np.arange(lengths.shape[1])  # (n, C)
+    counts = counted_labels(flags, lengths, fit_thresholds(lengths, flags) if multi_label else None)
+    return {"macro-f1": counts.macro_f1, "micro-f1": counts.micro_f1, "accuracy": counts.accuracy}[select]
 
 
 def rounded(table: Tensor) -> NgramFeatures:

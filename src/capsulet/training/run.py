@@ -14,7 +14,6 @@ from capsulet import __version__
 from capsulet.config import AUTO, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.errors import InputError, MissingExtraError, some
 from capsulet.model.shapes import num_parameters, parameter_shapes
-from capsulet.report.label_sets import SetMeasures
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
@@ -254,7 +253,7 @@ def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
     return shlex.join(words).encode(errors="backslashreplace").decode()
 
 
-def report_training(page: Path, out: Path, measures: Measures | SetMeasures) -> None:
+def report_training(page: Path, out: Path, measures: Measures) -> None:
     """Write the report of a training."""
     config = read_config(out)
     count, data = measures.evaluation.count, config.data

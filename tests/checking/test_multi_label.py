@@ -13,7 +13,7 @@ import pytest
 
 import capsulet
 from capsulet.checking import suspects
-from capsulet.checking.judges import SetJudge, quantile
+from capsulet.checking.judges import Judge, quantile
 from capsulet.errors import InputError
 from capsulet.text.rows import ReadOptions, Row
 from tests.checking.test_check import by_kind, sentence
@@ -37,10 +37,10 @@ def test_clean_rows_give_no_findings(tmp_path: Path) -> None:
     result = capsulet.check(write(tmp_path / "rows.jsonl", clean_rows()), multi_label=True)
     assert result.findings == ()
     assert result.class_counts == {"animal": 60, "place": 60}
-    assert result.labels_a_row == {"0": 30, "1": 60, "2": 30}
+    assert result.labels_per_row == {"0": 30, "1": 60, "2": 30}
 
 
-def test_the_same_text_with_different_label_sets(tmp_path: Path) -> None:
+def test_the_same_text_with_different_labels(tmp_path: Path) -> None:
     rows = clean_rows()
     first, second, nothing = (rows[place][1] for place in (0, 1, 3))
     rows += [(["place", "animal"], second), (["animal", "place"], first), (["place"], nothing)]
@@ -77,9 +77,9 @@ def test_too_few_labels(tmp_path: Path, rows: Rows, more: dict[str, bool], messa
 
 
 def test_what_does_not_go_together(model: Path, rows_file: Path) -> None:
-    with pytest.raises(InputError, match="gives one label a text: leave out --multi-label"):
+    with pytest.raises(InputError, match="is a single-label model: leave out --multi-label"):
         capsulet.check(rows_file, model=model, multi_label=True)
-    with pytest.raises(InputError, match="--label-separator is for rows of several labels: add --multi-label"):
+    with pytest.raises(InputError, match="--label-separator is for multi-label rows: add --multi-label"):
         capsulet.check(rows_file, reading=ReadOptions(label_separator=";"))
 
 
@@ -97,11 +97,11 @@ def test_labels_are_judged_one_by_one() -> None:
     rows = [Row(f"{score} 0.1", None, "f", 1, ("a",)) for score in (0.9, 0.8, 0.7, 0.6)] * 10
     rows += [Row(f"{score} 0.9", None, "f", 1, ("b", "unheard")) for score in (0.4, 0.3, 0.2, 0.1)] * 10
     doubtful = {"0.97 0.1": (), "0.55 0.1": (), "0.05 0.1": ("a",), "0.45 0.1": ("a",)}
-    judge = SetJudge()
+    judge = Judge(multi_label=True)
     judge.hear(Scripted(), iter(rows))  # type: ignore[arg-type]
     judge.hear(Scripted(), (Row(text, None, "f", 1, labels) for text, labels in doubtful.items()))  # type: ignore[arg-type]
     found, count = judge.verdict()
-    assert [(one.row, one.predicted) for one in found] == [(80, "+a"), (82, "-a")] and count == 2
+    assert [(one.row, one.label, one.given) for one in found] == [(80, "a", True), (82, "a", False)] and count == 2
     assert [one.score for one in found] == pytest.approx([0.97, 0.95])
     assert [one.label_score for one in found] == pytest.approx([0.03, 0.05])
 
@@ -112,22 +112,24 @@ def test_a_quantile_of_counts() -> None:
 
 
 def test_a_model_contradicts(sets_model: Path, sets_file: Path, tmp_path: Path) -> None:
-    assert capsulet.check(sets_file, model=sets_model).doubts == ()
+    assert capsulet.check(sets_file, model=sets_model).suspects == ()
     rows = [json.loads(line) for line in sets_file.read_text().splitlines()]
     rows[4]["labels"] = []  # and money
     rows[7]["labels"] = ["food", "money"]  # and no money
     file = write(tmp_path / "rows.jsonl", [(row["labels"], row["text"]) for row in rows])
     result = capsulet.check(file, model=sets_model, out=tmp_path / "list.csv")
-    assert {(doubt.line, doubt.label, doubt.predicted) for doubt in result.doubts} == {
+    assert {(suspect.line, suspect.label, suspect.predicted) for suspect in result.suspects} == {
         (5, "", "+money"), (8, "food|money", "-money"),
     }  # fmt: skip
     with (tmp_path / "list.csv").open(newline="") as stream:
-        assert [row["predicted"] for row in csv.DictReader(stream)] == [doubt.predicted for doubt in result.doubts]
-    (finding,) = (one for one in result.findings if one.kind == "doubted_labels")
+        assert [row["predicted"] for row in csv.DictReader(stream)] == [
+            suspect.predicted for suspect in result.suspects
+        ]
+    (finding,) = (one for one in result.findings if one.kind == "suspect_labels")
     assert finding.title == "labels, given or left out, that the model contradicts with confidence"
 
 
-def test_planted_labels_are_doubted_out_of_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_labels_are_suspect_out_of_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, rows = np.random.default_rng(0), []
     for number in range(90):
         labels = (["sport"], ["food"], ["food", "sport"])[number % 3]
@@ -142,7 +144,7 @@ def test_planted_labels_are_doubted_out_of_fold(tmp_path: Path, monkeypatch: pyt
     }  # fmt: skip
     monkeypatch.setattr(suspects, "BUDGET", tiny)
     result = capsulet.check(write(tmp_path / "rows.jsonl", rows), multi_label=True, labels=True, folds=2)
-    found = {(doubt.line, doubt.predicted) for doubt in result.doubts}
+    found = {(suspect.line, suspect.predicted) for suspect in result.suspects}
     assert {(10, "+sport"), (10, "-food"), (62, "-sport")} <= found
     assert len(found) <= 8
 

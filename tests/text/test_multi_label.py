@@ -1,4 +1,4 @@
-"""Label sets: from every format, through the mapped files, into batches, and cut in two."""
+"""Multi-label rows: from every format, through the mapped files, into batches, and split in two."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ LABELS = [("x", "y"), (), ("z",), ("x",), ("z", "x", "y"), ("y",)]
 
 
 @pytest.mark.parametrize("valid", [[], [1], [0, 4]])
-def test_label_sets_go_through_the_files(tmp_path: Path, valid: list[int]) -> None:
+def test_multi_label_rows_go_through_the_files(tmp_path: Path, valid: list[int]) -> None:
     writer = CorpusWriter(tmp_path, 100, multi_label=True)
     writer.add(zip(TEXTS, LABELS, strict=True), lambda rows: None)
     writer.finish(["y", "x", "z"], np.array(valid, np.int64), 1, 100, [])
