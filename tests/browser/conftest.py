@@ -246,7 +246,7 @@ def damaged(
     yield "list.onnx", changed(graph, config="[]"), "has no format_version"
     yield "null.onnx", changed(graph, config="null"), "has no format_version"
     yield "future.onnx", changed(graph, config='{"format_version": 99}'), "has format 99"
-    yield "labels.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "a"]})), "two or more different strings"
+    yield "labels.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "a"]})), "two or more different"
     yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "from different models"
     yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "from different models"
     yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
