@@ -1,12 +1,13 @@
-"""Describe a model, or count the parameters of one that does not exist yet.
+"""Describe a model, or count the parameters of a network without training it.
 
 examples:
-  capsulet info model
-  capsulet info model --class Sports                             words that speak for a class, and words like them
-  capsulet info model --class Sports --texts test.csv            the same, as they stand in these texts
-  capsulet info --vocab-size 62535 --classes 4 --json            the paper's model of AG's News
+  capsulet info model                                            quality, size, use and training
+  capsulet info model --all                                      every option and count
+  capsulet info model --class Sports                             the words that count most for a class
+  capsulet info model --class Sports --texts test.csv            the same, averaged over the texts of a file
+  capsulet info --vocab-size 62535 --classes 4 --json            parameters of the paper's model for AG's News
   capsulet info --vocab-size 62535 --classes 4 --embedding plain --head linear
-  capsulet info --vocab-size 62535 --classes 4 --recipe default  ours
+  capsulet info --vocab-size 62535 --classes 4 --recipe default  parameters of the default model
 """
 
 from __future__ import annotations
@@ -16,24 +17,27 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from capsulet.cli.info_page import print_page
 from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import console, print_json
 from capsulet.config import ModelOptions, build_options, check
 from capsulet.errors import InputError, ModelError
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
-SIZES = "paper"  # a model that does not exist yet has the paper's sizes, whose table lists them
+CALIBRATION = ("method", "texts", "error_before", "error_after")
+SIZES = "paper"  # default of --vocab-size and --classes: the paper's table lists these networks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet info`."""
     parser.add_argument("model", nargs="?", metavar="MODEL", help="model folder or .onnx file")
-    parser.add_argument("--vocab-size", type=int, metavar="V", help="words, with --classes instead of a model")
-    parser.add_argument("--classes", type=int, metavar="C", help="classes, with --vocab-size instead of a model")
-    parser.add_argument("--class", dest="label", metavar="LABEL", help="what the model has learned of this class")
-    words = "with --class: take the mean over these texts (default: each word alone)"
+    parser.add_argument("--vocab-size", type=int, metavar="V", help="number of words, with --classes")
+    parser.add_argument("--classes", type=int, metavar="C", help="number of classes, with --vocab-size")
+    parser.add_argument("--class", dest="label", metavar="LABEL", help="list the words that count most for this class")
+    words = "with --class: average over these texts (default: each word as a text)"
     parser.add_argument("--texts", action="append", default=[], metavar="FILE", help=words)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--all", action="store_true", help="list every option and count")
     add_recipe_flag(parser, default=SIZES)
     add_option_flags(parser, ModelOptions)
 
@@ -43,26 +47,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.model:
         if arguments.vocab_size is not None or arguments.classes is not None or chosen_options(arguments):
             raise InputError(
-                "info takes a MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
+                "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
             )
         if arguments.label is not None:
             return run_class(arguments)
         if arguments.texts:
-            raise InputError("--texts is for --class: name a class, or leave it out")
-        found = describe_model(Path(arguments.model))
+            raise InputError("--texts needs --class: name a class, or leave --texts out")
+        description = describe_model(Path(arguments.model))
     elif arguments.label is not None or arguments.texts:
-        raise InputError("--class and --texts need a MODEL")
+        raise InputError("--class and --texts need MODEL")
     else:
-        found = describe_options(arguments)
+        description = describe_options(arguments)
     if arguments.json:
-        print_json(found)
+        print_json(description)
+    elif arguments.model and not arguments.all:
+        print_page(description)
     else:
-        print_table(found)
+        print_table(description)
     return 0
 
 
 def run_class(arguments: argparse.Namespace) -> int:
-    """What a class has learned."""
+    """List the words that count most for a class."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,39 +81,39 @@ def run_class(arguments: argparse.Namespace) -> int:
     rows = (
         read_rows(arguments.texts, labelled=False, options=ReadOptions(), allow_empty=True) if arguments.texts else ()
     )
-    found = class_words(classifier, arguments.label, (row.text for row in rows))
+    ranked = class_words(classifier, arguments.label, (row.text for row in rows))
     if arguments.json:
-        words = [dataclasses.asdict(word) for word in found]
+        words = [dataclasses.asdict(word) for word in ranked]
         print_json({"model": arguments.model, "label": arguments.label, "words": words})
         return 0
     table = Table("word", box=None, pad_edge=False)
     table.add_column("contribution", justify="right")
-    table.add_column("places", justify="right")
-    table.add_column("words of like codes")
-    for word in found:
+    table.add_column("count", justify="right")
+    table.add_column("words with similar codes")
+    for word in ranked:
         table.add_row(Text(word.word), f"{word.contribution:+.3f}", f"{word.count:,}", Text(" ".join(word.nearest)))
     console().print(table)
     return 0
 
 
 def chosen_options(arguments: argparse.Namespace) -> bool:
-    """Whether anything was said about the network."""
+    """Whether any option of the network was given."""
     return arguments.recipe != SIZES or bool(given_values(arguments, ModelOptions))
 
 
 def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a network of these options would hold; nothing is allocated."""
+    """Parameters of a network with these options; nothing is allocated."""
     from capsulet.model.shapes import num_codewords, num_parameters, parameter_shapes, parameters_by_part
 
     if arguments.vocab_size is None or arguments.classes is None:
-        raise InputError("info needs a MODEL, or --vocab-size V and --classes C")
+        raise InputError("info needs MODEL, or --vocab-size V and --classes C")
     if arguments.vocab_size < 1 or arguments.classes < 1:
         raise InputError(
             f"--vocab-size {arguments.vocab_size} --classes {arguments.classes}: expected both to be at least 1"
         )
     options = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
     shapes = parameter_shapes(options, arguments.vocab_size, arguments.classes)
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "parameters": num_parameters(shapes),
         "parameters_by_part": parameters_by_part(shapes),
         "vocab_size": arguments.vocab_size,
@@ -115,12 +121,12 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "options": dataclasses.asdict(options),
     }
     if options.embedding != "plain":
-        found["codewords"] = num_codewords(options, arguments.vocab_size)
-    return found
+        description["codewords"] = num_codewords(options, arguments.vocab_size)
+    return description
 
 
 def describe_model(path: Path) -> dict[str, Any]:
-    """What a model holds, how large it is and how it was trained."""
+    """Labels, size, options and training of a model."""
     from capsulet.model.shapes import num_codewords, parameters_by_part, stored_shapes
     from capsulet.storage.folder import FILES, read_config
     from capsulet.storage.model_config import is_multi_label
@@ -134,11 +140,11 @@ def describe_model(path: Path) -> dict[str, Any]:
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
     options, several = stored_options(config, path), is_multi_label(config)
-    made_of: dict[str, Any] = {"parameters_by_part": parameters_by_part(stored_shapes(options, config))}
+    parts: dict[str, Any] = {"parameters_by_part": parameters_by_part(stored_shapes(options, config))}
     if options.embedding != "plain":
-        made_of["codewords"] = num_codewords(options, config["vocab_size"])
-    if "compression" in config:  # the shapes are those of the whole model
-        made_of = {"compression": config["compression"]}
+        parts["codewords"] = num_codewords(options, config["vocab_size"])
+    if "compression" in config:  # the shapes above are those of the model before compression
+        parts = {"compression": config["compression"]}
     return {
         "model": str(path),
         "labels": config["labels"],
@@ -146,8 +152,9 @@ def describe_model(path: Path) -> dict[str, Any]:
         **({"thresholds": dict(zip(config["labels"], config["thresholds"], strict=True))} if several else {}),
         "vocab_size": config["vocab_size"],
         "parameters": config["parameters"],
-        **made_of,
+        **parts,
         **({"ngrams": config["ngrams"]} if "ngrams" in config else {}),
+        "calibration": {key: value for key, value in config.get("calibration", {}).items() if key in CALIBRATION},
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": dataclasses.asdict(options),
@@ -155,6 +162,7 @@ def describe_model(path: Path) -> dict[str, Any]:
             "capsulet_version": config["capsulet_version"],
             "command": config["command"],
             "recipe": config["recipe"],
+            "seed": config["options"].get("training", {}).get("seed", 1),
             **config["metrics"],
             **config["data"],
         },
@@ -162,38 +170,38 @@ def describe_model(path: Path) -> dict[str, Any]:
 
 
 def stored_options(config: dict[str, Any], path: Path) -> ModelOptions:
-    """The options of the network that a model was trained with."""
+    """The options of the network."""
     try:
         return check(ModelOptions(**config["options"]["model"]))
     except (KeyError, TypeError, InputError) as error:
         raise ModelError(f"{path} is damaged: the options of its network cannot be read ({error})") from None
 
 
-def print_table(found: dict[str, Any]) -> None:
-    """The same for people."""
+def print_table(description: dict[str, Any]) -> None:
+    """Print every key and value."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for key, value in flatten(found):
+    for key, value in flatten(description):
         table.add_row(Text(key), Text(shown(value)))
     console().print(table)
 
 
 def shown(value: Any) -> str:
-    """A value as people read it: 1,234 and 0.9123."""
+    """Format a value: 1,234 and 0.9123."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested keys as lines."""
+def flatten(description: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Turn nested keys into lines."""
     lines: list[tuple[str, Any]] = []
-    for key, value in found.items():
-        name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels as they are
+    for key, value in description.items():
+        name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels keep their underscores
         if isinstance(value, dict) and len(value) <= 40:
             lines += flatten(value, f"{name} · ")
         elif isinstance(value, dict):
