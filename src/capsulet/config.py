@@ -24,6 +24,9 @@ UNKNOWN_WORDS, SIMILAR = "unknown_words", "similar"  # a key of a model's config
 MANY_TEXTS = 20_000  # to train on: from here on less has to be got out of each
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 
+# options that `capsulet train --help` lists first; all others are research options
+BASIC_OPTIONS = frozenset({"multi_label", "class_weight", "select", "epochs", "seed", "threads"})
+
 
 def option(
     default: Any, help: str, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import print_json, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet calibrate`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder")
+    add_model_argument(parser, file=False)
     parser.add_argument("files", nargs="*", metavar="FILE", help="the files that the model was trained on")
     words = "labelled texts that it was not trained on, instead of a part of the training files"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument("--json", action="store_true", help="print the calibration as one JSON object")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 

@@ -15,14 +15,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import (
+    add_cache_flags,
+    add_json_flag,
+    add_model_argument,
+    add_reading_flags,
+    add_threads_flag,
+    reading_options,
+)  # fmt: skip
 from capsulet.cli.output import StepMonitor, clock, console, print_json, tell
 from capsulet.results import Compression
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet compress`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder")
+    add_model_argument(parser, file=False)
     parser.add_argument("files", nargs="*", metavar="TRAIN", help="the texts that it was trained on")
     words = "file to write; replaced only when the new one is complete"
     parser.add_argument("--out", required=True, metavar="FILE.onnx", help=words)
@@ -35,10 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
     parser.add_argument("--plot", metavar="FILE.svg", help="also draw accuracy against bytes")
     add_threads_flag(parser)
-    words = "folder for tokenised texts (default: ~/.cache/capsulet)"
-    parser.add_argument("--cache", default="", metavar="DIR", help=words)
-    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
-    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    add_cache_flags(parser)
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 

@@ -19,7 +19,7 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import console, print_json, tell
 from capsulet.results import Drift, DriftPart, DriftWindow
 
@@ -33,7 +33,7 @@ SLIGHTLY, STRONGLY = 0.05, 0.2  # shares of texts that moved beyond chance
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet drift`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     words = "new texts, labelled or not, in any format or one a line; - is standard input"
     parser.add_argument("files", nargs="+", metavar="FILE", help=words)
     words = "how often texts like the validation texts may be called drifted (default: 0.01)"
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "also compare every N texts in a row, each at this rate"
     parser.add_argument("--window", type=int, metavar="N", help=words)
     parser.add_argument("--strict", action="store_true", help="end with status 1 if there is drift")
-    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 

@@ -13,7 +13,13 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import (
+    add_json_flag,
+    add_model_argument,
+    add_reading_flags,
+    add_threads_flag,
+    reading_options,
+)  # fmt: skip
 from capsulet.cli.output import check_text_file, console, print_json, tell
 from capsulet.results import Evaluation
 from capsulet.storage.atomic import replace_file
@@ -23,11 +29,11 @@ MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet evaluate`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
     words = "write the reliability diagram to this file"
     parser.add_argument("--reliability", metavar="FILE.svg", help=words)
-    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    add_json_flag(parser)
     parser.add_argument(
         "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
     )

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import check_text_file, console, print_json, print_json_list, tell
 from capsulet.errors import InputError
 from capsulet.results import Explanation, TokenContribution
@@ -37,7 +37,7 @@ MANY_RUNS = 500  # of a long text: people should know why they wait
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet explain`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument("files", nargs="*", metavar="FILE", help="texts to explain; - is standard input")
     parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text; may be repeated")
     words = "explain this label (default: the predicted one; with several labels a text each that is given)"
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contrast", metavar="LABEL", help="also say why it is not this label")
     parser.add_argument("--check", action="store_true", help="also leave out each word and measure what changes")
     parser.add_argument("--html", metavar="FILE.html", help="write a page with the coloured texts")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from capsulet.cli.info_page import print_page
-from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
+from capsulet.cli.options import add_json_flag, add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import console, print_json
 from capsulet.config import ModelOptions, build_options, check
 from capsulet.errors import InputError, ModelError
@@ -36,10 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--class", dest="label", metavar="LABEL", help="list the words that count most for this class")
     words = "with --class: average over these texts (default: each word as a text)"
     parser.add_argument("--texts", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
     parser.add_argument("--all", action="store_true", help="list every option and count")
     add_recipe_flag(parser, default=SIZES)
-    add_option_flags(parser, ModelOptions)
+    group = parser.add_argument_group("the network, with --vocab-size and --classes")
+    add_option_flags(group, ModelOptions, {spec.name for spec in dataclasses.fields(ModelOptions)})
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import add_model_argument, add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import json_line, tell
 from capsulet.errors import InputError
 from capsulet.results import Prediction
@@ -36,7 +36,7 @@ from capsulet.results import Prediction
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet predict`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="texts, in any format or one a line; - is standard input"
     )

@@ -24,7 +24,16 @@ import os
 import sys
 from contextlib import nullcontext
 
-from capsulet.cli.options import add_option_flags, add_reading_flags, add_recipe_flag, given_values, reading_options
+from capsulet.cli.options import (
+    add_basic_flags,
+    add_cache_flags,
+    add_json_flag,
+    add_reading_flags,
+    add_recipe_flag,
+    add_research_flags,
+    given_values,
+    reading_options,
+)  # fmt: skip
 from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
 from capsulet.results import Training
@@ -36,28 +45,25 @@ INTERRUPTED = 130
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet train`."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
-    parser.add_argument(
-        "--out", required=True, metavar="DIR", help="folder to write the model to; an older model is replaced"
-    )
-    words = "validation texts (default: a part of the training texts, every class with its share)"
+    words = "folder to write the model to; an existing model is replaced"
+    parser.add_argument("--out", required=True, metavar="DIR", help=words)
+    words = "validation texts (default: a part of the training texts, with every class in proportion)"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on where a training that did not end has left off (same files and options)",
-    )
-    words = "folder for tokenised texts, which the next run on the same files finds there (default: ~/.cache/capsulet)"
-    parser.add_argument("--cache", default="", metavar="DIR", help=words)
-    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
-    words = "file for a page about the training (default: MODEL.report.html beside the model)"
-    parser.add_argument("--report", default="", metavar="FILE", help=words)
-    parser.add_argument("--no-report", dest="report", action="store_const", const=None, help="write no page")
-    parser.add_argument("--engine", choices=("local", "ray"), default="local", help="train here, or on Ray workers")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
+    add_basic_flags(parser, *KINDS)
     add_recipe_flag(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    words = "continue an interrupted training, with the same files and options"
+    parser.add_argument("--resume", action="store_true", help=words)
+    words = "HTML report about the training (default: MODEL.report.html beside the model)"
+    parser.add_argument("--report", default="", metavar="FILE", help=words)
+    parser.add_argument("--no-report", dest="report", action="store_const", const=None, help="write no report")
+    add_json_flag(parser)
     add_reading_flags(parser)
-    add_option_flags(parser, *KINDS)
+    group = parser.add_argument_group("cache and workers")
+    add_cache_flags(group)
+    words = "train in this process or on Ray workers (default: local)"
+    group.add_argument("--engine", choices=("local", "ray"), default="local", help=words)
+    group.add_argument("--workers", type=int, default=2, metavar="N", help="workers with --engine ray (default: 2)")
+    add_research_flags(parser, *KINDS)
 
 
 def run(arguments: argparse.Namespace) -> int:
