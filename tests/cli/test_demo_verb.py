@@ -34,7 +34,8 @@ def test_all_of_it_and_again(run, small_library: None, tmp_path: Path) -> None:
     assert f"$ capsulet train {folder}/train.jsonl --out {folder}/model" in answer.out
     assert "always the largest module     50.0 %" in answer.out
     assert "counting words (naive Bayes) 100.0 %" in answer.out
-    assert answer.out.count('  Pour the tea into cup number ') == answer.out.count('  Pour the milk into cup number ') == 1
+    for name in ("tea", "milk"):
+        assert answer.out.count(f"  Pour the {name} into cup number ") == 1
     assert "your own data     capsulet train FILE.csv --out MODEL" in answer.out
 
 

@@ -1,10 +1,10 @@
-"""Measure a model on labelled texts.
+"""Evaluate a model on labelled texts.
 
 examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
-  capsulet evaluate model test.csv --report test.html               a page to show, with charts and mistakes
-  capsulet evaluate model test.csv --reliability diagram.svg    do scores mean what they say?
+  capsulet evaluate model test.csv --report test.html           an HTML page with charts and mistakes
+  capsulet evaluate model test.csv --reliability diagram.svg    are the scores calibrated?
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet evaluate`."""
     add_model_argument(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
-    words = "write the reliability diagram to this file"
+    words = "reliability diagram to write"
     parser.add_argument("--reliability", metavar="FILE.svg", help=words)
     add_json_flag(parser)
-    parser.add_argument(
-        "--report", metavar="FILE", help="write a page of figures, charts and mistakes to this .html file"
-    )
+    parser.add_argument("--report", metavar="FILE", help="HTML page with figures, charts and mistakes to write")
     add_threads_flag(parser)
     add_reading_flags(parser)
 
@@ -67,14 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measured(result: Evaluation) -> str:
-    """What the reliability is of."""
+    """What the reliability is measured on."""
     if result.micro_f1 is None:
         return f"{result.count:,} texts"
-    return f"{result.count * len(result.classes):,} pairs of a text and a label"
+    return f"{result.count * len(result.classes):,} pairs of text and label"
 
 
 def print_tables(result: Evaluation) -> None:
-    """The figures for people."""
+    """Print the figures."""
     from rich.table import Table
     from rich.text import Text
 
@@ -106,11 +104,11 @@ def print_tables(result: Evaluation) -> None:
         table.add_row(Text(scores.label), *figures, f"{scores.count:,}")
     screen.print(table)
     if len(result.classes) > MOST_CLASSES:
-        left = f"the {MOST_CLASSES} labels with the lowest F1 of {len(result.classes):,}; --json and --report have more"
+        left = f"the {MOST_CLASSES} of {len(result.classes):,} labels with the lowest F1; --json and --report list more"
         screen.print(left, highlight=False)
     if result.confusions:
         kinds = len(result.confusions)
-        screen.print(f"most frequent confusions ({kinds:,} kind{'' if kinds == 1 else 's'})", highlight=False)
+        screen.print(f"most frequent confusions ({kinds:,} pair{'' if kinds == 1 else 's'})", highlight=False)
         pairs = Table("truth", "predicted")
         pairs.add_column("texts", justify="right")
         for confusion in result.confusions[:MOST_CONFUSIONS]:

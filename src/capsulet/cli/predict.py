@@ -1,23 +1,22 @@
-"""Label texts with a model.
+"""Predict the labels of texts.
 
 examples:
   capsulet predict model --text "what a match" --text "shares fell"
-  capsulet predict model texts.csv > labels.jsonl          one JSON object a text, in the file's order
+  capsulet predict model texts.csv > labels.jsonl          one JSON object per text, in order
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
-  capsulet predict model texts.csv --abstain                label null where the model does not know
-  capsulet predict model texts.csv --max-error 0.02         as many answers as keep 98 % of them right
-  capsulet predict model texts.csv --sets 0.95              also the labels among which the true one is, 95 in 100 times
+  capsulet predict model texts.csv --abstain                label null if the model abstains
+  capsulet predict model texts.csv --max-error 0.02         abstain so that 98 % of the answers are right
+  capsulet predict model texts.csv --sets 0.95              also a set with the true label, in 95 % of cases
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
 
-A score is the calibrated probability of the label where the model has a calibration. docs/trust.md says what
---coverage, --max-error and --sets promise.
+A score is the calibrated probability of the label, if the model is calibrated. docs/trust.md describes the guarantees
+of --coverage, --max-error and --sets.
 
-With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
-row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
-missing.
+With --engine ray, FILE is a folder of Parquet files. Each file gets a file of the same name in --out, with the columns
+of --keep, label and score. Running the command again creates only the missing files.
 
-A multi-label model gives every label that reaches its threshold, perhaps none: {"labels": [{"label": …,
-"score": …}, …]}; as CSV and in Parquet the columns are labels and scores.
+A multi-label model predicts every label that reaches its threshold: {"labels": [{"label": …, "score": …}, …]}. In CSV
+and Parquet the columns are labels and scores.
 """
 
 from __future__ import annotations
@@ -38,30 +37,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet predict`."""
     add_model_argument(parser)
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="texts, in any format or one a line; - is standard input"
+        "files", nargs="*", metavar="FILE", help="texts, in any format or one per line; - is standard input"
     )
-    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
-    parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
-    parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="text to label; may be repeated")
+    parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels (default: 1)")
+    parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="format of the output (default: jsonl)")
     add_threads_flag(parser)
-    group = parser.add_argument_group("doubt")
-    words = (
-        "give no label to texts of unknown words, nor to those that look least like any class (5 in 100, or as said)"
-    )
+    group = parser.add_argument_group("abstention")
+    words = "give no label to texts of unknown words and to the 5 %% of texts that are least like any class"
     group.add_argument("--abstain", action="store_true", help=words)
-    words = "abstain, but answer at least this share of texts that are like the validation texts"
+    words = "abstain, but label at least this share of texts like the validation texts"
     group.add_argument("--coverage", type=float, metavar="SHARE", help=words)
-    words = "abstain, so that at most this share of the answers is wrong"
+    words = "abstain so that at most this share of the answers is wrong"
     group.add_argument("--max-error", type=float, metavar="SHARE", help=words)
-    words = "add the set of labels that holds the true one with this probability (default: 0.9)"
+    words = "add a set of labels that contains the true one with this probability (default: 0.9)"
     group.add_argument("--sets", type=float, nargs="?", const=0.9, metavar="SHARE", help=words)
-    words = "class lengths as scores instead of calibrated probabilities"
+    words = "use class lengths as scores instead of calibrated probabilities"
     group.add_argument("--raw-scores", action="store_true", help=words)
-    group = parser.add_argument_group("many machines")
-    group.add_argument("--engine", choices=("local", "ray"), default="local", help="predict here, or on Ray workers")
-    group.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
-    group.add_argument("--out", metavar="DIR", help="with --engine ray: folder for the labelled Parquet files")
-    words = "with --engine ray: a column to copy beside the labels; may be repeated"
+    group = parser.add_argument_group("Ray workers")
+    words = "predict in this process or on Ray workers (default: local)"
+    group.add_argument("--engine", choices=("local", "ray"), default="local", help=words)
+    group.add_argument("--workers", type=int, default=2, metavar="N", help="workers with --engine ray (default: 2)")
+    group.add_argument("--out", metavar="DIR", help="with --engine ray: folder to write the Parquet files to")
+    words = "with --engine ray: column to copy; may be repeated"
     group.add_argument("--keep", action="append", default=[], metavar="NAME", help=words)
     add_reading_flags(parser)
 
@@ -73,20 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.text.rows import LABEL_SEPARATOR, SkippedRows
 
     if bool(arguments.files) == bool(arguments.text):
-        raise InputError(
-            'predict takes files or --text, one of the two: name a file, - for standard input, or --text "…"'
-        )
+        raise InputError('predict takes either files or --text: name a file, - for standard input, or --text "…"')
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
         return run_on_ray(arguments)
     if arguments.out or arguments.keep:
-        raise InputError("--out and --keep are for --engine ray: without it labels go to standard output")
+        raise InputError("--out and --keep need --engine ray: without it, labels go to standard output")
     classifier = load(arguments.model, arguments.threads)
     if arguments.label_separator is not None and not classifier.multi_label:
-        raise InputError(
-            f"--label-separator is for several labels, and {arguments.model} gives one a text: leave it out"
-        )
+        raise InputError(f"--label-separator needs a multi-label model, and {arguments.model} is not: leave it out")
     top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
     if arguments.text:
@@ -95,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         reading = dataclasses.replace(reading_options(arguments), multi_label=classifier.multi_label)
         rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
         texts = (row.text for row in rows)
-    # somebody who types lines wants an answer to each
+    # answer every line that is typed
     typed = arguments.files == ["-"] and sys.stdin.isatty()
     doubts = classifier.doubts(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
     for note in doubts.notes:
@@ -119,10 +113,10 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
     """Predict on a cluster."""
     from capsulet.runtime.ray import predict_on_ray
 
-    doubtful = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
-    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not doubtful and not arguments.raw_scores
+    abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
     if len(arguments.files) != 1 or not arguments.out or not plain:
-        raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label a row")
+        raise InputError("--engine ray takes one folder of Parquet files and --out; it predicts the best label only")
 
     def progress(shards: int, all_shards: int, rows: int) -> None:
         tell(f"{shards:,} of {all_shards:,} files, {rows:,} rows")
@@ -135,7 +129,7 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
 
 
 def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
-    """One JSON object a text."""
+    """Write one JSON object per text."""
     for prediction in predictions:
         row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
         if prediction.reason:
@@ -151,12 +145,12 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
 
 
 def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
-    """Labels and their scores as JSON has them."""
+    """Labels and scores as JSON objects."""
     return [{"label": label, "score": round(score, 6)} for label, score in labels]
 
 
 def check_joinable(labels: Iterable[str], separator: str) -> None:
-    """Refuse a separator that is part of a label: nobody could take such a cell apart."""
+    """Refuse a separator that is part of a label: the cell could not be split again."""
     for label in labels:
         if separator in label:
             raise InputError(
@@ -165,19 +159,19 @@ def check_joinable(labels: Iterable[str], separator: str) -> None:
 
 
 def write_sets_csv(predictions: Iterable[Prediction], top_k: int, separator: str) -> None:
-    """One row a text: labels,scores, joined, and label_1,score_1 … with --top-k."""
+    """Write one row per text: joined labels and scores, and label_1,score_1 … with --top-k."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     places = range(1, top_k + 1) if top_k > 1 else ()
     writer.writerow(["labels", "scores", *(f"{column}_{place}" for place in places for column in ("label", "score"))])
     for prediction in predictions:
-        given = prediction.labels or ()
-        cells = [separator.join(label for label, _ in given), separator.join(f"{score:.6g}" for _, score in given)]
+        labels = prediction.labels or ()
+        cells = [separator.join(label for label, _ in labels), separator.join(f"{score:.6g}" for _, score in labels)]
         best = [cell for label, score in prediction.top for cell in (label, round(score, 6))] if top_k > 1 else []
         writer.writerow([*cells, *best])
 
 
 def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool = False) -> None:
-    """One row a text: label,score, and label_2,score_2 … with --top-k; a text without a label has an empty cell."""
+    """Write one row per text: label,score, and label_2,score_2 … with --top-k; the label is empty if abstaining."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     numbers = [""] + [f"_{place}" for place in range(2, top_k + 1)]
     columns = [column + number for number in numbers for column in ("label", "score")]

@@ -3,17 +3,17 @@
 examples:
   capsulet train reviews.csv --out model
   capsulet train a.jsonl b.jsonl.gz --valid dev.jsonl --out model --seed 2
-  capsulet train ag/train.csv --out model --recipe paper          the paper's settings
+  capsulet train ag/train.csv --out model --recipe paper          the settings of the paper
   capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
   torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
   capsulet train big.parquet --out model --engine ray --workers 8
-  capsulet train topics.csv --out model --multi-label             labels such as sport|money, or none, in each row
+  capsulet train topics.csv --out model --multi-label             any number of labels per row, such as sport|money
   capsulet train tickets.csv --out model --class-weight balanced --select macro-f1
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
-A file is CSV or TSV (with a header, or without one: label first), JSONL, Parquet or fastText lines, each also gzipped;
-- is standard input. Ctrl-C stops after the current step and keeps the best model so far; the same command with --resume
-goes on from there, or from the last checkpoint after a crash.
+A file is CSV or TSV (with a header, or the label first), JSONL, Parquet or fastText lines, also gzipped; - is standard
+input. Ctrl-C stops after the current step and keeps the best model so far. The same command with --resume continues
+from there, or from the last checkpoint after a crash.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Train."""
     from capsulet.training.run import train
 
-    said = {
+    settings = {
         "valid": arguments.valid,
         "recipe": arguments.recipe,
         "reading": reading_options(arguments),
@@ -83,22 +83,22 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.engine == "ray":
         from capsulet.training.ray import train_on_ray
 
-        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **said)
+        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **settings)
     else:
         bar = BarMonitor() if sys.stderr.isatty() else None
         with bar or nullcontext():
-            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **said)
-    if os.environ.get("RANK", "0") != "0":  # of several workers the first one speaks
+            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **settings)
+    if os.environ.get("RANK", "0") != "0":  # only the first of several workers prints
         return INTERRUPTED if result.stopped == "interrupted" else 0
     ends = {
         "finished": "",
-        "early": f"stopped early, no better epoch since {result.best.epoch}: ",
-        "interrupted": "interrupted, the best model so far is kept, --resume goes on: ",
+        "early": f"stopped early, no better epoch after {result.best.epoch}: ",
+        "interrupted": "interrupted, the best model so far is kept, --resume continues: ",
     }
     number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
     figures = ("" if result.best.valid_micro_f1 is not None else "accuracy ") + validation(result.best)
     texts = "validation" if result.valid_rows else "training"
-    page = f", a report in {result.report}" if result.report else ""
+    page = f", the report is {result.report}" if result.report else ""
     tell(
         f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {result.best.epoch} is "
         f"kept: {figures} on the {texts} texts{higher(result, getattr(arguments, 'select', 'auto'))}; "
@@ -111,11 +111,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def higher(result: Training, select: str) -> str:
-    """Words about an earlier epoch with a higher figure than that of the one that is kept."""
-    several = result.best.valid_micro_f1 is not None
-    name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if several else "valid_accuracy"
-    merits = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}
-    first = max(merits, key=lambda epoch: merits[epoch])
-    if merits[first] <= max(merits[result.best.epoch], getattr(result.best, name)):
+    """Describe an earlier epoch with a higher metric than the kept one, if there is one."""
+    multi_label = result.best.valid_micro_f1 is not None
+    name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if multi_label else "valid_accuracy"
+    metrics = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}
+    first = max(metrics, key=lambda epoch: metrics[epoch])
+    if metrics[first] <= max(metrics[result.best.epoch], getattr(result.best, name)):
         return ""
-    return f" (epoch {first} had {100 * merits[first]:.2f} %, within one standard error, and later epochs have settled)"
+    return f" (epoch {first} had {100 * metrics[first]:.2f} %: within one standard error, the later epoch is kept)"
