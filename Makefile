@@ -3,31 +3,41 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench peers paper clean
+.PHONY: help setup demo test check bench docs peers paper clean
 
 help:
-	@echo "make setup   virtual environment in $(VENV) with everything"
-	@echo "make demo    train, evaluate, predict and explain on texts that are on every machine"
-	@echo "make test    the whole test suite"
-	@echo "make check   ruff and mypy"
-	@echo "make bench   every benchmark, results in benchmarks/results (data in ../shared/data or DATA=…)"
-	@echo "make peers   the rivals beside ours (hours; installs transformers, fastText and others)"
-	@echo "make paper   the paper's tables and figures (days for all of it: PAPER='--sets ag_news_61k --budget epochs=3' is less)"
+	@echo "make setup   install everything the tests need in $(VENV)"
+	@echo "make demo    train, evaluate, predict and explain on the docstrings of your Python"
+	@echo "make test    run the whole test suite"
+	@echo "make check   run ruff and mypy"
+	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
+	@echo "make docs    write the generated parts of the docs"
+	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
+	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
-setup: $(VENV)/.installed $(VENV)/.browser
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-$(VENV)/.installed: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
+setup: $(VENV)/.dev $(VENV)/.browser
+
+# What the demo needs: capsulet with the extra `train`.
+$(VENV)/.train: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[train]'
 	touch $@
 
-# Node, Chromium and npm's packages, for the tests of js/; where they cannot be had those are skipped
-$(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.installed
+# What the tests need. Dependency groups need pip 25.1 or newer.
+$(VENV)/.dev: $(VENV)/.train
+	$(PIP) pip
+	$(PIP) --editable '.[train,scale]' --group dev --group figures
+	touch $@
+
+# Node, Chromium and npm packages for the tests of js/. Those tests are skipped if the programs cannot be installed.
+$(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.dev
 	sh js/setup.sh
 	touch $@
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.train
 	$(BIN)/capsulet demo
 
 test: setup
@@ -38,26 +48,37 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Some benchmarks share trained models: MODELS/SET-seedN. Missing models are trained.
 DATA ?= ../shared/data
+MODELS ?= models
 bench: setup
+	$(PIP) --group faithfulness
 	$(BIN)/python -m benchmarks.runtime --write
 	$(BIN)/python -m benchmarks.encoder --write
 	$(BIN)/python -m benchmarks.routing --write
 	$(BIN)/python -m benchmarks.training --write
 	$(BIN)/python -m benchmarks.classes --write
-	-$(BIN)/python -m benchmarks.multilabel --write  # needs the package lists of a Debian
+	$(BIN)/python -m benchmarks.kills --write
+	-$(BIN)/python -m benchmarks.multilabel --write  # needs the package lists of Debian
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
-	$(BIN)/python -m docs.results
-	$(BIN)/python -m docs.labels
+	$(BIN)/python -m benchmarks.size --data $(DATA) --models $(MODELS) --write
+	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
+	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write
+	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
+	$(BIN)/capsulet export $(MODELS)/ag_news_61k-seed1 $(MODELS)/ag_news_61k-seed1.onnx
+	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1.onnx --texts $(DATA)/ag_news_61k/test.csv --write
+	$(MAKE) docs
+
+docs: setup
+	$(BIN)/python -m docs
 
 peers: setup
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
+	$(PIP) --group peers
 	$(BIN)/python -m benchmarks.peers --data $(DATA) --write
-	$(BIN)/python -m docs.peers
+	$(MAKE) docs
 
 PAPER ?=
 paper: setup
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,report]'
 	$(BIN)/python -m paper parameters
 	$(BIN)/python -m paper losses --data $(DATA) $(PAPER)
 	$(BIN)/python -m paper routing --data $(DATA) $(PAPER)
@@ -67,7 +88,7 @@ paper: setup
 	$(BIN)/python -m paper codes --data $(DATA) $(PAPER)
 	$(BIN)/python -m paper curves --table losses
 	$(BIN)/python -m paper confusion
-	$(BIN)/python -m docs.paper
+	$(MAKE) docs
 
 clean:
 	rm -rf $(VENV) build js/dist js/node_modules src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

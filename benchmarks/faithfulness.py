@@ -6,7 +6,7 @@
 For test texts of six words or more, the score (class length) of the predicted label is measured again without the
 three words that count most: by our contributions, by occlusion (which measures every word's deletion alone, at a run a
 word), by integrated gradients (Captum, 50 steps from the zero embedding), and without three random words (the mean of
-ten draws). `pip install 'capsulet[faithfulness]'`. Models are found or trained as by benchmarks.trust.
+ten draws). It needs `pip install --group faithfulness`. Models are found or trained as by benchmarks.trust.
 """
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
 def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, float]:
     """Session options against ONNX Runtime's defaults, for one text and for many."""
     import numpy as np
-    import onnxruntime
 
+    from capsulet.runtime.engine import onnxruntime
     from capsulet.text.batch import pad
     from capsulet.text.tokens import encode
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from capsulet.cli.main import build_parser
-from capsulet.cli.options import GROUPS
 from docs.pages import DOCS
 
 PAGE = DOCS / "reference" / "command-line.md"
+RESEARCH = "research options"
 FILES = "the files"  # the group of flags that every verb with input files shares
 INTRODUCTION = """\
 # Command line
@@ -32,16 +32,15 @@ def render() -> str:
     for name, parser in verbs.choices.items():
         lines += ["", f"## capsulet {name}", "", parser.description, ""]
         rows = []
-        links, kinds = [], []
+        links = []
         for group in parser._action_groups:
             if group.title == FILES:
                 files = files or [row(action) for action in group._group_actions]
                 links.append("the flags for [input files](#input-files)")
-            elif group.title in GROUPS.values():
-                kinds.append(group.title)
+            elif group.title == RESEARCH:
+                links.append("the [research options](options.md)")
             else:
                 rows += [row(action) for action in group._group_actions if action.dest not in ("help", "debug")]
-        links += [f"the [options](options.md) of {' and of '.join(kinds)}"] if kinds else []
         lines += [*table(rows), *(["", f"Also: {', '.join(links)}."] if links else [])]
     lines += ["", "## Input files", "", "[Files and formats](../how-to/files.md) describes the formats.", ""]
     return "\n".join([*lines, *table(files)]) + "\n"

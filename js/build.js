@@ -1,8 +1,8 @@
 /**
- * The page with all it needs, in dist/: `npm run build`. Serve that folder from anywhere.
+ * Build the page and everything it needs into dist/: `npm run build`. Any web server can serve that folder.
  *
- * The modules are copied as they are. Only src/engine.js changes: a browser knows nothing of npm's packages, so it is
- * told where ONNX Runtime's copy lies.
+ * The modules are copied unchanged, except src/engine.js: browsers cannot resolve npm packages, so its import becomes
+ * the path of the copied ONNX Runtime.
  */
 import { cpSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
-"""Writes src/casing.js, what the tokenizer's library takes for lower case and white space: `python js/casing.py`.
+"""Write src/casing.js, the lower-case and white-space tables of the tokenizers library: `python js/casing.py`.
 
-Browsers have Unicode tables of their own, older or newer; a model must read a text in each as it did in training.
+Browsers have Unicode tables of different versions. A model must read a text as it did in training.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from capsulet.text.tokens import TOKEN
 
 FILE = Path(__file__).parent / "src" / "casing.js"
 HEAD = """\
-/** What the tokenizer's library takes for lower case and white space. Written by `python js/casing.py`. */
+/** Lower-case and white-space tables of the tokenizers library. Written by `python js/casing.py`. */
 
-/** Characters whose lower case lies at a fixed difference: [first, how many, step, difference]. */
+/** Characters and their lower case: [first, count, step, difference]. */
 """
 
 
 def render() -> str:
-    """The JavaScript module."""
+    """Return the JavaScript module."""
     characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     lowered = Lowercase().normalize_str("\0".join(characters[1:])).split("\0")
     lower = dict(zip(characters[1:], lowered, strict=True))
-    left = Split(Regex(TOKEN), behavior="removed").pre_tokenize_str("".join(characters))  # all that is in no token
+    left = Split(Regex(TOKEN), behavior="removed").pre_tokenize_str("".join(characters))  # everything outside tokens
     spaces = [ord(character) for piece, _ in left for character in piece]
     longer = {character: text for character, text in lower.items() if len(text) > 1}
-    assert longer == {"İ": "i\u0307"}, "src/tokens.js knows of one character whose lower case is two"
+    assert longer == {"İ": "i\u0307"}, "src/tokens.js handles one character whose lower case is two characters"
     runs = find_runs([(ord(one), ord(other)) for one, other in lower.items() if len(other) == 1 and one != other])
     table = wrapped([str(list(run)).replace(" ", "") for run in runs])
     return (
@@ -39,7 +39,7 @@ def render() -> str:
 
 
 def find_runs(pairs: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
-    """Pairs of codes to runs (first, count, step, difference) with a step of one or two."""
+    """Group pairs of codes into runs (first, count, step, difference) with a step of one or two."""
     runs: list[tuple[int, int, int, int]] = []
     for code, other in pairs:
         if runs:
@@ -53,7 +53,7 @@ def find_runs(pairs: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
 
 
 def wrapped(items: list[str] | map[str]) -> str:
-    """Items with commas in lines of at most 120 characters."""
+    """Join items with commas, in lines of at most 120 characters."""
     lines = [" "]
     for item in items:
         if len(lines[-1]) + len(item) + 2 > 120:

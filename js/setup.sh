@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests of js/ need: node, npm and chromium through apt-get where that is allowed, then the packages.
-# It never fails: without them those tests are skipped and say why.
+# Install what the tests of js/ need: node, npm and chromium with apt-get (as root), then the npm packages.
+# This script never fails: tests whose programs are missing are skipped with a reason.
 cd "$(dirname "$0")" || exit 0
 
 missing() {
@@ -16,7 +16,7 @@ if [ -n "$packages" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; th
 fi
 
 if command -v npm >/dev/null; then
-  npm ci --silent --no-audit --no-fund </dev/null >/dev/null 2>&1 || echo "js/: npm ci failed; its tests will say why"
+  npm ci --silent --no-audit --no-fund </dev/null >/dev/null 2>&1 || echo "js/: npm ci failed; its tests are skipped"
 fi
 packages=$(missing node npm chromium | tr '\n' ' ')
 if [ -n "$packages" ]; then

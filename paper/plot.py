@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.errors import MissingExtraError
+from capsulet.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,11 +16,11 @@ COLOURS = ("#c2410c", "#1f4e79", "#4d7c0f", "#7e22ce", "#a16207", "#0f766e", "#9
 
 
 def require() -> None:
-    """Say before any work is done that pictures cannot be drawn."""
+    """Fail before any work is done if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401 - is it there?
     except ImportError:
-        raise MissingExtraError("matplotlib", "report", "Plotting") from None
+        raise InputError("Plotting needs matplotlib, which is not installed: pip install --group figures") from None
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from capsulet.cli.main import build_parser
-from capsulet.cli.options import given_values, reading_options
+from capsulet.cli.options import READING_FLAGS, given_values, reading_options
 from capsulet.config import (
+    BASIC_OPTIONS,
     LOSS_SUMS,
     RECIPES,
     ModelOptions,
@@ -55,6 +56,22 @@ def test_every_field_is_a_flag(kind: type, spec: dataclasses.Field[Any], train_h
     parsed = build_parser().parse_args(words)
     assert given_values(parsed, *KINDS) == {spec.name: value}
     assert getattr(build_options(**{spec.name: value}), OPTION_GROUP[kind])
+
+
+def test_basic_options_come_first(train_help: str) -> None:
+    assert {spec.name for _, spec in FIELDS} >= BASIC_OPTIONS
+    basic, research = train_help.split(" research options: ")
+    for _, spec in FIELDS:
+        described = f"--{spec.name.replace('_', '-')}"
+        assert described in basic  # the usage line names all
+        assert (spec.metadata["help"] in basic) is (spec.name in BASIC_OPTIONS)
+        assert (spec.metadata["help"] in research) is (spec.name not in BASIC_OPTIONS)
+
+
+def test_reading_flags_have_the_help_of_their_fields(train_help: str) -> None:
+    for spec in dataclasses.fields(ReadOptions):
+        assert (spec.name in READING_FLAGS) is (spec.name != "multi_label")
+        assert spec.metadata["help"] in train_help or spec.name == "multi_label"
 
 
 OPTION_GROUP = {ModelOptions: "model", TextOptions: "text", TrainingOptions: "training"}

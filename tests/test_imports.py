@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -119,9 +120,10 @@ def test_nothing_heavy_is_loaded(statement: str) -> None:
 
 def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('torch was loaded')")
+    folders = os.pathsep.join([str(tmp_path), str(ROOT.parent)])
     done = subprocess.run(
         [sys.executable, "-m", "capsulet", "predict", model, "--text", "The home team won the match after extra time"],
-        capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, env={"PYTHONPATH": folders},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert '"label": "sport"' in done.stdout

@@ -55,6 +55,21 @@ def test_extras() -> None:
     assert sorted(re.findall(r'"([a-z]+)', core)) == ["numpy", "onnxruntime", "rich", "tokenizers"]
     assert re.search(r'^train = \["torch>=', project, re.MULTILINE)
     assert 'capsulet = "capsulet.cli.main:main"' in project
+    extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", project, re.MULTILINE | re.DOTALL)[1]
+    assert re.findall(r"^(\w+) = ", extras, re.MULTILINE) == ["train", "scale", "hub"]
+
+
+def test_the_demo_installs_no_developer_tools() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (installs,) = re.findall(r"^\$\(VENV\)/\.train:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert re.search(r"--editable '\.\[train\]'$", installs, re.MULTILINE) and "group" not in installs
+    assert re.search(r"^demo: \$\(VENV\)/\.train$", makefile, re.MULTILINE)
+
+
+def test_every_benchmark_with_results_is_in_make_bench() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    writing = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if '"--write"' in path.read_text()}
+    assert {name for name in writing if f"benchmarks.{name} " not in makefile} == set()
 
 
 def test_continuous_integration_runs_the_tests() -> None:

@@ -31,7 +31,7 @@ def main() -> None:
     try:
         result = {"train": train_step, "predict": predict_step}[step](**specification)
     except ModuleNotFoundError as error:
-        sys.exit(f"{error.name} is not installed: pip install 'capsulet[peers]'")
+        sys.exit(f"{error.name} is not installed: pip install --group peers")
     except (CapsuletError, MemoryError) as error:
         sys.exit(" ".join(str(error).split()) or type(error).__name__)
     (Path(specification["scratch"]) / RESULT).write_text(json.dumps(result))

@@ -1,4 +1,4 @@
-/** The same in a headless Chromium that opens dist/. */
+/** `node bench/chromium.js MODEL.onnx TEXTS.json OUT.json COUNT`: run measure.js in a headless Chromium. */
 import { writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { launch, serve } from '../test/chromium.js';

@@ -1,13 +1,13 @@
-/** What a model says of many texts and how long that takes; runs in Node and in a browser alike. */
+/** Measures scores and times of a model, in Node and in browsers. */
 
-const WINDOW = 512; // texts a call
+const WINDOW = 512; // texts per call
 
 /**
- * Scores of all texts, texts a second, and milliseconds: until the first answer, and of one text in the median.
+ * Return the scores of all texts, texts per second, the time until the first answer and the median time per text.
  * @param {typeof import('../src/index.js').load} load
  * @param {import('../src/source.js').Source} source
  * @param {string[]} texts
- * @param {number} alone how many texts are also labelled one by one
+ * @param {number} alone number of texts that are also predicted one by one
  */
 export async function measure(load, source, texts, alone) {
   const started = performance.now();

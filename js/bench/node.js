@@ -1,4 +1,4 @@
-/** `node bench/node.js MODEL.onnx TEXTS.json OUT.json COUNT`: see measure.js. */
+/** `node bench/node.js MODEL.onnx TEXTS.json OUT.json COUNT`: run measure.js in Node. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { load } from '../src/index.js';
 import { measure } from './measure.js';

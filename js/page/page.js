@@ -1,35 +1,35 @@
-/** The page: a model file, a text, its labels and the words that decided. */
+/** The page: choose a model, type a text, see its labels and the contributions of its words. */
 import { CapsuletError, load } from '../src/index.js';
 
-const FEW_LABELS = 8, MOST_WORDS = 8;
-const FAINTEST = 0.15; // of the strongest word: what is weaker is not marked
-const PAUSE = 120; // milliseconds without a key before the text is read
+const MAX_LABELS = 8, MAX_WORDS = 8; // shown at first
+const MIN_STRENGTH = 0.15; // relative to the strongest word: weaker words are not marked
+const PAUSE = 120; // milliseconds after the last key before the text is read
 
 const element = (id) => document.getElementById(id);
 const [drop, prompt, file, status, error] = ['drop', 'prompt', 'file', 'model-status', 'error'].map(element);
 const [text, answer, labels, more, verdict] = ['text', 'answer', 'labels', 'more', 'verdict'].map(element);
-const [said, words, strongest] = ['said', 'words', 'strongest'].map(element);
+const [announcement, words, strongest] = ['announcement', 'words', 'strongest'].map(element);
 
 /** @type {import('../src/index.js').Classifier | null} */
 let model = null;
-let chosen = null; // the label that is explained; null: the best one
-let all = false; // every label is shown
-let turn = 0, opening = 0; // an answer to an older text, or from an older file, comes too late
+let chosen = null; // explained label; null: the best one
+let all = false; // show every label
+let turn = 0, opening = 0; // counters: answers for an older text or file are dropped
 
-/** A new element with this text, class and properties. */
+/** Create an element with this content and these properties. */
 function make(kind, content = '', properties = {}) {
   const made = Object.assign(document.createElement(kind), properties);
   made.append(content);
   return made;
 }
 
-function say(problem) {
+function showError(problem) {
   if (!(problem instanceof CapsuletError)) console.error(problem);
   error.textContent = problem.message;
   error.hidden = false;
 }
 
-/** Load a model; the one that is there stays if that fails. */
+/** Load a model; keep the current one if that fails. */
 async function open(source, name) {
   const own = ++opening;
   error.hidden = true;
@@ -46,7 +46,7 @@ async function open(source, name) {
     await show();
     await old?.close();
   } catch (problem) {
-    if (own === opening) say(problem);
+    if (own === opening) showError(problem);
   } finally {
     if (own === opening) {
       status.textContent = model ? describe(model) : 'No model is loaded.';
@@ -55,10 +55,10 @@ async function open(source, name) {
   }
 }
 
-/** What scores are, for people. */
+/** Explanation of the scores. */
 function meaning({ calibration, multiLabel }) {
   const words = calibration ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
-  return multiLabel ? `${words} A text is given each label whose score reaches the line in its bar, or none.` : words;
+  return multiLabel ? `${words} A text gets every label whose score reaches its threshold, the line in its bar.` : words;
 }
 
 function describe({ size, labels, session }) {
@@ -67,28 +67,28 @@ function describe({ size, labels, session }) {
   return `${bytes}, ${labels.length} labels, ${known.length.toLocaleString('en')} words`;
 }
 
-/** Read the text and show labels and words. */
+/** Predict the text and show labels and words. */
 async function show() {
   const own = ++turn, read = text.value;
   answer.hidden = !model || !read.trim();
   if (answer.hidden) return;
   try {
-    const [{ top, labels: given }] = await model.predict([read], { topK: model.labels.length });
+    const [{ top, labels: predicted }] = await model.predict([read], { topK: model.labels.length });
     const explanation = await model.explain(read, { label: chosen ?? top[0].label });
     if (own !== turn) return;
     error.hidden = true;
-    showLabels(top, given, explanation.label);
+    showLabels(top, predicted, explanation.label);
     showWords(read, explanation);
   } catch (problem) {
     if (own !== turn) return;
     answer.hidden = true;
-    say(problem);
+    showError(problem);
   }
 }
 
-function showLabels(top, given, explained) {
-  const names = new Set(given?.map(({ label }) => label));
-  const shown = all ? top : top.filter(({ label }, place) => place < FEW_LABELS || label === explained || names.has(label));
+function showLabels(top, predicted, explained) {
+  const names = new Set(predicted?.map(({ label }) => label));
+  const shown = all ? top : top.filter(({ label }, place) => place < MAX_LABELS || label === explained || names.has(label));
   const focused = labels.contains(document.activeElement) ? document.activeElement.value : null;
   labels.replaceChildren(...shown.map(({ label, score }) => {
     const button = make('button', '', { type: 'button', value: label });
@@ -96,22 +96,22 @@ function showLabels(top, given, explained) {
     const bar = make('span', make('span'), { className: 'bar' });
     bar.setAttribute('aria-hidden', 'true');
     bar.style.setProperty('--score', String(Math.min(Math.max(score, 0), 1)));
-    if (given) {
-      button.classList.toggle('given', names.has(label));
+    if (predicted) {
+      button.classList.toggle('predicted', names.has(label));
       bar.append(make('i'));
       bar.style.setProperty('--threshold', String(model.scoreThresholds[model.labels.indexOf(label)]));
     }
     button.append(make('span', label, { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
     return make('li', button);
   }));
-  // the list is new, the keyboard stays where it was
+  // keep the keyboard focus in the new list
   [...labels.querySelectorAll('button')].find((button) => button.value === focused)?.focus();
-  more.hidden = top.length <= FEW_LABELS;
+  more.hidden = top.length <= MAX_LABELS;
   more.textContent = all ? 'Show fewer labels' : `Show all ${top.length} labels`;
   more.setAttribute('aria-expanded', String(all));
-  verdict.hidden = !given;
-  verdict.textContent = names.size ? `Given: ${[...names].join(', ')}` : 'No label reaches its line.';
-  said.textContent = given ? verdict.textContent : `${top[0].label}, score ${top[0].score.toFixed(2)}`;
+  verdict.hidden = !predicted;
+  verdict.textContent = names.size ? `Labels: ${[...names].join(', ')}` : 'No label reaches its threshold.';
+  announcement.textContent = predicted ? verdict.textContent : `${top[0].label}, score ${top[0].score.toFixed(2)}`;
 }
 
 function showWords(read, { label, lengthBeforeSquash, tokens }) {
@@ -121,7 +121,7 @@ function showWords(read, { label, lengthBeforeSquash, tokens }) {
   let at = 0;
   for (const { start, end, contribution } of tokens) {
     const strength = Math.abs(contribution) / largest;
-    if (strength < FAINTEST || end <= at) continue; // one character may be two tokens: it is shown once
+    if (strength < MIN_STRENGTH || end <= at) continue; // one character may be two tokens: show it once
     const mark = make('mark', read.slice(start, end), {
       className: contribution > 0 ? 'for' : 'against', title: signed(contribution),
     });
@@ -132,11 +132,11 @@ function showWords(read, { label, lengthBeforeSquash, tokens }) {
   words.replaceChildren(...pieces, read.slice(at));
 
   const ranked = tokens.toSorted((one, other) => Math.abs(other.contribution) - Math.abs(one.contribution));
-  const rows = ranked.slice(0, MOST_WORDS).map((token) => row(token.text || '(no word)', signed(token.contribution)));
-  const rest = ranked.slice(MOST_WORDS);
+  const rows = ranked.slice(0, MAX_WORDS).map((token) => row(token.text || '(no word)', signed(token.contribution)));
+  const rest = ranked.slice(MAX_WORDS);
   if (rest.length) rows.push(row(`${rest.length} more`, signed(rest.reduce((sum, token) => sum + token.contribution, 0))));
   strongest.tBodies[0].replaceChildren(...rows);
-  strongest.tFoot.replaceChildren(row('all together', signed(lengthBeforeSquash)));
+  strongest.tFoot.replaceChildren(row('sum', signed(lengthBeforeSquash)));
 }
 
 const signed = (number) => `${number < 0 ? '−' : '+'}${Math.abs(number).toFixed(3)}`;
@@ -149,14 +149,14 @@ function row(word, number) {
 
 file.addEventListener('change', () => {
   const [picked] = file.files;
-  file.value = ''; // the same file may be picked again, when it has changed
+  file.value = ''; // so that the same file can be chosen again after a change
   if (picked) open(picked, picked.name);
 });
 
 for (const kind of ['dragenter', 'dragover', 'dragleave', 'drop']) {
   addEventListener(kind, (event) => {
-    if (!event.dataTransfer.types.includes('Files')) return; // a piece of text that moves is none of ours
-    event.preventDefault(); // the browser would leave the page for the file
+    if (!event.dataTransfer.types.includes('Files')) return; // ignore dragged text
+    event.preventDefault(); // otherwise the browser opens the file
     drop.classList.toggle('over', kind === 'dragenter' || kind === 'dragover');
     const dropped = kind === 'drop' && event.dataTransfer.files[0];
     if (dropped) open(dropped, dropped.name);
@@ -172,7 +172,7 @@ text.addEventListener('input', () => {
 labels.addEventListener('click', (event) => {
   const button = event.target.closest('button');
   if (!button) return;
-  chosen = button.getAttribute('aria-pressed') === 'true' ? null : button.value; // once more: back to the best one
+  chosen = button.getAttribute('aria-pressed') === 'true' ? null : button.value; // a second click returns to the best label
   show();
 });
 
@@ -181,6 +181,6 @@ more.addEventListener('click', () => {
   show();
 });
 
-// index.html?model=FILE.onnx opens a file that lies beside the page
+// index.html?model=FILE.onnx opens a file in the same folder
 const beside = new URLSearchParams(location.search).get('model');
 if (beside) open(new URL(beside, location.href), beside);

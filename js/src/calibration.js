@@ -1,14 +1,14 @@
 /**
- * Class lengths to probabilities, as the calibration inside a model says.
+ * Class lengths to calibrated probabilities.
  *
- * Lengths (C,) become scores by a scale, scores times a factor go through a softmax, and the probability of the best
- * class may be corrected once more: by a logistic curve (platt) or by straight lines between knots (isotonic). The others
- * share what is left as before. Which class is best does not change. Where a text may have several labels, each length
- * goes through one logistic curve by itself.
+ * A scale maps lengths (C,) to scores. The scores times a factor go through a softmax. The probability of the best class
+ * may then be corrected by a logistic curve (platt) or by linear interpolation between knots (isotonic). The other
+ * classes share the rest in the same proportions. The best class stays the best. A multi-label model maps each length
+ * with one logistic curve, independently of the others.
  */
 import { ModelError } from './errors.js';
 
-const SMALLEST = 1e-6; // lengths are kept this far from 0 and 1, probabilities from 0
+const SMALLEST = 1e-6; // lengths are clipped to this distance from 0 and 1, probabilities to this distance from 0
 const METHODS = ['temperature', 'platt', 'isotonic'];
 const SCALES = {
   length: (length) => length,
@@ -20,14 +20,14 @@ const SCALES = {
 const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 const inside = (value) => clip(value, SMALLEST, 1 - SMALLEST);
 
-/** How lengths become probabilities. */
+/** Maps class lengths to probabilities. */
 export class Calibration {
   constructor({ method, scale, factor, slope = 1, offset = 0, knots = [], each = false }) {
     Object.assign(this, { method, scale, factor, slope, offset, knots, each });
   }
 
   /**
-   * Numbers that sum to one, unless each label stands by itself, in the order of the lengths.
+   * Return one probability per class. They sum to one, except for a multi-label model.
    * @param {ArrayLike<number>} lengths
    * @returns {number[]}
    */
@@ -37,29 +37,29 @@ export class Calibration {
     const largest = Math.max(...scores);
     const powers = scores.map((score) => Math.exp(score - largest));
     const sum = powers.reduce((total, power) => total + power, 0);
-    const found = powers.map((power) => power / sum);
-    return this.method === 'temperature' ? found : this.withTop(found);
+    const shares = powers.map((power) => power / sum);
+    return this.method === 'temperature' ? shares : this.withTop(shares);
   }
 
-  /** The same with the best class corrected, which stays the best. */
-  withTop(found) {
-    const highest = Math.max(...found), best = found.indexOf(highest);
-    const left = found.reduce((total, share, index) => total + (index === best ? 0 : share), 0);
-    const shares = found.map((share, index) => {
+  /** Correct the probability of the best class, which stays the best. */
+  withTop(softmax) {
+    const highest = Math.max(...softmax), best = softmax.indexOf(highest);
+    const left = softmax.reduce((total, share, index) => total + (index === best ? 0 : share), 0);
+    const shares = softmax.map((share, index) => {
       if (index === best) return 0;
-      return left > 0 ? share / Math.max(left, 1e-300) : 1 / (found.length - 1);
+      return left > 0 ? share / Math.max(left, 1e-300) : 1 / (softmax.length - 1);
     });
     const second = Math.max(...shares);
-    const top = clip(this.corrected(highest), second / (1 + second), 1 - SMALLEST); // from where on it is at least the second
+    const top = clip(this.corrected(highest), second / (1 + second), 1 - SMALLEST); // at least the second-best class
     return shares.map((share, index) => (index === best ? top : share * (1 - top)));
   }
 
-  /** A sigmoid of the logit. */
+  /** Logistic curve over the logit. */
   curve(value) {
     return 0.5 * (1 + Math.tanh(0.5 * (this.slope * SCALES.logit(inside(value)) + this.offset)));
   }
 
-  /** What the probability of the best class becomes. */
+  /** Return the corrected probability of the best class. */
   corrected(top) {
     if (this.method === 'platt') return this.curve(top);
     const next = this.knots.findIndex(([place]) => place > top);
@@ -71,23 +71,23 @@ export class Calibration {
 }
 
 /**
- * The calibration in a configuration, if there is one.
+ * Parse the calibration of a configuration; return null if there is none.
  * @param {any} stored
- * @param {string} name the model, for messages
+ * @param {string} name name of the model, for messages
  * @returns {Calibration | null}
  */
 export function parseCalibration(stored, name) {
   if (stored === undefined || stored === null) return null;
-  const found = new Calibration(stored);
-  const numbers = [found.factor, found.slope, found.offset];
+  const calibration = new Calibration(stored);
+  const numbers = [calibration.factor, calibration.slope, calibration.offset];
   let problem = '';
-  if (!METHODS.includes(found.method) || !Object.hasOwn(SCALES, found.scale)) {
-    problem = `${found.method} of ${found.scale} is unknown to this version`;
-  } else if (!numbers.every(Number.isFinite) || (found.method === 'isotonic' && !areKnots(found.knots))) {
+  if (!METHODS.includes(calibration.method) || !Object.hasOwn(SCALES, calibration.scale)) {
+    problem = `method ${calibration.method} with scale ${calibration.scale} is unknown`;
+  } else if (!numbers.every(Number.isFinite) || (calibration.method === 'isotonic' && !areKnots(calibration.knots))) {
     problem = 'a number is missing';
   }
   if (problem) throw new ModelError(`${name} is damaged: its calibration cannot be read (${problem})`);
-  return found;
+  return calibration;
 }
 
 /** @param {any} knots */

@@ -1,6 +1,6 @@
-/** What the tokenizer's library takes for lower case and white space. Written by `python js/casing.py`. */
+/** Lower-case and white-space tables of the tokenizers library. Written by `python js/casing.py`. */
 
-/** Characters whose lower case lies at a fixed difference: [first, how many, step, difference]. */
+/** Characters and their lower case: [first, count, step, difference]. */
 export const LOWER_CASE = [
   [65,26,1,32], [192,23,1,32], [216,7,1,32], [256,24,2,1], [306,3,2,1], [313,8,2,1], [330,23,2,1], [376,1,1,-121],
   [377,3,2,1], [385,1,1,210], [386,2,2,1], [390,1,1,206], [391,1,1,1], [393,2,1,205], [395,1,1,1], [398,1,1,79],

@@ -6,9 +6,9 @@ const FORMAT_VERSION = 2;
 export const MEAN_SHARE = { mean: 1, 'mean+max': 0.5, max: 0 };
 
 /**
- * The configuration, if it is one and not from the future.
+ * Parse and check the configuration.
  * @param {string} json
- * @param {string} name the model, for messages
+ * @param {string} name name of the model, for messages
  * @returns {{format_version: number, labels: string[], vocab_size: number, [key: string]: any}}
  */
 export function parseConfig(json, name) {
@@ -29,8 +29,8 @@ export function parseConfig(json, name) {
   const { labels, vocab_size: words } = config;
   if (!Array.isArray(labels) || labels.length < 2 || new Set(labels).size < labels.length
     || !labels.every((label) => typeof label === 'string')) {
-    const found = `${JSON.stringify(labels)}`.slice(0, 40);
-    throw new ModelError(`${name} is damaged: labels is ${found}, expected two or more strings, all different`);
+    const value = `${JSON.stringify(labels)}`.slice(0, 40);
+    throw new ModelError(`${name} is damaged: labels is ${value}, expected two or more different strings`);
   }
   const pooling = poolingOf(config);
   if (!(pooling in MEAN_SHARE)) {
@@ -39,18 +39,18 @@ export function parseConfig(json, name) {
   }
   if (!Number.isInteger(words)) throw new ModelError(`${name} is damaged: vocab_size is ${words}, expected an integer`);
   if (isMultiLabel(config) && !areThresholds(config.thresholds, labels.length)) {
-    const found = `${JSON.stringify(config.thresholds)}`.slice(0, 40);
-    throw new ModelError(`${name} is damaged: thresholds is ${found}, expected a number from 0 to 1 for each label`);
+    const value = `${JSON.stringify(config.thresholds)}`.slice(0, 40);
+    throw new ModelError(`${name} is damaged: thresholds is ${value}, expected a number from 0 to 1 per label`);
   }
   return config;
 }
 
-/** Whether a model gives any number of labels to a text. */
+/** Whether the model is multi-label. */
 export function isMultiLabel(config) {
   return config.options?.model?.multi_label === true;
 }
 
-/** Whether a model reads words that it does not know as known ones that begin alike. */
+/** Whether the model reads an unknown word as a similar known word. */
 export function readsSimilar(config) {
   return config.options.text.unknown_words === 'similar';
 }

@@ -1,7 +1,7 @@
-/** ONNX Runtime for WebAssembly; the build of the page puts its own copy here. */
+/** ONNX Runtime for WebAssembly. `build.js` replaces the import by the page's own copy. */
 import * as runtime from 'onnxruntime-web/wasm';
 
-// more threads need a page that its server has isolated from others
+// several threads need a page that is cross-origin isolated
 runtime.env.wasm.numThreads = 1;
 
 export const { InferenceSession, Tensor } = runtime;

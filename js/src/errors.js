@@ -1,16 +1,16 @@
-/** What can go wrong, in words for people. */
+/** Errors with messages for users. */
 
-/** Anything that capsulet says itself. */
+/** Base class of all errors of capsulet. */
 export class CapsuletError extends Error {
   name = 'CapsuletError';
 }
 
-/** The call or its texts are wrong. */
+/** An argument is invalid. */
 export class InputError extends CapsuletError {
   name = 'InputError';
 }
 
-/** The model is missing, damaged or of another kind. */
+/** The model is missing, damaged or unsupported. */
 export class ModelError extends CapsuletError {
   name = 'ModelError';
 }

@@ -1,8 +1,8 @@
 /**
- * The metadata of an ONNX file, which the runtime of the browser does not show.
+ * The metadata of an ONNX file. ONNX Runtime for WebAssembly gives no access to them.
  *
- * A file is one protobuf message, ModelProto. Its field 14, `metadata_props`, is repeated; each entry is a message with
- * the key as field 1 and the value as field 2. All other fields are stepped over, the graph among them.
+ * A file is one protobuf message, ModelProto. Its field 14, `metadata_props`, is repeated. Each entry is a message with
+ * the key as field 1 and the value as field 2. All other fields, such as the graph, are skipped.
  */
 import { ModelError } from './errors.js';
 
@@ -11,9 +11,9 @@ const KEY = 1, VALUE = 2;
 const VARINT = 0, EIGHT_BYTES = 1, LENGTH_DELIMITED = 2, FOUR_BYTES = 5; // wire types
 
 /**
- * Keys and values of a model's metadata.
+ * Return the keys and values of a model's metadata.
  * @param {Uint8Array} bytes the whole file
- * @param {string} name the file, for messages
+ * @param {string} name name of the file, for messages
  * @returns {Map<string, string>}
  */
 export function readMetadata(bytes, name) {
@@ -35,21 +35,22 @@ export function readMetadata(bytes, name) {
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
     throw notAModel(name, bytes.length ? `${error.message} in ${bytes.length} bytes` : 'it is empty');
   }
-  if (!hasGraph) throw notAModel(name, bytes.length ? 'it holds no graph' : 'it is empty');
+  if (!hasGraph) throw notAModel(name, bytes.length ? 'it has no graph' : 'it is empty');
   return metadata;
 }
 
-/** What to do about a file that is none of ours. */
+/** Advice for a file that is not a capsulet model. */
 export const CHOOSE = 'choose a file that `capsulet export` or `capsulet compress` wrote';
 
-const SEAL = [...'capsulet.digest'].map((letter) => letter.charCodeAt(0)).concat(0x12, 0x40); // then 64 digits
+const SEAL = [...'capsulet.digest'].map((letter) => letter.charCodeAt(0)).concat(0x12, 0x40); // followed by 64 digits
 const DIGITS = 64;
 
 /**
- * Refuse a file that is not what was written: its digest is that of the same bytes with zeros in the digest's place.
- * Older files have none, and browsers work out no digests for pages that came over an open connection.
+ * Refuse a file whose digest does not match its bytes. The digest is that of the file with zeros in place of the digest.
+ * Nothing is checked if the file has no digest, or if the browser computes none: pages served over plain HTTP have no
+ * `crypto.subtle`.
  * @param {Uint8Array} bytes the whole file
- * @param {string} name the file, for messages
+ * @param {string} name name of the file, for messages
  */
 export async function checkDigest(bytes, name) {
   const place = lastIndexOf(bytes, SEAL) + SEAL.length;
@@ -57,14 +58,14 @@ export async function checkDigest(bytes, name) {
   const blank = bytes.slice();
   const stored = new TextDecoder().decode(bytes.subarray(place, place + DIGITS));
   blank.fill('0'.charCodeAt(0), place, place + DIGITS);
-  const found = new Uint8Array(await crypto.subtle.digest('SHA-256', blank));
-  if (stored !== [...found].map((byte) => byte.toString(16).padStart(2, '0')).join('')) {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', blank));
+  if (stored !== [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('')) {
     throw new ModelError(
-      `${name} is damaged: ${bytes.length} bytes with another digest than they were written with; fetch it again`);
+      `${name} is damaged: the digest of its ${bytes.length} bytes does not match the stored one; download it again`);
   }
 }
 
-/** Where these bytes stand for the last time, or -1. */
+/** Index of the last occurrence of these bytes, or -1. */
 function lastIndexOf(bytes, wanted) {
   for (let at = bytes.length - wanted.length; at >= 0; at--) {
     if (wanted.every((byte, place) => bytes[at + place] === byte)) return at;
@@ -72,20 +73,20 @@ function lastIndexOf(bytes, wanted) {
   return -1;
 }
 
-/** What is said of a file that no runtime can read. */
+/** The error for a file that cannot be read as an ONNX model. */
 export function notAModel(name, reason) {
   return new ModelError(
-    `${name} is not a model, or a damaged one (${reason}): ${CHOOSE}`);
+    `${name} is not a model, or is damaged (${reason}): ${CHOOSE}`);
 }
 
-/** The fields of a message; `content` is null where a field is a number. */
+/** Iterate over the fields of a message; `content` is null if the field is a number. */
 function* fields(bytes) {
   let at = 0;
 
   function varint() {
     let value = 0;
     for (let factor = 1; ; factor *= 128) {
-      if (at >= bytes.length) throw new RangeError('a number is cut off');
+      if (at >= bytes.length) throw new RangeError('a number is truncated');
       if (factor > 2 ** 63) throw new RangeError('a number is too long');
       const byte = bytes[at++];
       value += (byte & 127) * factor; // exact up to 2^53: lengths and field numbers are smaller
@@ -104,8 +105,8 @@ function* fields(bytes) {
       const length = varint();
       content = bytes.subarray(at, at + length);
       at += length;
-    } else throw new RangeError(`a field is of the unknown type ${type}`);
-    if (at > bytes.length) throw new RangeError('a field is cut off');
+    } else throw new RangeError(`a field has the unknown type ${type}`);
+    if (at > bytes.length) throw new RangeError('a field is truncated');
     yield { number, content };
   }
 }

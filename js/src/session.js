@@ -1,20 +1,20 @@
-/** A model file to a tokenizer, a configuration and a running graph. */
+/** A loaded model: tokenizer, configuration and graph. */
 import { parseConfig, readsSimilar } from './config.js';
-import { readDictionary } from './dictionary.js';
 import { InferenceSession, Tensor } from './engine.js';
 import { ModelError } from './errors.js';
-import { Likeness } from './likeness.js';
 import { checkDigest, CHOOSE, notAModel, readMetadata } from './metadata.js';
+import { SimilarWords } from './similar_words.js';
 import { parseTokenizer, Tokenizer } from './tokens.js';
+import { readWordList } from './word_list.js';
 
 const INPUTS = ['ids', 'token_counts'];
 const OUTPUTS = ['lengths', 'norms', 'contributions'];
-const DICTIONARY = 'dictionary';
+const WORD_LIST = 'dictionary'; // output of the graph of a compressed file
 const PADDING = 0;
 
-/** All that prediction needs. */
+/** Everything that prediction needs. */
 export class Session {
-  /** The tokenizer and configuration are set when they are known. */
+  /** `fill` sets the tokenizer and the configuration. */
   constructor(graph, name) {
     this.graph = graph;
     this.name = name;
@@ -25,10 +25,10 @@ export class Session {
   }
 
   /**
-   * Outputs of these names for texts of these ids, padded to the longest.
-   * @param {string[]} outputs
-   * @param {number[][]} texts
-   * @returns {Promise<Record<string, any>>} arrays of numbers
+   * Run the graph on a batch of texts, padded to the longest.
+   * @param {string[]} outputs names of the outputs to compute
+   * @param {number[][]} texts ids of each text
+   * @returns {Promise<Record<string, any>>} values by output name
    */
   async run(outputs, texts) {
     const longest = Math.max(...texts.map((ids) => ids.length));
@@ -39,13 +39,13 @@ export class Session {
       ids: new Tensor('int64', ids, [texts.length, longest]),
       token_counts: new Tensor('int64', counts, [texts.length]),
     };
-    let found;
+    let values;
     try {
-      found = await this.graph.run(inputs, outputs);
+      values = await this.graph.run(inputs, outputs);
     } catch (error) {
-      throw new ModelError(`${this.name} cannot be run (${reason(error)}): it is damaged, or memory is short`);
+      throw new ModelError(`${this.name} cannot be run (${reason(error)}): the file is damaged, or there is too little memory`);
     }
-    return Object.fromEntries(outputs.map((output) => [output, found[output].data]));
+    return Object.fromEntries(outputs.map((output) => [output, values[output].data]));
   }
 
   close() {
@@ -54,9 +54,9 @@ export class Session {
 }
 
 /**
- * The parts of a model file, if it is one of ours and they fit together.
+ * Open a model file and check that its parts belong together.
  * @param {Uint8Array} bytes
- * @param {string} name the model, for messages
+ * @param {string} name name of the model, for messages
  * @returns {Promise<Session>}
  */
 export async function openSession(bytes, name) {
@@ -72,7 +72,7 @@ export async function openSession(bytes, name) {
   return session;
 }
 
-/** A graph that is ready to run, if it is one of ours. */
+/** Start the graph and check that it is a capsulet model. */
 async function start(bytes, name) {
   let graph;
   try {
@@ -84,41 +84,41 @@ async function start(bytes, name) {
   if (inputs.length !== INPUTS.length || !INPUTS.every((input) => inputs.includes(input))
     || !OUTPUTS.every((output) => outputs.includes(output))) {
     await graph.release();
-    const found = `inputs ${inputs.join(', ') || 'none'}; outputs ${outputs.join(', ')}`.slice(0, 200);
-    throw new ModelError(`${name} is an ONNX model, but not a capsulet one (${found})`);
+    const names = `inputs ${inputs.join(', ') || 'none'}; outputs ${outputs.join(', ')}`.slice(0, 200);
+    throw new ModelError(`${name} is an ONNX model, but not a capsulet one (${names}): ${CHOOSE}`);
   }
   return graph;
 }
 
-/** Configuration and tokenizer from the metadata; words from the graph where a compressed file keeps them there. */
+/** Read configuration and tokenizer from the metadata. A compressed file keeps its words in the graph. */
 async function fill(session, metadata) {
   const { graph, name } = session;
   if (!metadata.has('capsulet.config') || !metadata.has('capsulet.tokenizer')) {
-    throw new ModelError(`${name} has no tokenizer and labels inside: ${CHOOSE}`);
+    throw new ModelError(`${name} has no tokenizer and labels in its metadata: ${CHOOSE}`);
   }
   const config = parseConfig(metadata.get('capsulet.config'), name);
   let tokenizer = parseTokenizer(metadata.get('capsulet.tokenizer'), name);
-  if (config.dictionary_words !== undefined && !graph.outputNames.includes(DICTIONARY)) {
-    throw new ModelError(`${name} is damaged: it has lost its dictionary`);
+  if (config.dictionary_words !== undefined && !graph.outputNames.includes(WORD_LIST)) {
+    throw new ModelError(`${name} is damaged: its word list is missing; compress the model again`);
   }
-  // one unknown word, all outputs: a graph that cannot run is noticed here
-  const found = await session.run(config.dictionary_words !== undefined ? [...OUTPUTS, DICTIONARY] : OUTPUTS, [[tokenizer.unknown]]);
+  // run one unknown word, so that a graph that cannot run is refused here
+  const values = await session.run(config.dictionary_words !== undefined ? [...OUTPUTS, WORD_LIST] : OUTPUTS, [[tokenizer.unknown]]);
   if (config.dictionary_words !== undefined) {
-    const words = await readDictionary(found[DICTIONARY], config.dictionary_words, name);
+    const words = await readWordList(values[WORD_LIST], config.dictionary_words, name);
     tokenizer = new Tokenizer(new Map([...tokenizer.vocabulary, ...words]), tokenizer.unknown, tokenizer.maxTokens);
   }
-  const known = tokenizer.vocabulary.size, size = config.vocab_size, classes = found.lengths.length;
+  const known = tokenizer.vocabulary.size, size = config.vocab_size, classes = values.lengths.length;
   if (known !== size || classes !== config.labels.length) {
     throw new ModelError(
       `${name} is damaged: tokenizer of ${known} words and graph of ${classes} classes, expected ${size} and ` +
-      `${config.labels.length}; its parts are of different models`);
+      `${config.labels.length}; its parts come from different models`);
   }
-  if (readsSimilar(config)) tokenizer.likeness = new Likeness(tokenizer.vocabulary);
+  if (readsSimilar(config)) tokenizer.similarWords = new SimilarWords(tokenizer.vocabulary);
   session.config = config;
   session.tokenizer = tokenizer;
 }
 
-/** The first line of what the runtime says, without its own preface. */
+/** The first line of an error of ONNX Runtime, without its prefix. */
 function reason(error) {
   return String(error?.message ?? error).replace(/^.*ERROR_MESSAGE: /s, '').split('\n')[0].slice(0, 120);
 }

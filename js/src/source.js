@@ -1,11 +1,11 @@
-/** Where a model comes from: bytes, a file that was picked, or an address. */
+/** Reads a model from bytes, a File or a URL. */
 import { InputError, ModelError } from './errors.js';
 import { typeOf } from './tokens.js';
 
 /** @typedef {Uint8Array | ArrayBuffer | ArrayBufferView | Blob | URL | string} Source */
 
 /**
- * The bytes of a model and what to call it.
+ * Return the bytes of a model and its name.
  * @param {Source} source
  * @returns {Promise<{bytes: Uint8Array, name: string}>}
  */
@@ -34,6 +34,6 @@ async function download(url) {
     if (!response.ok) throw new Error(`${response.status} ${response.statusText}`.trim());
     return { bytes: new Uint8Array(await response.arrayBuffer()), name: url };
   } catch (error) {
-    throw new ModelError(`${url} cannot be fetched (${error.cause?.message ?? error.message})`);
+    throw new ModelError(`${url} cannot be downloaded (${error.cause?.message ?? error.message})`);
   }
 }

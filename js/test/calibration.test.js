@@ -1,4 +1,4 @@
-/** Lengths to probabilities. */
+/** Class lengths to probabilities. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Calibration, parseCalibration } from '../src/calibration.js';
@@ -25,7 +25,7 @@ test('the best class is corrected and the others share the rest', () => {
   near(isotonic([[0.5, 0.7], [0.7, 0.9]]).probabilities(lengths), [0.1, 0.8, 0.1]);
   near(isotonic([[0.7, 0.7], [0.8, 0.9]]).probabilities(lengths), [0.15, 0.7, 0.15]);
   near(isotonic([[0.1, 0.5], [0.2, 0.9]]).probabilities(lengths), [0.05, 0.9, 0.05]);
-  near(isotonic([[0.6, 0]]).probabilities(lengths), [1 / 3, 1 / 3, 1 / 3]); // it stays at least the second
+  near(isotonic([[0.6, 0]]).probabilities(lengths), [1 / 3, 1 / 3, 1 / 3]); // at least the second-best class
 });
 
 test('lengths of 0 and 1 give numbers', () => {
@@ -49,7 +49,7 @@ test('a calibration that cannot be read is refused', () => {
   }
 });
 
-test('probabilities are those of Python', { skip }, async () => {
+test('the same probabilities as in Python', { skip }, async () => {
   const { stored, lengths, probabilities } = await expected('calibration.json');
   stored.forEach((each, index) => {
     const calibration = parseCalibration(each, 'm.onnx');

@@ -1,4 +1,4 @@
-/** The folder dist/ behind a local server, and a headless Chromium that opens it. */
+/** A local server of dist/ and a headless Chromium. */
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -14,7 +14,7 @@ const FLAGS = [
 ];
 
 /**
- * A server of static files: each path's first name is looked up among the folders, '' being the rest.
+ * Serve static files. The first name of a path selects the folder; '' serves all other paths.
  * @param {Record<string, string>} folders
  */
 export async function serve(folders) {
@@ -33,7 +33,7 @@ export async function serve(folders) {
   return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** A headless Chromium; $CAPSULET_CHROMIUM says where it is. */
+/** Start a headless Chromium; $CAPSULET_CHROMIUM is its path. */
 export function launch() {
   return chromium.launch({ executablePath: process.env.CAPSULET_CHROMIUM || '/usr/bin/chromium', args: FLAGS });
 }

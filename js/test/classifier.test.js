@@ -1,4 +1,4 @@
-/** Answers equal to Python's, and files that are refused. */
+/** Answers equal to Python's, and refused files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CapsuletError, InputError, load, ModelError } from '../src/index.js';
@@ -31,13 +31,13 @@ test('bytes, a file and an address give the same model', { skip }, async () => {
     answers.push(await classifier.predict(['The match was close'], { topK: 2 }));
   }
   for (const answer of answers) assert.deepEqual(answer, answers[0]);
-  await assert.rejects(load(`${server.address}none.onnx`), /none\.onnx cannot be fetched \(404/);
+  await assert.rejects(load(`${server.address}none.onnx`), /none\.onnx cannot be downloaded \(404/);
   server.close();
   await assert.rejects(load('http://127.0.0.1:1/model.onnx'), ModelError);
   for (const source of [null, undefined, 3, {}]) await assert.rejects(load(source), InputError);
 });
 
-test('several labels, one or none', { skip }, async () => {
+test('multi-label models predict any number of labels', { skip }, async () => {
   const classifier = await load(await model('sets.onnx'));
   const { texts, given } = await expected('sets.json');
   const found = (await classifier.predict(texts)).map(({ labels }) => labels);
@@ -52,7 +52,7 @@ test('several labels, one or none', { skip }, async () => {
   assert.ok(!single.multiLabel && (await single.predict(['match']))[0].labels === null);
 });
 
-test('calls at the same time do not mix', { skip }, async () => {
+test('concurrent calls do not interfere', { skip }, async () => {
   const classifier = await load(await model('model.onnx'));
   const { texts, lengths, labels } = await expected('answers.json');
   const answers = await Promise.all(texts.slice(0, 20).map((text) => classifier.predict([text], { topK: labels.length, rawScores: true })));
@@ -65,13 +65,13 @@ test('wrong calls say what was expected', { skip }, async () => {
   const classifier = await load(await model('model.onnx'));
   assert.deepEqual(await classifier.predict([]), []);
   for (const [call, words] of [
-    [() => classifier.predict('one text'), 'predict got one string, expected several texts: write predict([text])'],
-    [() => classifier.predict(3), 'predict got one number'],
-    [() => classifier.predict(['fine', 3]), 'text 1 is of type number: expected a string'],
+    [() => classifier.predict('one text'), 'predict got string, expected an array of texts: write predict([text])'],
+    [() => classifier.predict(3), 'predict got number'],
+    [() => classifier.predict(['fine', 3]), 'text 1 has type number: expected a string'],
     [() => classifier.predict(['a'], { topK: 0 }), 'topK is 0: expected an integer of at least 1'],
     [() => classifier.predict(['a'], { topK: 1.5 }), 'topK is 1.5'],
     [() => classifier.explain('a', { label: 'sprot' }), 'label "sprot" is unknown to the model: expected one of food, money, sport'],
-    [() => classifier.explain(undefined), 'text 0 is of type undefined'],
+    [() => classifier.explain(undefined), 'text 0 has type undefined'],
     [() => classifier.explain('\udc00'), 'unpaired surrogate'],
   ]) {
     await assert.rejects(call, (error) => error instanceof InputError && error.message.includes(words), words);

@@ -1,4 +1,4 @@
-/** The few lines that read protobuf. */
+/** Reading protobuf. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelError } from '../src/errors.js';
@@ -15,7 +15,7 @@ test('entries among fields of every type', () => {
   const bytes = [
     8, 200, 1, // a number
     ...entry('one', 'eins'),
-    ...field(7, [255, 255]), // the graph is not looked into
+    ...field(7, [255, 255]), // the graph is skipped
     9, 1, 2, 3, 4, 5, 6, 7, 8, // eight bytes
     21, 1, 2, 3, 4, // four bytes
     ...entry('two', long),
@@ -25,13 +25,13 @@ test('entries among fields of every type', () => {
   assert.deepEqual([...read(bytes)], [['one', 'eins'], ['two', long], ['key', 'value first'], ['empty', '']]);
 });
 
-test('what is no such message is refused', () => {
+test('damaged messages are refused', () => {
   const whole = [...field(7, [1, 2, 3]), ...entry('key', 'value')];
   for (const [bytes, words] of [
     [[], 'it is empty'],
-    [encode('{"not": "onnx"}'), 'm.onnx is not a model, or a damaged one'],
-    [entry('key', 'value'), 'it holds no graph'],
-    [whole.slice(0, -1), 'cut off'],
+    [encode('{"not": "onnx"}'), 'm.onnx is not a model, or is damaged'],
+    [entry('key', 'value'), 'it has no graph'],
+    [whole.slice(0, -1), 'truncated'],
     [[0, 1], 'no number'],
     [[11], 'unknown type 3'],
     [Array(30).fill(255), 'too long'],

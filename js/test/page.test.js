@@ -1,4 +1,4 @@
-/** The page in a real Chromium, and the package inside it. $CAPSULET_PICTURES: a folder for pictures of the page. */
+/** The page and the package in Chromium. $CAPSULET_PICTURES: folder for screenshots of the page. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -8,7 +8,7 @@ import { folder, skip } from './expected.js';
 const pictures = process.env.CAPSULET_PICTURES;
 const TEXT = 'The home team won the match after extra time 👍🏽\nand the bank raised interest rates.';
 let server, browser;
-const asked = [], complaints = [];
+const requests = [], problems = [];
 
 before(async () => {
   if (skip) return;
@@ -22,13 +22,13 @@ after(async () => {
   server?.close();
 });
 
-/** A page at this address; what it asks for and complains about is kept. */
+/** Open a page; its requests and errors are recorded. */
 async function open(path = '', options = {}) {
   const page = await browser.newPage({ reducedMotion: 'reduce', ...options });
-  page.setDefaultTimeout(100_000); // a busy machine is slow, not wrong
-  page.on('request', (request) => asked.push(request.url()));
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.setDefaultTimeout(100_000); // for busy machines
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
   await page.goto(server.address + path);
   return page;
 }
@@ -91,25 +91,25 @@ test('a file is picked, a text typed, a label chosen', { skip }, async () => {
   await page.close();
 });
 
-test('several labels are marked, and none is said to be none', { skip }, async () => {
+test('predicted labels are marked, also if there are none', { skip }, async () => {
   const page = await open('?model=expected/sets.onnx', { viewport: { width: 500, height: 800 } });
   await page.waitForSelector('#text-section:visible');
-  const given = () => page.$$eval('#labels .given .name', (names) => names.map((name) => name.textContent).sort());
+  const predicted = () => page.$$eval('#labels .predicted .name', (names) => names.map((name) => name.textContent).sort());
   await write(page, 'The home team won the match and its shares rose');
-  assert.deepEqual(await given(), ['money', 'sport']);
-  assert.match(await page.textContent('#verdict'), /^Given: (money, sport|sport, money)$/);
-  assert.equal(await page.textContent('#said'), await page.textContent('#verdict'));
+  assert.deepEqual(await predicted(), ['money', 'sport']);
+  assert.match(await page.textContent('#verdict'), /^Labels: (money, sport|sport, money)$/);
+  assert.equal(await page.textContent('#announcement'), await page.textContent('#verdict'));
   const lines = await page.$$eval('#labels .bar i', (all) => all.map((line) => line.getBoundingClientRect().left));
   assert.equal(lines.length, 3);
   await picture(page, 'sets');
   await page.emulateMedia({ colorScheme: 'dark' });
   await picture(page, 'sets-dark');
   await page.fill('#text', 'Nobody was there to see it');
-  await page.waitForFunction(() => document.querySelector('#verdict').textContent === 'No label reaches its line.');
-  assert.deepEqual(await given(), []);
-  await page.setInputFiles('#file', join(folder, 'model.onnx')); // a model of one label a text says nothing of the kind
+  await page.waitForFunction(() => document.querySelector('#verdict').textContent === 'No label reaches its threshold.');
+  assert.deepEqual(await predicted(), []);
+  await page.setInputFiles('#file', join(folder, 'model.onnx')); // a single-label model shows no thresholds
   await page.waitForSelector('#verdict', { state: 'hidden' });
-  assert.equal(await page.$('#labels .given, #labels i'), null);
+  assert.equal(await page.$('#labels .predicted, #labels i'), null);
   await page.close();
 });
 
@@ -128,7 +128,7 @@ test('the keyboard is enough', { skip }, async () => {
   const label = await focused();
   await page.keyboard.press('Enter');
   await page.waitForSelector('#labels li:nth-child(2) button[aria-pressed=true]');
-  assert.equal(await focused(), label); // the list is drawn anew and the focus stays
+  assert.equal(await focused(), label); // the list is redrawn and keeps the focus
   await page.close();
 });
 
@@ -152,7 +152,7 @@ test('a bad file is refused and the good one stays', { skip }, async () => {
   const page = await open('', { viewport: { width: 360, height: 740 } });
   await page.setInputFiles('#file', join(folder, 'text.onnx'));
   await page.waitForSelector('#error:visible');
-  assert.match(await page.textContent('#error'), /^text\.onnx is not a model, or a damaged one/);
+  assert.match(await page.textContent('#error'), /^text\.onnx is not a model, or is damaged/);
   assert.equal(await page.textContent('#model-status'), 'No model is loaded.');
   await picture(page, 'bad');
   await page.setInputFiles('#file', join(folder, 'model.onnx'));
@@ -164,7 +164,7 @@ test('a bad file is refused and the good one stays', { skip }, async () => {
   await page.waitForSelector('#error:visible');
   assert.match(await page.textContent('#error'), /not a capsulet one/);
   assert.equal(await best(page), answer);
-  await page.$eval('#text', (text) => { // Playwright would mend it on the way
+  await page.$eval('#text', (text) => { // Playwright would repair it
     text.value = 'half \ud83d';
     text.dispatchEvent(new Event('input'));
   });
@@ -174,7 +174,7 @@ test('a bad file is refused and the good one stays', { skip }, async () => {
   await page.close();
 });
 
-test('narrow and wide, light and dark, without markup and all by name', { skip }, async () => {
+test('every width and colour scheme, no markup from texts, accessible names', { skip }, async () => {
   const page = await open('?model=expected/model.onnx');
   await page.waitForSelector('#text-section:visible');
   const text = `<img src=x onerror=alert(1)> <b>match</b> İ ${TEXT} ${'donaudampfschifffahrt'.repeat(8)}`;
@@ -200,8 +200,8 @@ test('narrow and wide, light and dark, without markup and all by name', { skip }
   await page.close();
 });
 
-test('nothing came from elsewhere, and nobody complained', { skip }, () => {
-  assert.ok(asked.some((address) => address.endsWith('.wasm')));
-  assert.deepEqual(asked.filter((address) => !address.startsWith(server.address) && !/^(data|blob):/.test(address)), []);
-  assert.deepEqual(complaints, []);
+test('no requests to other servers and no errors', { skip }, () => {
+  assert.ok(requests.some((address) => address.endsWith('.wasm')));
+  assert.deepEqual(requests.filter((address) => !address.startsWith(server.address) && !/^(data|blob):/.test(address)), []);
+  assert.deepEqual(problems, []);
 });

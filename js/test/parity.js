@@ -1,35 +1,35 @@
 /**
- * Answers beside those that Python gave; runs in Node and in a browser alike.
+ * Compares answers with those of Python, in Node and in browsers.
  *
- * tests/test_browser.py writes a folder with models, texts and answers. Every function answers with a list of
- * differences, cut short, and how much was compared.
+ * tests/browser/conftest.py writes a folder with models, texts and answers. Every function returns the first differences
+ * and the number of comparisons.
  */
 import { split } from '../src/tokens.js';
 
 const TOLERANCE = 1e-4;
-const MOST = 5; // differences that are told
+const MAX_DIFFERENCES = 5; // listed
 
-/** Collects what differs. */
+/** Collects differences. */
 class Comparison {
   differences = [];
   compared = 0;
 
   same(found, expected, where) {
     this.compared++;
-    if (found !== expected && this.differences.length < MOST) {
-      this.differences.push(`${where}: ${JSON.stringify(found)}, Python says ${JSON.stringify(expected)}`);
+    if (found !== expected && this.differences.length < MAX_DIFFERENCES) {
+      this.differences.push(`${where}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
     }
   }
 
   near(found, expected, where) {
     this.compared++;
-    if (!(Math.abs(found - expected) <= TOLERANCE) && this.differences.length < MOST) {
-      this.differences.push(`${where}: ${found}, Python says ${expected}`);
+    if (!(Math.abs(found - expected) <= TOLERANCE) && this.differences.length < MAX_DIFFERENCES) {
+      this.differences.push(`${where}: ${found}, expected ${expected}`);
     }
   }
 }
 
-/** Words and places of texts: `{text, words, starts, ends}`. */
+/** Tokens and offsets of texts: `{text, words, starts, ends}`. */
 export function compareTokens(cases, limit) {
   const comparison = new Comparison();
   for (const { text, words, starts, ends } of cases) {
@@ -41,7 +41,7 @@ export function compareTokens(cases, limit) {
   return comparison;
 }
 
-/** Every character there is, in slices: `{first, count, digest}`. */
+/** Every Unicode character, in slices: `{first, count, digest}`. */
 export async function compareCharacters(slices) {
   const comparison = new Comparison();
   for (const { first, count, digest } of slices) {
@@ -53,7 +53,7 @@ export async function compareCharacters(slices) {
     const read = new Blob([words.join('\n'), Int32Array.from(starts), Int32Array.from(ends)]);
     const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', await read.arrayBuffer()));
     const found = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-    comparison.same(found, digest, `what is read of the ${count} characters from 0x${first.toString(16)}`);
+    comparison.same(found, digest, `tokens of the ${count} characters from 0x${first.toString(16)}`);
   }
   return comparison;
 }
@@ -69,7 +69,7 @@ export async function compareAnswers(model, { labels, texts, lengths, scores, gi
       const expected = lengths[rows[place]], where = `text ${rows[place]} in a batch of ${rows.length}`;
       compareScores(comparison, prediction, labels, expected, where);
       const order = [...expected].sort((one, other) => other - one);
-      if (order[0] - order[1] > 2 * TOLERANCE) { // closer ones may change places
+      if (order[0] - order[1] > 2 * TOLERANCE) { // closer scores may swap
         comparison.same(prediction.label, labels[expected.indexOf(order[0])], where);
       }
     });

@@ -1,4 +1,4 @@
-/** The rule, and that every string is read as Python reads it. */
+/** The tokenizer's rule, and the same tokens as in Python for every string. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InputError, ModelError } from '../src/errors.js';
@@ -33,7 +33,7 @@ test('only the first tokens are read', () => {
   assert.deepEqual(split('a İ b', 2).words, ['a', 'i']);
 });
 
-test('words that objects know are words as any other', () => {
+test('names of object properties are ordinary words', () => {
   const parsed = parseTokenizer(tokenizer(), 'm.onnx');
   assert.deepEqual(parsed.encode('constructor toString CAT'), { ids: [1, 1, 2], starts: [0, 12, 21], ends: [11, 20, 24] });
   assert.deepEqual(parsed.encode('a b c d e').ids.length, 4);
@@ -42,8 +42,8 @@ test('words that objects know are words as any other', () => {
 
 test('half a character is refused', () => {
   assert.throws(() => checkText('ab\ud83dc', 3), (error) => error instanceof InputError
-    && error.message === 'text 3 has an unpaired surrogate \\ud83d at 2: it was cut or decoded wrongly');
-  assert.throws(() => checkText(null, 0), /text 0 is of type null/);
+    && error.message === 'text 3 has an unpaired surrogate \\ud83d at 2: the text was cut or decoded incorrectly');
+  assert.throws(() => checkText(null, 0), /text 0 has type null/);
   checkText('👍🏽', 0);
 });
 
@@ -52,10 +52,10 @@ test('a tokenizer of another rule is refused', () => {
     [{ normalizer: null }, 'normalizer is undefined, expected "Lowercase"'],
     [{ pre_tokenizer: { type: 'Whitespace' } }, 'rule is undefined'],
     [{ model: { type: 'BPE' } }, 'model is "BPE"'],
-    [{ model: { type: 'WordLevel', vocab: { a: 0 }, unk_token: '[UNK]' } }, 'none for unknown words'],
-    [{ model: { type: 'WordLevel', vocab: { a: 0, '[UNK]': 0 }, unk_token: '[UNK]' } }, 'no numbers of their own'],
+    [{ model: { type: 'WordLevel', vocab: { a: 0 }, unk_token: '[UNK]' } }, 'the unknown word has no id'],
+    [{ model: { type: 'WordLevel', vocab: { a: 0, '[UNK]': 0 }, unk_token: '[UNK]' } }, 'not unique integers'],
     [{ truncation: null }, 'truncation is undefined'],
-    [{ truncation: { direction: 'Right', max_length: 0 } }, 'reads 0 tokens'],
+    [{ truncation: { direction: 'Right', max_length: 0 } }, 'reads 0 tokens per text'],
   ]) {
     assert.throws(() => parseTokenizer(tokenizer(changes), 'm.onnx'),
       (error) => error instanceof ModelError && error.message.includes(words), words);
@@ -63,7 +63,7 @@ test('a tokenizer of another rule is refused', () => {
   for (const json of ['', 'null', '[]', '3']) assert.throws(() => parseTokenizer(json, 'm.onnx'), ModelError);
 });
 
-test('nasty strings are read as in Python', { skip }, async () => {
+test('unusual strings have the same tokens as in Python', { skip }, async () => {
   const { cases, refused, limit } = await expected('tokens.json');
   const { differences } = compareTokens(cases, limit);
   assert.deepEqual(differences, []);
@@ -72,7 +72,7 @@ test('nasty strings are read as in Python', { skip }, async () => {
   for (const { text } of cases) checkText(text, 0);
 });
 
-test('every character is read as in Python', { skip }, async () => {
+test('every character has the same tokens as in Python', { skip }, async () => {
   const slices = await expected('characters.json');
   assert.equal(slices.reduce((sum, { count }) => sum + count, 0), 0x110000);
   assert.deepEqual((await compareCharacters(slices)).differences, []);

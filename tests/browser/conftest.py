@@ -1,4 +1,4 @@
-"""A folder with models, texts and the answers of Python to them, for the tests in js/test to compare theirs with."""
+"""Write a folder with models, texts and Python's answers, with which the tests in js/test compare theirs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ PLAIN = [
 
 
 def utf16(text: str, place: int) -> int:
-    """Where a character stands when characters beyond 0xFFFF count as two."""
+    """Offset in UTF-16 units, where characters above 0xFFFF count as two."""
     return len(text[:place].encode("utf-16-le")) // 2
 
 
 def nasty_texts(dice: random.Random) -> Iterator[str]:
-    """Thousands of strings, each odd in a way of its own."""
+    """Thousands of unusual strings."""
     yield from (
         "",
         " ",
@@ -172,7 +172,7 @@ def calibrations() -> dict[str, Any]:
 
 
 def metadata(graph: onnx.ModelProto) -> dict[str, str]:
-    """What a file says of itself, without its digest: what is changed on purpose is read as if there were none."""
+    """The metadata of a file without its digest, so that changed files can be read."""
     return {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
 
 
@@ -209,7 +209,7 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
     (codes,) = (tensor for tensor in graph.graph.initializer if tensor.name == "code_weights")
     keys = np.array([vocabulary["[UNK]"], *(vocabulary[word] for word in words)])
     codes.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(codes)[keys], codes.name))
-    for node in graph.graph.node:  # all else, such as the ngrams, goes by the old numbers
+    for node in graph.graph.node:  # everything else, such as the n-gram features, uses the old ids
         if codes.name not in node.input:
             node.input[:] = ["old_ids" if name == "ids" else name for name in node.input]
     graph.graph.initializer.append(numpy_helper.from_array(keys, "keys"))
@@ -225,7 +225,7 @@ def with_dictionary(path: Path) -> onnx.ModelProto:
 def damaged(
     graph: onnx.ModelProto, compressed: onnx.ModelProto, sets: onnx.ModelProto
 ) -> Iterator[tuple[str, bytes, str]]:
-    """Files that are no models of ours, and what is said of each."""
+    """Files that must be refused, with a part of the message for each."""
 
     def changed(source: onnx.ModelProto, **values: str | None) -> bytes:
         copy = onnx.ModelProto()
@@ -238,17 +238,17 @@ def damaged(
     other = changed(compressed, config=json.dumps({**config, "dictionary_words": 3}))
     lost = changed(graph, config=json.dumps({**config, "dictionary_words": 3}))
     yield "empty.onnx", b"", "it is empty"
-    yield "zip.onnx", b"PK\x03\x04" + bytes(99), "is not a model, or a damaged one"
-    yield "text.onnx", b"text,label\nnice,good\n" * 9, "is not a model, or a damaged one"
+    yield "zip.onnx", b"PK\x03\x04" + bytes(99), "is not a model, or is damaged"
+    yield "text.onnx", b"text,label\nnice,good\n" * 9, "is not a model, or is damaged"
     yield "foreign.onnx", foreign(), "is an ONNX model, but not a capsulet one (inputs pixels; outputs cat)"
-    yield "bare.onnx", changed(graph, config=None, tokenizer=None), "has no tokenizer and labels inside"
+    yield "bare.onnx", changed(graph, config=None, tokenizer=None), "has no tokenizer and labels in its metadata"
     yield "json.onnx", changed(graph, config="{"), "its configuration is not JSON"
     yield "list.onnx", changed(graph, config="[]"), "has no format_version"
     yield "null.onnx", changed(graph, config="null"), "has no format_version"
     yield "future.onnx", changed(graph, config='{"format_version": 99}'), "has format 99"
-    yield "labels.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "a"]})), "two or more strings"
-    yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "of different models"
-    yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "of different models"
+    yield "labels.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "a"]})), "two or more different"
+    yield "classes.onnx", changed(graph, config=json.dumps({**config, "labels": ["a", "b"]})), "from different models"
+    yield "words.onnx", changed(graph, config=json.dumps({**config, "vocab_size": 5})), "from different models"
     yield "calibration.onnx", changed(graph, config=json.dumps({**config, "calibration": {}})), "its calibration cannot"
     pooled = {**config, "options": {**config["options"], "model": {**config["options"]["model"], "pooling": "min"}}}
     yield (
@@ -256,19 +256,19 @@ def damaged(
         changed(graph, config=json.dumps(pooled)),
         'pooling is "min", expected one of mean, mean+max, max',
     )
-    yield "tokenizer.onnx", changed(graph, tokenizer="{}"), "has a tokenizer of another kind"
-    yield "dictionary.onnx", other, "its dictionary cannot be read"
+    yield "tokenizer.onnx", changed(graph, tokenizer="{}"), "has an unsupported tokenizer"
+    yield "dictionary.onnx", other, "its word list cannot be read"
     thresholds = {**json.loads(metadata(sets)["capsulet.config"]), "thresholds": [0.5, 2, 0.5]}
     yield (
         "thresholds.onnx",
         changed(sets, config=json.dumps(thresholds)),
         "thresholds is [0.5,2,0.5], expected a number",
     )
-    yield "lost.onnx", lost, "it has lost its dictionary"
+    yield "lost.onnx", lost, "its word list is missing"
 
 
 def foreign() -> bytes:
-    """A valid ONNX model of somebody else."""
+    """A valid ONNX model that is not a capsulet model."""
     pixels, cat = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in ("pixels", "cat"))
     graph = helper.make_graph([helper.make_node("Identity", ["pixels"], ["cat"])], "foreign", [pixels], [cat])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
@@ -289,7 +289,7 @@ def expected(model: Path, sets_model: Path, tmp_path_factory: pytest.TempPathFac
     whole = file.read_bytes()
     middle = len(whole) // 2  # among the weights
     (folder / "bit.onnx").write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
-    refused.append({"name": "bit.onnx", "words": "with another digest than they were written with"})
+    refused.append({"name": "bit.onnx", "words": "does not match the stored one"})
     contents = {
         "answers": answers(model),
         "sets": answers(sets_model, [text for _, text in SETS]),

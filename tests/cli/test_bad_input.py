@@ -52,7 +52,7 @@ CASES = [
     ("predict MODEL --text a --coverage 1.5", "--coverage is 1.5: expected a share from 0 to 1"),
     ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "set the same threshold"),
     ("predict MODEL --text a --max-error 0.001", "cannot be guaranteed by 12 validation texts"),
-    ("predict MODEL --text a --label-separator ;", "--label-separator is for multi-label models, and"),
+    ("predict MODEL --text a --label-separator ;", "--label-separator needs a multi-label model, and"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
     ("compress MODEL --valid ROWS --out new.onnx", "--valid is beside training files"),

@@ -92,7 +92,7 @@ def test_evaluate_tells_and_draws(run, model: Path, rows_file: Path, tmp_path: P
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.png", "does not end in .svg"), (".", "does not end in .svg"), ("no/where.svg", "is not a folder that exists")],
+    [("a.png", "does not end in .svg"), (".", "does not end in .svg"), ("no/where.svg", "is not an existing folder")],
 )
 def test_diagrams_that_cannot_be_written(run, model: Path, rows_file: Path, tmp_path, name: str, message: str) -> None:
     answer = run("evaluate", model, rows_file, "--reliability", tmp_path / name)

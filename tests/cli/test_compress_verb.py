@@ -22,7 +22,7 @@ def test_the_report(run, model: Path, rows_file: Path, tmp_path: Path, monkeypat
     assert found["bytes_before"] == sum(found["parts_before"].values()) > found["bytes"]
     last = answer.err.splitlines()[-1]
     assert f"{found['bytes']:,} bytes instead of {found['bytes_before']:,}" in last
-    assert "of the 12 validation texts right" in last
+    assert "on the 12 validation texts" in last
     described = json.loads(run("info", file, "--json").out)
     assert described["compression"]["words"] == found["words"] == described["vocab_size"] - 1
     assert described["bytes"] == found["bytes"]

@@ -33,9 +33,9 @@ def test_no_drift(run, counted: Path, tmp_path: Path) -> None:
     assert (answer.status, answer.err) == (0, "")
     verdict, *table = answer.out.splitlines()
     assert verdict.startswith("no drift: p ")
-    assert "200 texts beside 300 of validation; a false alarm in 1 of 100 such files at most" in verdict
+    assert "200 texts against 300 validation texts; false alarm rate at most 1 %" in verdict
     assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "scores"]
-    assert "●" not in answer.out and table[6].startswith("unknown words, by texts they are in: qz")
+    assert "●" not in answer.out and table[6].startswith("unknown words, with the number of texts: qz")
 
 
 def test_drift_in_words_and_status(run, counted: Path, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_standard_input_without_torch(run_process, counted: Path, tmp_path: Path
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     answer = run_process("drift", counted, "-", input="\n".join(texts_of(60, 4)), env={"PYTHONPATH": path})
     assert (answer.status, answer.err) == (0, "")
-    assert "60 texts beside 300 of validation" in answer.out
+    assert "60 texts against 300 validation texts" in answer.out
 
 
 @pytest.mark.parametrize(

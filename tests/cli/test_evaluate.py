@@ -33,7 +33,7 @@ def test_tables(run, model: Path, wrong_rows: Path) -> None:
     assert (answer.status, answer.err) == (0, "")
     assert "accuracy 66.67 %" in answer.out
     assert "3 texts" in answer.out
-    assert "most frequent confusions (1 kind)" in answer.out
+    assert "most frequent confusions (1 pair)" in answer.out
     cells = [[cell.strip() for cell in line.strip("│").split("│")] for line in answer.out.splitlines()]
     assert ["sport", "50.0", "100.0", "66.7", "1"] in cells
     assert ["money", "sport", "1"] in cells

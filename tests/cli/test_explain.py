@@ -32,7 +32,7 @@ def test_words_and_numbers(run, model: Path) -> None:
     assert lines[0].startswith("food  score 0.")
     assert lines[1] == "the match [bold]"
     assert any(line.startswith("match ") for line in lines)
-    assert lines[-1].startswith("all words together ")
+    assert lines[-1].startswith("sum of all words ")
 
 
 def test_an_empty_text(run, model: Path) -> None:
@@ -76,7 +76,7 @@ def test_the_predicted_label_is_set_against_the_next_best(run, model: Path) -> N
 def test_contrast_and_check_in_words(run, model: Path) -> None:
     lines = run("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check").out
     assert "left out" in lines
-    assert "and not sport (0." in lines
+    assert "against sport (0." in lines
     assert "primary capsules " in lines and "codewords " in lines
 
 
@@ -101,7 +101,7 @@ def test_a_page(run, model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "explain takes files or --text, one of the two"),
+        ([], "explain takes either files or --text"),
         (["--text", "x", "--contrast", "art"], "label 'art' is unknown to the model"),
         (["--text", "x", "--label", "food", "--contrast", "food"], "contrast it with another one"),
         (["--text", "x", "--html", "page.txt"], "does not end in .html"),
@@ -131,8 +131,8 @@ def test_every_label_that_is_given_is_explained(run, sets_model: Path, tmp_path:
 
     lines = run("explain", sets_model, "--text", TWO, "--text", NONE).out.splitlines()
     said = [line for line in lines if "  score 0." in line]
-    assert [" given from a score of 0." in line for line in said] == [True, True, False]
-    assert " not given, as only from a score of 0." in said[-1]
+    assert [" reached" in line and " not reached" not in line for line in said] == [True, True, False]
+    assert " not reached" in said[-1]
     page = tmp_path / "page.html"
     assert run("explain", sets_model, "--text", TWO, "--html", page).status == 0
     assert page.read_text().count(", threshold 0.") == 2

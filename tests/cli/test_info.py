@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import capsulet
+from capsulet.cli.info_page import label_list, quality
 from capsulet.runtime.class_words import class_words
 from tests.conftest import TEXTS
 
@@ -25,8 +26,8 @@ def test_a_model_as_json(run, model: Path) -> None:
     assert found["trained"]["stopped"] == "finished"
 
 
-def test_a_model_for_people(run, model: Path) -> None:
-    answer = run("info", model)
+def test_every_option_and_count(run, model: Path) -> None:
+    answer = run("info", model, "--all")
     assert (answer.status, answer.err) == (0, "")
     lines = [" ".join(line.split()) for line in answer.out.splitlines()]
     assert "labels 3: food, money, sport" in lines
@@ -37,9 +38,51 @@ def test_labels_are_shown_as_they_are(run, model: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(model, tmp_path / "model")
     config = (copy / "config.json").read_text()
     (copy / "config.json").write_text(config.replace('"food"', '"no_[/b]_markup"'))
-    answer = run("info", copy)
+    answer = run("info", copy, "--all")
     assert answer.status == 0
     assert "trained · label counts · no_[/b]_markup" in answer.out
+    assert "no_[/b]_markup, money, sport" in run("info", copy).out
+
+
+def test_a_page_of_one_screen(run, model: Path) -> None:
+    answer = run("info", model)
+    assert (answer.status, answer.err) == (0, "")
+    lines = [" ".join(line.split()) for line in answer.out.splitlines()]
+    assert len(lines) <= 30 and "\x1b" not in answer.out
+    assert lines[0] == f"{model}: a text classifier with 3 labels, one label per text"
+    assert "Quality on 12 validation texts" in lines
+    assert "accuracy 100.00 % 95 % interval 75.7 to 100.0 %" in lines
+    assert "trained on 12 texts, 104 tokens" in lines
+    assert "recipe, seed default, 1" in lines
+    text = " ".join(lines)
+    assert f'capsulet predict {model} --text "…"' in text and f"capsulet evaluate {model} test.csv" in text
+
+
+def test_the_page_of_a_multi_label_model(run, sets_model: Path) -> None:
+    answer = run("info", sets_model)
+    assert (answer.status, answer.err) == (0, "")
+    assert "3 labels, any number of labels per text" in answer.out
+    assert "micro-F1" in answer.out and "accuracy" not in answer.out
+
+
+def test_the_page_of_a_single_file(run, model: Path, tmp_path: Path) -> None:
+    file = capsulet.export(model, tmp_path / "my model.onnx")
+    answer = run("info", file)
+    assert answer.status == 0
+    assert f"  capsulet explain '{file}' --text" in answer.out
+
+
+def test_long_lists_of_labels_are_cut() -> None:
+    labels = [f"label{number}" for number in range(200)]
+    assert label_list(labels).endswith("label11, … 188 more")
+    assert label_list(["x" * 99, "y"]) == "x" * 39 + "…, y"
+
+
+def test_a_model_without_calibration_or_validation_texts() -> None:
+    trained = {"valid_rows": 0, "valid_accuracy": 0.5}
+    heading, rows = quality({"trained": trained, "multi_label": False, "calibration": {}})
+    assert heading == "Quality on its own training texts, no validation texts"
+    assert rows == [("accuracy", "50.00 %"), ("calibration", "none: scores are class lengths, not probabilities")]
 
 
 def test_parameters_of_a_model_that_does_not_exist(run) -> None:
@@ -69,8 +112,8 @@ def test_a_huge_model_is_counted_not_allocated(run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "info needs a MODEL, or --vocab-size V and --classes C"),
-        (["--vocab-size", "5"], "info needs a MODEL, or --vocab-size V and --classes C"),
+        ([], "info needs MODEL, or --vocab-size V and --classes C"),
+        (["--vocab-size", "5"], "info needs MODEL, or --vocab-size V and --classes C"),
         (["--vocab-size", "0", "--classes", "2"], "expected both to be at least 1"),
         (["--vocab-size", "9", "--classes", "2", "--hidden-size", "100"], "is not a multiple of --primary-length"),
         (["model", "--classes", "2"], "leave one of them out"),
@@ -93,7 +136,7 @@ def test_what_a_class_has_learned(run, model, rows_file) -> None:
     assert values == sorted(values, reverse=True) and values[0] > 0
     assert {"soup", "bread", "butter", "cake", "onions", "salt"} & {word["word"] for word in found[:10]}
     assert not {"[PAD]", "[UNK]"} & {near for word in found for near in (word["word"], *word["nearest"])}
-    assert "words of like codes" in run("info", model, "--class", "food").out
+    assert "words with similar codes" in run("info", model, "--class", "food").out
 
 
 def test_words_in_texts_count_by_what_explain_says_of_them(run, model, rows_file) -> None:
@@ -131,8 +174,8 @@ def test_a_compressed_model_shows_all_its_words(model, tmp_path) -> None:
     ("words", "message"),
     [
         (["MODEL", "--class", "art"], "label 'art' is unknown to the model: expected one of food, money, sport"),
-        (["MODEL", "--texts", "rows.csv"], "--texts is for --class"),
-        (["--class", "food"], "--class and --texts need a MODEL"),
+        (["MODEL", "--texts", "rows.csv"], "--texts needs --class"),
+        (["--class", "food"], "--class and --texts need MODEL"),
         (["MODEL", "--class", "food", "--texts", "/nowhere.csv"], "/nowhere.csv: no such file"),
     ],
 )

@@ -35,7 +35,7 @@ def test_train_evaluate_and_info(run, tiny, rows_csv: Path, tmp_path: Path) -> N
     described = json.loads(run("info", out, "--json").out)
     assert described["multi_label"] is True
     assert described["thresholds"] == dict(zip(config["labels"], config["thresholds"], strict=True))
-    assert "multi label" in run("info", out).out
+    assert "any number of labels per text" in run("info", out).out
 
     answer = run("evaluate", out, rows_csv, "--label-separator", ";", "--json")
     figures = json.loads(answer.out)

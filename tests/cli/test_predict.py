@@ -100,8 +100,8 @@ def test_bad_rows(run, model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "predict takes files or --text, one of the two"),
-        (["rows.csv", "--text", "a"], "predict takes files or --text, one of the two"),
+        ([], "predict takes either files or --text"),
+        (["rows.csv", "--text", "a"], "predict takes either files or --text"),
         (["--text", "a", "--top-k", "0"], "--top-k is 0: expected at least 1"),
         (["--text", "a", "--top-k", "-3"], "--top-k is -3: expected at least 1"),
         (["/nowhere/rows.csv"], "/nowhere/rows.csv: no such file"),

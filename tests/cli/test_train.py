@@ -35,7 +35,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
     assert re.search(r"trained 2 epochs in \d:\d\d; epoch \d is kept: accuracy [\d.]+ % on the validation texts", last)
-    assert last.endswith(f"the model is in {tmp_path / 'model'}, a report in {tmp_path / 'model.report.html'}")
+    assert last.endswith(f"the model is in {tmp_path / 'model'}, the report is {tmp_path / 'model.report.html'}")
     log = [json.loads(line) for line in (tmp_path / "model" / "training.jsonl").read_text().splitlines()]
     assert log == result["epochs"]
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0
@@ -174,7 +174,7 @@ def test_ctrl_c_keeps_the_best_model(
     assert answer.status == 130
     result = json.loads(answer.out)
     assert (result["stopped"], len(result["epochs"])) == ("interrupted", kept)
-    assert "interrupted, the best model so far is kept, --resume goes on: " in answer.err.splitlines()[-1]
+    assert "interrupted, the best model so far is kept, --resume continues: " in answer.err.splitlines()[-1]
     assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "interrupted"
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0
     assert signal.getsignal(signal.SIGINT) is handler
@@ -270,7 +270,7 @@ def test_the_second_run_on_the_same_file_reads_the_cache(
     ).read_bytes()
 
 
-@pytest.mark.parametrize(("select", "words"), [("auto", " (epoch 1 had 90.00 %, within"), ("macro-f1", "")])
+@pytest.mark.parametrize(("select", "words"), [("auto", " (epoch 1 had 90.00 %: within"), ("macro-f1", "")])
 def test_an_earlier_epoch_with_a_higher_figure_is_told_of(select: str, words: str) -> None:
     epochs = tuple(
         Epoch(number, 1, 1, 0.1, 0.5, 0.5, accuracy, True, valid_macro_f1=macro)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
 from capsulet.model.graph_builder import GraphBuilder
 from capsulet.model.quantisation import as_rows, best_scales, from_rows, pack_bits, rounded
+from capsulet.runtime.engine import onnxruntime
 
 GENERATOR = np.random.default_rng(0)
 

@@ -15,7 +15,7 @@ from paper import __main__ as command
 from paper.codes import level_as_drawn, measure_codes, neighbours, usage
 from paper.stability import measure_iterations, relative_entropy
 
-NO_PICTURES = "matplotlib is not installed: pip install 'capsulet[report]'"
+NO_PICTURES = "matplotlib is not installed: pip install --group figures"
 
 
 def test_entropy_is_one_for_all_and_zero_for_one() -> None:
@@ -112,7 +112,7 @@ def test_without_matplotlib(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert command.main(["stability", *call]) == 2
-    assert "pip install 'capsulet[report]'" in capsys.readouterr().err
+    assert "pip install --group figures" in capsys.readouterr().err
 
 
 def test_nothing_to_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

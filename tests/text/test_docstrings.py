@@ -84,3 +84,13 @@ def test_word_counts_by_hand() -> None:
     test = [("red", "a"), ("deep blue", "b"), ("wine", "a"), ("green", "b")]
     assert demo.word_count_accuracy(train, test) == 1.0
     assert demo.word_count_accuracy(train, [("red", "b"), ("sea", "b")]) == 0.5
+
+
+def test_examples_are_chosen_by_a_rule() -> None:
+    pairs = [
+        ("Too short. The rest of it is long enough", "tea"),
+        ("Brew it for three minutes! Then drink it.", "tea"),
+        ("Never chosen, because it is the second one.", "tea"),
+        ("Warm it e.g. in a pan", "milk"),
+    ]
+    assert demo.first_sentences(pairs) == [("Warm it e.g. in a pan", "milk"), ("Brew it for three minutes!", "tea")]

@@ -35,7 +35,7 @@ def likeness(*words: str) -> Likeness:
     return Likeness(lambda: {"[PAD]": 0, "[UNK]": 1, **numbers})
 
 
-# js/test/likeness.test.js has the same cases
+# js/test/similar_words.test.js has the same cases
 @pytest.mark.parametrize(
     ("word", "known"),
     [

@@ -163,7 +163,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
         (["nowhere", "--out", "out"], "nowhere: not a folder, expected one that holds Parquet files"),
         ([".", "--out", "out"], "no file ends in .parquet"),
         (["."], "takes one folder of Parquet files and --out"),
-        ([".", "--out", "out", "--top-k", "2"], "gives the best label per row"),
+        ([".", "--out", "out", "--top-k", "2"], "it predicts the best label only"),
     ],
 )
 def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsys, words, message) -> None:
@@ -175,7 +175,7 @@ def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsy
 
 def test_flags_of_the_cluster_need_the_cluster(model: Path, capsys) -> None:
     assert main(["predict", str(model), "--text", "x", "--keep", "id"]) == 2
-    assert "are for --engine ray" in capsys.readouterr().err
+    assert "need --engine ray" in capsys.readouterr().err
 
 
 def test_labels_do_not_replace_texts(model: Path, shards: Path, capsys) -> None:

@@ -1,1 +1,1 @@
-"""The command line: one small file a verb. Parsing is here, work is in the library."""
+"""The command line: one small file per verb. It parses arguments and prints; the library does the work."""

@@ -1,29 +1,28 @@
-"""Make the scores of a model probabilities again.
+"""Calibrate the scores of a model again.
 
 examples:
-  capsulet calibrate model reviews.csv             on the validation part of the file it was trained on
-  capsulet calibrate model --valid new.csv         on other labelled texts that are like those to come
+  capsulet calibrate model reviews.csv             on the validation part of the training file
+  capsulet calibrate model --valid new.csv         on other labelled texts, similar to future texts
 
-`capsulet train` does this at its end. It is for models that were trained before there was a calibration, and for texts
-that have changed since. Nothing but the calibration in config.json, the histograms that `capsulet drift` compares with,
-both of the same texts, and the model card that tells of them, is changed.
+`capsulet train` calibrates every model. Calibrate again if the texts have changed since. This replaces the calibration
+and the histograms of `capsulet drift` in config.json, and updates the model card. Weights stay the same.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import print_json, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet calibrate`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="the files that the model was trained on")
-    words = "labelled texts that it was not trained on, instead of a part of the training files"
+    add_model_argument(parser, file=False)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="training files of the model")
+    words = "labelled texts that are not training texts, instead of FILE"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument("--json", action="store_true", help="print the calibration as one JSON object")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 
@@ -32,14 +31,15 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.drifting.histograms import FEWEST_TEXTS
     from capsulet.evaluation.calibrate import calibrate
 
-    found = calibrate(
+    calibration = calibrate(
         arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell
     )
+    few = f"; `capsulet drift` needs {FEWEST_TEXTS}" if calibration["texts"] < FEWEST_TEXTS else ""
     tell(
-        f"{arguments.model}: {found['method']} on {found['texts']:,} validation texts; expected calibration error "
-        f"{found['error_before']:.4f} before, {found['error_after']:.4f} after, on the same texts"
-        + (f"; so few say little, and `capsulet drift` needs {FEWEST_TEXTS}" if found["texts"] < FEWEST_TEXTS else "")
+        f"{arguments.model}: {calibration['method']} on {calibration['texts']:,} validation texts; expected "
+        f"calibration error {calibration['error_before']:.4f} before, {calibration['error_after']:.4f} after, on the "
+        f"same texts{few}"
     )
     if arguments.json:
-        print_json(found)
+        print_json(calibration)
     return 0

@@ -1,13 +1,13 @@
-"""Shrink a model to one small file.
+"""Compress a model into one small file.
 
 examples:
-  capsulet compress model train.csv --out small.onnx                     loses at most 0.3 points of accuracy
+  capsulet compress model train.csv --out small.onnx                     accuracy falls by at most 0.3 points
   capsulet compress model train.csv --out small.onnx --target-size 500KB
   capsulet compress model train.csv --out small.onnx --max-loss 0.1 --plot curve.svg
-  capsulet compress model --out small.onnx                               without texts: nothing is adapted or dropped
+  capsulet compress model --out small.onnx                               without texts: no adaptation, all words kept
 
-The files are those that the model was trained on: the validation part is cut from them as in training, and it decides
-what the file looks like; on the rest the network learns to live with few bits. No test file is read.
+TRAIN are the training files of the model. They are split as in training: the validation part chooses the settings, and
+the network is adapted to low precision on the rest. No test file is read.
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import (
+    add_cache_flags,
+    add_json_flag,
+    add_model_argument,
+    add_reading_flags,
+    add_threads_flag,
+    reading_options,
+)  # fmt: skip
 from capsulet.cli.output import StepMonitor, clock, console, print_json, tell
 from capsulet.results import Compression
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet compress`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder")
-    parser.add_argument("files", nargs="*", metavar="TRAIN", help="the texts that it was trained on")
-    words = "file to write; replaced only when the new one is complete"
+    add_model_argument(parser, file=False)
+    parser.add_argument("files", nargs="*", metavar="TRAIN", help="training files of the model")
+    words = "file to write; an existing file is replaced when the new one is complete"
     parser.add_argument("--out", required=True, metavar="FILE.onnx", help=words)
-    parser.add_argument("--target-size", metavar="SIZE", help="largest file, in bytes or such as 500KB, 0.5MB, 512KiB")
-    words = (
-        "largest loss of accuracy on the validation texts, in points (default with TRAIN: 0.3, or the least there is)"
-    )
+    parser.add_argument("--target-size", metavar="SIZE", help="maximum size, in bytes or as 500KB, 0.5MB, 512KiB")
+    words = "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest possible)"
     parser.add_argument("--max-loss", type=float, metavar="POINTS", help=words)
-    words = "validation texts (default: a part of the training texts, the one that training has validated on)"
+    words = "validation texts (default: the validation part of the training texts)"
     parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument("--plot", metavar="FILE.svg", help="also draw accuracy against bytes")
+    parser.add_argument("--plot", metavar="FILE.svg", help="plot accuracy against bytes")
     add_threads_flag(parser)
-    words = "folder for tokenised texts (default: ~/.cache/capsulet)"
-    parser.add_argument("--cache", default="", metavar="DIR", help=words)
-    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help="keep no tokenised texts")
-    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    add_cache_flags(parser)
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 
@@ -63,10 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def kept(result: Compression) -> str:
-    """What is left of the accuracy, in words."""
+    """Describe the accuracy before and after."""
     if result.accuracy is None or result.accuracy_before is None:
         return (
-            f"{100 * result.agreement:.2f} % of the answers on made-up texts as before (no labelled texts were given)"
+            f"{100 * result.agreement:.2f} % of the answers on generated texts unchanged (no labelled texts were given)"
         )
     if result.measure != "accuracy":
         return (
@@ -74,13 +77,13 @@ def kept(result: Compression) -> str:
             f"{result.valid_rows:,} validation texts"
         )
     return (
-        f"{100 * result.accuracy:.2f} % instead of {100 * result.accuracy_before:.2f} % of the {result.valid_rows:,} "
-        "validation texts right"
+        f"accuracy {100 * result.accuracy:.2f} % instead of {100 * result.accuracy_before:.2f} % on the "
+        f"{result.valid_rows:,} validation texts"
     )
 
 
 def print_tables(result: Compression) -> None:
-    """Bytes by part, and the curve."""
+    """Print the bytes of each part, and the accuracy of the settings that were tried."""
     from rich.table import Table
 
     table = Table("bytes")
@@ -88,16 +91,16 @@ def print_tables(result: Compression) -> None:
     table.add_column("after", justify="right")
     for part, size in result.parts.items():
         table.add_row(part, f"{result.parts_before[part]:,}", f"{size:,}")
-    table.add_row("all", f"{result.bytes_before:,}", f"{result.bytes:,}", style="bold")
+    table.add_row("total", f"{result.bytes_before:,}", f"{result.bytes:,}", style="bold")
     if result.accuracy is not None and result.accuracy_before is not None:
         table.add_row(result.measure, f"{100 * result.accuracy_before:.2f} %", f"{100 * result.accuracy:.2f} %")
     screen = console()
     screen.print(table)
     if len(result.curve) < 2:
         return
-    measured = result.measure if result.accuracy is not None else "answers kept"
+    measured = result.measure if result.accuracy is not None else "unchanged answers"
     curve = Table(
-        title=f"{measured} against bytes; * is the file, the others are trials, their bytes estimated",
+        title=f"{measured} against bytes; * marks the file, the sizes of the others are estimates",
         title_justify="left",
     )
     for title in ("bytes", measured, "words", "codebooks", "bits", "ngrams", ""):

@@ -1,16 +1,15 @@
-"""Say whether new texts look like those that a model was trained on.
+"""Test whether new texts differ from the texts that a model was trained on.
 
 examples:
   capsulet drift model new.csv
   capsulet drift model new.csv --false-alarm 0.001 --json
   tail -n 5000 lines.txt | capsulet drift model - --strict && deploy
-  capsulet drift model month.jsonl --window 1000        a line for every 1,000 texts, and then the whole
+  capsulet drift model month.jsonl --window 1000        one line per 1,000 texts, then all texts
 
 Five histograms of the new texts (unknown words, lengths, codes, predicted classes, scores) are compared with those of
-the texts that the model was validated on. Texts of the same kind are called drifted with the probability --false-alarm
-at most. With many texts the smallest change is certain: `moved` says how large it is, as the share of texts in other
-bins, beside what chance alone would move. Labels are not needed. It ends with status 0 whatever it finds; with
---strict it ends with 1 if there is drift.
+the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many texts even a
+tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share expected by
+chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import console, print_json, tell
 from capsulet.results import Drift, DriftPart, DriftWindow
 
@@ -28,25 +27,25 @@ NAMES = {
 }  # fmt: skip
 BARS = "▁▂▃▄▅▆▇█"
 MOST_BARS, WIDTH = 12, 10
-SLIGHTLY, STRONGLY = 0.05, 0.2  # shares of texts that moved beyond chance
+SLIGHTLY, STRONGLY = 0.05, 0.2  # shares of texts that moved, minus those expected by chance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet drift`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
-    words = "new texts, labelled or not, in any format or one a line; - is standard input"
+    add_model_argument(parser)
+    words = "new texts, labelled or not, in any format or one per line; - is standard input"
     parser.add_argument("files", nargs="+", metavar="FILE", help=words)
-    words = "how often texts like the validation texts may be called drifted (default: 0.01)"
+    words = "probability of reporting drift for texts like the validation texts (default: 0.01)"
     parser.add_argument("--false-alarm", type=float, default=0.01, metavar="SHARE", help=words)
-    words = "also compare every N texts in a row, each at this rate"
+    words = "also test every N consecutive texts, at the same rate"
     parser.add_argument("--window", type=int, metavar="N", help=words)
-    parser.add_argument("--strict", action="store_true", help="end with status 1 if there is drift")
-    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 if there is drift")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look for drift."""
+    """Test for drift."""
     from capsulet.drifting.drift import drift
 
     result = drift(
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def window_line(window: DriftWindow) -> str:
-    """One window for people."""
+    """Describe one window."""
     texts = f"texts {window.first:,} to {window.first + window.texts - 1:,}"
     if not window.drifted:
         return f"{texts}: no drift, p {probability(window.p_value)}"
@@ -75,7 +74,7 @@ def window_line(window: DriftWindow) -> str:
 
 
 def print_drift(result: Drift) -> None:
-    """The verdict, the parts and the unknown words for people."""
+    """Print the verdict, the parts and the unknown words."""
     from rich.table import Table
     from rich.text import Text
 
@@ -100,13 +99,13 @@ def print_drift(result: Drift) -> None:
         screen.print(Text(f"{NAMES[name]} not compared: {reason}"), soft_wrap=True)
     if result.unknown_words:
         words = ", ".join(f"{word[:40]} {count:,}" for word, count in result.unknown_words)
-        screen.print(Text(f"unknown words, by texts they are in: {words}"), soft_wrap=True)
+        screen.print(Text(f"unknown words, with the number of texts: {words}"), soft_wrap=True)
 
 
 def verdict(result: Drift) -> str:
-    """One line."""
-    rate = f"a false alarm in {100 * result.false_alarm:g} of 100 such files at most"
-    numbers = f"{result.texts:,} texts beside {result.validation_texts:,} of validation"
+    """Summarise the test in one line."""
+    rate = f"false alarm rate at most {100 * result.false_alarm:g} %"
+    numbers = f"{result.texts:,} texts against {result.validation_texts:,} validation texts"
     if not result.drifted:
         return f"no drift: p {probability(result.p_value)} ({numbers}; {rate})"
     moved = [part for part in result.parts if part.drifted]
@@ -118,18 +117,18 @@ def verdict(result: Drift) -> str:
 
 
 def probability(value: float) -> str:
-    """A p-value in few digits."""
+    """Format a p-value."""
     return f"{value:.4f}" if value < 0.01 else f"{value:.2f}"
 
 
 def bar(share: float) -> str:
-    """A share as a bar."""
+    """Draw a share as a bar."""
     full = round(WIDTH * share)
     return "█" * full + "░" * (WIDTH - full)
 
 
 def sparks(part: DriftPart) -> tuple[str, str]:
-    """Both histograms as rows of small bars: the bins in order, or those that changed most."""
+    """Draw both histograms as rows of small bars: all bins, or those that changed most."""
     there = [place for place, shares in enumerate(zip(part.before, part.after, strict=True)) if max(shares) >= 0.001]
     if part.name in ("classes", "codes"):
         there.sort(key=lambda place: -abs(part.after[place] - part.before[place]))
@@ -140,15 +139,15 @@ def sparks(part: DriftPart) -> tuple[str, str]:
 
 
 def joined(shares: Sequence[float]) -> list[float]:
-    """As many shares as there is room for, neighbours added up."""
-    found = [0.0] * MOST_BARS
+    """Sum neighbouring shares so that they fit the row."""
+    sums = [0.0] * MOST_BARS
     for place, share in enumerate(shares):
-        found[place * MOST_BARS // len(shares)] += share
-    return found
+        sums[place * MOST_BARS // len(shares)] += share
+    return sums
 
 
 def spark_pair(before: Sequence[float], after: Sequence[float]) -> tuple[str, str]:
-    """Two rows of bars on one scale."""
+    """Draw two rows of bars on one scale."""
     top = max([*before, *after], default=0) or 1
     one, other = (
         "".join(BARS[min(7, int(8 * share / top))] if share else " " for share in row) for row in (before, after)

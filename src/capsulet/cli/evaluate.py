@@ -1,10 +1,10 @@
-"""Measure a model on labelled texts.
+"""Evaluate a model on labelled texts.
 
 examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
-  capsulet evaluate model test.csv --report test.html               report with charts and mistakes
-  capsulet evaluate model test.csv --reliability diagram.svg    reliability of the scores
+  capsulet evaluate model test.csv --report test.html           an HTML page with charts and mistakes
+  capsulet evaluate model test.csv --reliability diagram.svg    are the scores calibrated?
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import (
+    add_json_flag,
+    add_model_argument,
+    add_reading_flags,
+    add_threads_flag,
+    reading_options,
+)  # fmt: skip
 from capsulet.cli.output import check_text_file, console, print_json, tell
 from capsulet.results import Evaluation
 from capsulet.storage.atomic import replace_file
@@ -23,14 +29,12 @@ MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet evaluate`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
-    words = "write the reliability diagram to this file"
+    words = "reliability diagram to write"
     parser.add_argument("--reliability", metavar="FILE.svg", help=words)
-    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON object")
-    parser.add_argument(
-        "--report", metavar="FILE", help="write a report with metrics, charts and mistakes to this .html file"
-    )
+    add_json_flag(parser)
+    parser.add_argument("--report", metavar="FILE", help="HTML page with figures, charts and mistakes to write")
     add_threads_flag(parser)
     add_reading_flags(parser)
 
@@ -61,14 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measured(result: Evaluation) -> str:
-    """Name the answers that the reliability is measured on."""
+    """What the reliability is measured on."""
     if result.micro_f1 is None:
         return f"{result.count:,} texts"
-    return f"{result.count * len(result.classes):,} pairs of a text and a label"
+    return f"{result.count * len(result.classes):,} pairs of text and label"
 
 
 def print_tables(result: Evaluation) -> None:
-    """Print the metrics as tables."""
+    """Print the figures."""
     from rich.table import Table
     from rich.text import Text
 
@@ -100,11 +104,11 @@ def print_tables(result: Evaluation) -> None:
         table.add_row(Text(scores.label), *figures, f"{scores.count:,}")
     screen.print(table)
     if len(result.classes) > MOST_CLASSES:
-        left = f"the {MOST_CLASSES} labels with the lowest F1 of {len(result.classes):,}; --json and --report have more"
+        left = f"the {MOST_CLASSES} of {len(result.classes):,} labels with the lowest F1; --json and --report list more"
         screen.print(left, highlight=False)
     if result.confusions:
         kinds = len(result.confusions)
-        screen.print(f"most frequent confusions ({kinds:,} kind{'' if kinds == 1 else 's'})", highlight=False)
+        screen.print(f"most frequent confusions ({kinds:,} pair{'' if kinds == 1 else 's'})", highlight=False)
         pairs = Table("truth", "predicted")
         pairs.add_column("texts", justify="right")
         for confusion in result.confusions[:MOST_CONFUSIONS]:

@@ -1,16 +1,16 @@
-"""Say which words made a model decide.
+"""Explain a prediction by the contributions of the words.
 
 examples:
   capsulet explain model --text "what a match"
-  capsulet explain model --text "what a match" --label Business     why this label, or why not
-  capsulet explain model --text "what a match" --contrast World     why it is not that label
-  capsulet explain model --text "what a match" --check              and what leaving each word out would change
+  capsulet explain model --text "what a match" --label Business     contributions to another label
+  capsulet explain model --text "what a match" --contrast World     against another label
+  capsulet explain model --text "what a match" --check              also measure the effect of leaving out each word
   capsulet explain model texts.csv --html page.html
   capsulet explain model --text "what a match" --json
 
-With routing and gates held fixed the contributions sum exactly to the length of the class capsule before squash (linear
-head: to the logit). What is held fixed would itself change without the word: --check measures that. `score` is the
-length of the class capsule, `probability` the calibrated one.
+With routing and gates held fixed, the contributions sum to the length of the class capsule before squash (with a linear
+head: to the logit). Without a word, routing and gates would change, too: --check measures the total effect. `score` is
+the length of the class capsule, `probability` the calibrated probability.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.cli.options import add_reading_flags, reading_options
+from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
 from capsulet.cli.output import check_text_file, console, print_json, print_json_list, tell
 from capsulet.errors import InputError
 from capsulet.results import Explanation, TokenContribution
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 MOST_WORDS, MOST_PARTS = 8, 4
 UNKNOWN = "(unknown word)"
-MANY_RUNS = 500  # of a long text: people should know why they wait
+MANY_RUNS = 500  # from here on a note explains the waiting time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet explain`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument("files", nargs="*", metavar="FILE", help="texts to explain; - is standard input")
-    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text; may be repeated")
-    words = "explain this label (default: the predicted one; with several labels a text each that is given)"
+    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="text to explain; may be repeated")
+    words = "label to explain (default: the predicted label; of a multi-label model every predicted label)"
     parser.add_argument("--label", metavar="LABEL", help=words)
-    parser.add_argument("--contrast", metavar="LABEL", help="also say why it is not this label")
-    parser.add_argument("--check", action="store_true", help="also leave out each word and measure what changes")
-    parser.add_argument("--html", metavar="FILE.html", help="write a page with the coloured texts")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--contrast", metavar="LABEL", help="also explain the difference to this label")
+    parser.add_argument("--check", action="store_true", help="also measure the effect of leaving out each word")
+    parser.add_argument("--html", metavar="FILE.html", help="HTML page with the coloured texts to write")
+    add_json_flag(parser)
     add_reading_flags(parser)
 
 
@@ -56,9 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.text.rows import SkippedRows
 
     if bool(arguments.files) == bool(arguments.text):
-        raise InputError(
-            'explain takes files or --text, one of the two: name a file, - for standard input, or --text "…"'
-        )
+        raise InputError('explain takes either files or --text: name a file, - for standard input, or --text "…"')
     page = Path(arguments.html) if arguments.html else None
     if page:
         check_text_file(page, ".html")
@@ -68,19 +66,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.files:
         rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
         texts = (row.text for row in rows)
-    asked = arguments.contrast, arguments.check
-    each = classifier.multi_label and arguments.label is None  # every label that is given
+    details = arguments.contrast, arguments.check
+    each = classifier.multi_label and arguments.label is None  # explain every predicted label
 
-    def explained() -> Iterator[tuple[str, Explanation]]:
+    def explanations() -> Iterator[tuple[str, Explanation]]:
         for text in texts:
             if arguments.check and (runs := len(classifier.session.encode([text])[0])) >= MANY_RUNS:
-                tell(f"note: --check runs this text {runs:,} times, once without each of its words")
+                tell(f"note: --check runs this text {runs:,} times, each time without one of its words")
             if each:
-                yield from ((text, found) for found in classifier.explain_labels(text, *asked))
+                yield from ((text, one) for one in classifier.explain_labels(text, *details))
             else:
-                yield text, classifier.explain(text, arguments.label, *asked)
+                yield text, classifier.explain(text, arguments.label, *details)
 
-    pairs: Iterable[tuple[str, Explanation]] = explained()
+    pairs: Iterable[tuple[str, Explanation]] = explanations()
     if page:
         from capsulet.report.explanations import explanations_page
 
@@ -88,10 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
         replace_file(page, explanations_page(pairs, arguments.model).encode())
         tell(f"the page is in {page}")
     if arguments.json and len(arguments.text) == 1 and not each:
-        ((_, found),) = pairs
-        print_json(as_json(found))
+        ((_, explanation),) = pairs
+        print_json(as_json(explanation))
     elif arguments.json:
-        print_json_list("explanations", ({"text": text, **as_json(found)} for text, found in pairs))
+        print_json_list("explanations", ({"text": text, **as_json(explanation)} for text, explanation in pairs))
     elif not page:
         for text, explanation in pairs:
             print_explanation(text, explanation)
@@ -101,22 +99,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation without what was not asked for or is not there."""
+    """The explanation as a dictionary, without empty fields."""
     return dataclasses.asdict(
         explanation, dict_factory=lambda pairs: {key: value for key, value in pairs if value not in (None, ())}
     )
 
 
 def print_explanation(text: str, explanation: Explanation) -> None:
-    """The coloured text, then the words that count most, by number."""
+    """Print the coloured text and the words with the largest contributions."""
     from rich.table import Table
     from rich.text import Text
 
     screen = console()
     sure = "" if explanation.probability is None else f"  probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
-        given = "given" if explanation.score >= explanation.threshold else "not given, as only"
-        sure += f"  {given} from a score of {explanation.threshold:.3f} on"
+        reached = "reached" if explanation.score >= explanation.threshold else "not reached"
+        sure += f"  threshold {explanation.threshold:.3f} {reached}"
     screen.print(Text.assemble((explanation.label, "bold"), f"  score {explanation.score:.3f}", sure))
     screen.print(coloured(text, explanation.tokens))
     table = Table("word", box=None, pad_edge=False)
@@ -136,7 +134,7 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         table.add_row(f"… {len(rest)} more", f"{total:+.3f}")
     screen.print(table)
     if explanation.contrast:
-        screen.print(Text(f"and not {explanation.contrast.label} ({explanation.contrast.score:.3f}), because"))
+        screen.print(Text(f"against {explanation.contrast.label} ({explanation.contrast.score:.3f})"))
         screen.print(coloured(text, explanation.contrast.tokens))
         most = sorted(explanation.contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
         screen.print(Text(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most)))
@@ -149,11 +147,11 @@ def print_explanation(text: str, explanation: Explanation) -> None:
             for part in explanation.codewords[:MOST_PARTS]
         )
         screen.print(Text(f"codewords {', '.join(named)}"))
-    screen.print(f"all words together {explanation.length_before_squash:.3f}", highlight=False)
+    screen.print(f"sum of all words {explanation.length_before_squash:.3f}", highlight=False)
 
 
 def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> Text:
-    """Words that speak for the label on green, those against it on red, the stronger the more."""
+    """Colour words for the label green and words against it red, by strength."""
     from rich.text import Text
 
     shown = Text(text)

@@ -1,4 +1,4 @@
-"""Write a model as one file that carries everything it needs.
+"""Export a model as a single file.
 
 example:
   capsulet export model model.onnx
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import argparse
 
+from capsulet.cli.options import add_json_flag, add_model_argument
 from capsulet.cli.output import print_json, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet export`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder")
-    parser.add_argument("file", metavar="FILE.onnx", help="file to write; replaced only when the new one is complete")
-    parser.add_argument("--json", action="store_true", help="print path and bytes as one JSON object")
+    add_model_argument(parser, file=False)
+    parser.add_argument("file", metavar="FILE.onnx", help="file to write; an existing file is replaced when complete")
+    add_json_flag(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,12 +1,13 @@
-"""Describe a model, or count the parameters of one that does not exist yet.
+"""Describe a model, or count the parameters of a network without training it.
 
 examples:
-  capsulet info model
-  capsulet info model --class Sports                             words that speak for a class, and words like them
-  capsulet info model --class Sports --texts test.csv            the same, as they stand in these texts
-  capsulet info --vocab-size 62535 --classes 4 --json            the paper's model of AG's News
+  capsulet info model                                            quality, size, use and training
+  capsulet info model --all                                      every option and count
+  capsulet info model --class Sports                             the words that count most for a class
+  capsulet info model --class Sports --texts test.csv            the same, averaged over the texts of a file
+  capsulet info --vocab-size 62535 --classes 4 --json            parameters of the paper's model for AG's News
   capsulet info --vocab-size 62535 --classes 4 --embedding plain --head linear
-  capsulet info --vocab-size 62535 --classes 4 --recipe default  ours
+  capsulet info --vocab-size 62535 --classes 4 --recipe default  parameters of the default model
 """
 
 from __future__ import annotations
@@ -16,26 +17,30 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from capsulet.cli.options import add_option_flags, add_recipe_flag, given_values
+from capsulet.cli.info_page import print_page
+from capsulet.cli.options import add_json_flag, add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import console, print_json
 from capsulet.config import ModelOptions, build_options, resolve_model
 from capsulet.errors import InputError
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
-SIZES = "paper"  # a model that does not exist yet has the paper's sizes, whose table lists them
+CALIBRATION = ("method", "texts", "error_before", "error_after")
+SIZES = "paper"  # default of --vocab-size and --classes: the paper's table lists these networks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet info`."""
     parser.add_argument("model", nargs="?", metavar="MODEL", help="model folder or .onnx file")
-    parser.add_argument("--vocab-size", type=int, metavar="V", help="words, with --classes instead of a model")
-    parser.add_argument("--classes", type=int, metavar="C", help="classes, with --vocab-size instead of a model")
-    parser.add_argument("--class", dest="label", metavar="LABEL", help="what the model has learned of this class")
-    words = "with --class: take the mean over these texts (default: each word alone)"
+    parser.add_argument("--vocab-size", type=int, metavar="V", help="number of words, with --classes")
+    parser.add_argument("--classes", type=int, metavar="C", help="number of classes, with --vocab-size")
+    parser.add_argument("--class", dest="label", metavar="LABEL", help="list the words that count most for this class")
+    words = "with --class: average over these texts (default: each word as a text)"
     parser.add_argument("--texts", action="append", default=[], metavar="FILE", help=words)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json_flag(parser)
+    parser.add_argument("--all", action="store_true", help="list every option and count")
     add_recipe_flag(parser, default=SIZES)
-    add_option_flags(parser, ModelOptions)
+    group = parser.add_argument_group("the network, with --vocab-size and --classes")
+    add_option_flags(group, ModelOptions, {spec.name for spec in dataclasses.fields(ModelOptions)})
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,26 +48,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.model:
         if arguments.vocab_size is not None or arguments.classes is not None or chosen_options(arguments):
             raise InputError(
-                "info takes a MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
+                "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
             )
         if arguments.label is not None:
             return run_class(arguments)
         if arguments.texts:
-            raise InputError("--texts is for --class: name a class, or leave it out")
-        found = describe_model(Path(arguments.model))
+            raise InputError("--texts needs --class: name a class, or leave --texts out")
+        description = describe_model(Path(arguments.model))
     elif arguments.label is not None or arguments.texts:
-        raise InputError("--class and --texts need a MODEL")
+        raise InputError("--class and --texts need MODEL")
     else:
-        found = describe_options(arguments)
+        description = describe_options(arguments)
     if arguments.json:
-        print_json(found)
+        print_json(description)
+    elif arguments.model and not arguments.all:
+        print_page(description)
     else:
-        print_table(found)
+        print_table(description)
     return 0
 
 
 def run_class(arguments: argparse.Namespace) -> int:
-    """What a class has learned."""
+    """List the words that count most for a class."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,53 +82,51 @@ def run_class(arguments: argparse.Namespace) -> int:
     rows = (
         read_rows(arguments.texts, labelled=False, options=ReadOptions(), allow_empty=True) if arguments.texts else ()
     )
-    found = class_words(classifier, arguments.label, (row.text for row in rows))
+    ranked = class_words(classifier, arguments.label, (row.text for row in rows))
     if arguments.json:
-        words = [dataclasses.asdict(word) for word in found]
+        words = [dataclasses.asdict(word) for word in ranked]
         print_json({"model": arguments.model, "label": arguments.label, "words": words})
         return 0
     table = Table("word", box=None, pad_edge=False)
     table.add_column("contribution", justify="right")
-    table.add_column("places", justify="right")
-    table.add_column("words of like codes")
-    for word in found:
+    table.add_column("count", justify="right")
+    table.add_column("words with similar codes")
+    for word in ranked:
         table.add_row(Text(word.word), f"{word.contribution:+.3f}", f"{word.count:,}", Text(" ".join(word.nearest)))
     console().print(table)
     return 0
 
 
 def chosen_options(arguments: argparse.Namespace) -> bool:
-    """Whether anything was said about the network."""
+    """Whether any option of the network was given."""
     return arguments.recipe != SIZES or bool(given_values(arguments, ModelOptions))
 
 
 def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a network of these options would hold; nothing is allocated."""
+    """Parameters of a network with these options; nothing is allocated."""
     from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
     if arguments.vocab_size is None or arguments.classes is None:
-        raise InputError("info needs a MODEL, or --vocab-size V and --classes C")
+        raise InputError("info needs MODEL, or --vocab-size V and --classes C")
     if arguments.vocab_size < 1 or arguments.classes < 1:
         raise InputError(
             f"--vocab-size {arguments.vocab_size} --classes {arguments.classes}: expected both to be at least 1"
         )
-    asked = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
-    options = resolve_model(asked, arguments.vocab_size, arguments.classes)
+    given = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
+    options = resolve_model(given, arguments.vocab_size, arguments.classes)
     shapes = parameter_shapes(options, arguments.vocab_size, arguments.classes)
-    found: dict[str, Any] = {
+    return {
         "parameters": num_parameters(shapes),
         "parameters_by_part": parameters_by_part(shapes),
         "vocab_size": arguments.vocab_size,
         "classes": arguments.classes,
         "options": dataclasses.asdict(options),
+        **({} if options.embedding == "plain" else {"codewords": options.num_codewords}),
     }
-    if options.embedding != "plain":
-        found["codewords"] = options.num_codewords
-    return found
 
 
 def describe_model(path: Path) -> dict[str, Any]:
-    """What a model contains, how large it is and how it was trained."""
+    """Labels, size, options and training of a model."""
     from capsulet.model.shapes import parameter_shapes, parameters_by_part
     from capsulet.storage.folder import FILES, read_config
 
@@ -134,12 +139,12 @@ def describe_model(path: Path) -> dict[str, Any]:
         config = open_session(path).config
         sizes = {path.name: path.stat().st_size}
     stored, network = config.as_json(), config.network
-    if config.compression is not None:  # the shapes are those of the uncompressed model
-        made_of: dict[str, Any] = {"compression": config.compression}
+    if config.compression is not None:  # the shapes are those of the model before compression
+        parts: dict[str, Any] = {"compression": config.compression}
     else:
         shapes = parameter_shapes(network, config.vocab_size, len(config.labels))
-        made_of = {"parameters_by_part": parameters_by_part(shapes)}
-        made_of |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
+        parts = {"parameters_by_part": parameters_by_part(shapes)}
+        parts |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
     return {
         "model": str(path),
         "labels": list(config.labels),
@@ -147,44 +152,46 @@ def describe_model(path: Path) -> dict[str, Any]:
         **({"thresholds": dict(zip(config.labels, config.thresholds, strict=True))} if config.thresholds else {}),
         "vocab_size": config.vocab_size,
         "parameters": config.parameters,
-        **made_of,
+        **parts,
         **({"ngrams": stored["ngrams"]} if config.ngrams else {}),
+        "calibration": {key: value for key, value in (config.calibration or {}).items() if key in CALIBRATION},
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,
         "options": stored["options"]["model"],
         "trained": {
             **{name: stored[name] for name in ("capsulet_version", "command", "recipe")},
+            "seed": config.options.training.seed,
             **stored["metrics"],
             **stored["data"],
         },
     }
 
 
-def print_table(found: dict[str, Any]) -> None:
-    """The same for people."""
+def print_table(description: dict[str, Any]) -> None:
+    """Print every key and value."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for key, value in flatten(found):
+    for key, value in flatten(description):
         table.add_row(Text(key), Text(shown(value)))
     console().print(table)
 
 
 def shown(value: Any) -> str:
-    """A value as people read it: 1,234 and 0.9123."""
+    """Format a value: 1,234 and 0.9123."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-def flatten(found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested keys as lines."""
+def flatten(description: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Turn nested keys into lines."""
     lines: list[tuple[str, Any]] = []
-    for key, value in found.items():
-        name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels as they are
+    for key, value in description.items():
+        name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels keep their underscores
         if isinstance(value, dict) and len(value) <= 40:
             lines += flatten(value, f"{name} · ")
         elif isinstance(value, dict):

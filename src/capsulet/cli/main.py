@@ -1,4 +1,4 @@
-"""`capsulet VERB …`: finds the verb, turns errors into one line and an exit status. Imports nothing heavy."""
+"""`capsulet VERB …`: parse the verb and turn errors into one line and an exit status. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 EXAMPLES = """\
 examples:
   capsulet check reviews.csv                    duplicates, contradictions, encoding damage
-  capsulet train reviews.csv --out model        a CSV with the columns text and label
-  capsulet evaluate model test.csv              accuracy, F1 by class, confusions
+  capsulet train reviews.csv --out model        from a CSV file with columns text and label
+  capsulet evaluate model test.csv              accuracy, F1 per class, confusions
   capsulet predict model --text "what a match"  label and score, as JSON
-  capsulet explain model --text "what a match"  which words said so
-  capsulet drift model new.csv                  do new texts look like those it was trained on?
-  capsulet demo                                 all of it, on the docstrings of your Python
+  capsulet explain model --text "what a match"  contributions of the words
+  capsulet drift model new.csv                  do new texts differ from the training texts?
+  capsulet demo                                 all of these, on the docstrings of your Python
 """
 
 
@@ -36,11 +36,11 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what it takes\n")
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Help with room for the longest verb beside its sentence; argparse forgets that verbs are indented."""
+    """Help with enough room for the longest verb; argparse does not count the indentation of verbs."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -48,7 +48,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """The parser of all verbs."""
     parser = Parser(
         prog="capsulet",
         description="Small text classifiers, trained from scratch and run without PyTorch.",
@@ -76,14 +76,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The parsed arguments; what nobody knows ends in one line of the verb, with the nearest flag it has."""
+    """Parse the arguments; refuse unknown ones in one line, with the nearest flag of the verb."""
     parsed, unknown = build_parser().parse_known_args(arguments)
     if unknown:
         verb: argparse.ArgumentParser = parsed.parser
-        hint = ""
         if not unknown[0].startswith("-"):
-            hint = ", which comes too late or is one too many: files stand before the options"
-        elif near := difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8):
+            verb.error(f"unexpected argument {unknown[0]}: put files before options")
+        hint = ""
+        if near := difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8):
             hint = f", did you mean {near[0]}?"
         verb.error(f"unrecognized argument {unknown[0]}{hint}")
     return parsed
@@ -99,11 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Run a verb; whatever goes wrong is one line."""
+    """Run a verb and print any error in one line."""
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the reader of the output has closed it
         return 0
     except KeyboardInterrupt:
         return complain("interrupted", INTERRUPTED, parsed.debug)
@@ -117,16 +117,16 @@ def run(parsed: argparse.Namespace) -> int:
         what = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             where = error.filename or "the output"
-            line = f"{where} cannot be written: {error.strerror}; make room, or write elsewhere"
+            line = f"{where} cannot be written: {error.strerror}; free space, or write elsewhere"
             return complain(line, 1, parsed.debug)
         if isinstance(error, OSError) and error.strerror:
             what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        return complain(f"unexpected failure ({' '.join(what.split())}); --debug shows where", 1, parsed.debug)
+        return complain(f"unexpected error ({' '.join(what.split())}); --debug shows the traceback", 1, parsed.debug)
     return status
 
 
 def was_interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: libraries that are being imported make another of it."""
+    """Whether Ctrl-C caused an error; libraries may raise another error during import."""
     seen: list[BaseException] = []
     while error not in seen:
         seen.append(error)
@@ -135,24 +135,24 @@ def was_interrupted(error: BaseException) -> bool:
 
 
 def open_streams() -> None:
-    """Make standard output and error usable where they are closed or cannot write every letter."""
+    """Make standard output and error usable if they are closed or cannot encode every character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
+        if stream is None:  # closed by the parent process
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays open
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def let_go_of_streams() -> None:
-    """What cannot be written will not be: Python would try again at its end, and make the exit status its own."""
+    """Discard output that cannot be written: Python would try again at exit and change the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if not can_flush(stream):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def can_flush(stream: TextIO) -> bool:
-    """Whether all that was printed has gone out."""
+    """Whether the buffered output can be written."""
     try:
         stream.flush()
     except OSError:
@@ -161,7 +161,7 @@ def can_flush(stream: TextIO) -> bool:
 
 
 def complain(message: str, status: int, debug: bool) -> int:
-    """One line on standard error, after the traceback if that was asked for."""
+    """Print one line on standard error, with --debug after the traceback."""
     if debug:
         import traceback
 

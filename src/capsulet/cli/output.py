@@ -1,4 +1,4 @@
-"""What people see: lines on standard error, tables, JSON, and the progress of a training."""
+"""Output: messages on standard error, JSON, and the progress of training."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ SECONDS_BETWEEN_LINES = 10
 
 
 def tell(line: str) -> None:
-    """A line for people, on standard error."""
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it: no reason to stop the work
+    """Print a message on standard error."""
+    with contextlib.suppress(BrokenPipeError):  # a closed standard error must not stop the work
         print(line, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     print(json_line(value))
 
 
 def print_json_list(name: str, values: Iterable[Any]) -> None:
-    """One JSON object with a list, written as its values come, so that a long one is never held in memory."""
-    before = opening = f'{{"{name}": ['  # not before there is a first: where that fails, nothing was printed
+    """Print one JSON object with a list, value by value, so that long lists need no memory."""
+    before = opening = f'{{"{name}": ['  # printed with the first value, so that an error before it leaves no output
     for value in values:
         sys.stdout.write(before + json_line(value))
         before = ", "
@@ -43,7 +43,7 @@ def print_json_list(name: str, values: Iterable[Any]) -> None:
 
 
 def json_line(value: Any) -> str:
-    """JSON on one line, in ASCII where standard output has no way to write the letters themselves."""
+    """JSON on one line, in ASCII if standard output cannot encode the characters."""
     line = json.dumps(value, ensure_ascii=False)
     try:
         line.encode(sys.stdout.encoding or "utf-8")
@@ -53,7 +53,7 @@ def json_line(value: Any) -> str:
 
 
 def check_text_file(path: Path, ending: str) -> None:
-    """Refuse, before any work is done, a file that could not be written."""
+    """Refuse a file that cannot be written, before any work is done."""
     if path.suffix != ending:
         raise InputError(
             f"{path} does not end in {ending}: name the file to write, such as {path.stem or 'file'}{ending}"
@@ -61,26 +61,26 @@ def check_text_file(path: Path, ending: str) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder: name the file to write")
     if not path.resolve().parent.is_dir():
-        raise InputError(f"{path.parent} is not a folder that exists: make it, or choose another place")
+        raise InputError(f"{path.parent} is not an existing folder: create it, or choose another path")
     check_place(path)
 
 
 def console() -> Console:
-    """A terminal to print tables on; wide enough for them where the output is no terminal."""
+    """A console for tables; 100 columns wide if standard output is not a terminal."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=100, color_system=None)
 
 
 def clock(seconds: float) -> str:
-    """75 as 1:15."""
+    """Format seconds: 75 as 1:15."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def validation(report: Epoch) -> str:
-    """How an epoch fared on the validation texts."""
+    """Describe how an epoch performs on the validation texts."""
     figures = [] if report.valid_micro_f1 is None else [f"micro-F1 {100 * report.valid_micro_f1:.2f} %"]
     figures = figures or [f"{100 * report.valid_accuracy:.2f} %"]
     return ", ".join(
@@ -89,20 +89,20 @@ def validation(report: Epoch) -> str:
 
 
 class LineMonitor:
-    """Progress where there is no terminal: a line an epoch, and now and then one while many texts are read."""
+    """Progress without a terminal: one line per epoch, and a line every few seconds while texts are read."""
 
     def __init__(self) -> None:
-        self.read_since = self.told = time.perf_counter()
+        self.read_since = self.printed = time.perf_counter()
 
     def reading(self, rows: int) -> None:
         now = time.perf_counter()
-        if now - self.told > SECONDS_BETWEEN_LINES:
-            self.told = now
-            tell(f"{rows:,} texts read, {rows / (now - self.read_since):,.0f} a second")
+        if now - self.printed > SECONDS_BETWEEN_LINES:
+            self.printed = now
+            tell(f"{rows:,} texts read, {rows / (now - self.read_since):,.0f} per second")
 
     def begin(self, epochs: int, steps: int, done: int) -> None:
         self.epochs, self.started, self.speed = epochs, time.perf_counter(), 0.0
-        self.done = done / steps  # epochs that an earlier run has made
+        self.done = done / steps  # epochs of an earlier run
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         self.speed = tokens_per_second
@@ -117,25 +117,25 @@ class LineMonitor:
 
 
 class StepMonitor:
-    """Progress of work in steps, now and then on a line."""
+    """Progress in steps: a line every few seconds."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.told, self.done = what, time.perf_counter(), 0
-        self.started, self.first = self.told, 0  # when the work began that is under way, with which step
+        self.what, self.printed, self.done = what, time.perf_counter(), 0
+        self.started, self.first = self.printed, 0  # start of the current task: time and step
 
     def __call__(self, done: int, steps: int) -> None:
         now = time.perf_counter()
-        if not self.done or done <= self.done:  # something new begins
+        if not self.done or done <= self.done:  # a new task begins
             self.started, self.first = now, done
         self.done = done
-        if done > self.first and now - self.told > SECONDS_BETWEEN_LINES:
-            self.told = now
+        if done > self.first and now - self.printed > SECONDS_BETWEEN_LINES:
+            self.printed = now
             left = (now - self.started) / (done - self.first) * (steps - done)
             tell(f"{self.what}: step {done:,} of {steps:,}, about {clock(left)} left")
 
 
 class BarMonitor:
-    """Progress on a terminal: a bar with loss, validation accuracy, speed and time left."""
+    """Progress on a terminal: a bar with loss, validation accuracy, speed and remaining time."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -163,7 +163,7 @@ class BarMonitor:
 
     def reading(self, rows: int) -> None:
         seconds = time.perf_counter() - self.started
-        self.status.update(f"{rows:,} texts read" + (f", {rows / seconds:,.0f} a second" if seconds > 1 else ""))
+        self.status.update(f"{rows:,} texts read" + (f", {rows / seconds:,.0f} per second" if seconds > 1 else ""))
 
     def begin(self, epochs: int, steps: int, done: int) -> None:
         self.status.stop()

@@ -1,23 +1,22 @@
-"""Label texts with a model.
+"""Predict the labels of texts.
 
 examples:
   capsulet predict model --text "what a match" --text "shares fell"
-  capsulet predict model texts.csv > labels.jsonl          one JSON object per text, in the file's order
+  capsulet predict model texts.csv > labels.jsonl          one JSON object per text, in order
   cat lines.txt | capsulet predict model - --top-k 3 --to csv
-  capsulet predict model texts.csv --abstain                label null where the model does not know
-  capsulet predict model texts.csv --max-error 0.02         as many answers as keep 98 % of them right
-  capsulet predict model texts.csv --sets 0.95              also the labels among which the true one is, 95 in 100 times
+  capsulet predict model texts.csv --abstain                label null if the model abstains
+  capsulet predict model texts.csv --max-error 0.02         abstain so that 98 % of the answers are right
+  capsulet predict model texts.csv --sets 0.95              also a set with the true label, in 95 % of cases
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
 
 A score is the calibrated probability of the label, if the model has a calibration. docs/concepts/calibration.md says
 what --coverage, --max-error and --sets guarantee.
 
-With --engine ray, FILE is a folder of Parquet files. --out gets a file of the same name for each, with a row for every
-row in order: the columns named by --keep, label and score. Called again after an end of any kind, it makes what is
-missing.
+With --engine ray, FILE is a folder of Parquet files. Each file gets a file of the same name in --out, with the columns
+of --keep, label and score. Running the command again creates only the missing files.
 
-A multi-label model gives every label that reaches its threshold, perhaps none: {"labels": [{"label": …,
-"score": …}, …]}; as CSV and in Parquet the columns are labels and scores.
+A multi-label model predicts every label that reaches its threshold: {"labels": [{"label": …, "score": …}, …]}. In CSV
+and Parquet the columns are labels and scores.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
 
-from capsulet.cli.options import add_reading_flags, add_threads_flag, reading_options
+from capsulet.cli.options import add_model_argument, add_reading_flags, add_threads_flag, reading_options
 from capsulet.cli.output import json_line, tell
 from capsulet.errors import InputError
 from capsulet.results import Prediction
@@ -36,32 +35,31 @@ from capsulet.results import Prediction
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `capsulet predict`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file")
+    add_model_argument(parser)
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="texts, in any format or one a line; - is standard input"
+        "files", nargs="*", metavar="FILE", help="texts, in any format or one per line; - is standard input"
     )
-    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="a text to label; may be repeated")
-    parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels")
-    parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="form of the output (default: jsonl)")
+    parser.add_argument("--text", action="append", default=[], metavar="TEXT", help="text to label; may be repeated")
+    parser.add_argument("--top-k", type=int, default=1, metavar="K", help="also list the K best labels (default: 1)")
+    parser.add_argument("--to", choices=("jsonl", "csv"), default="jsonl", help="format of the output (default: jsonl)")
     add_threads_flag(parser)
     group = parser.add_argument_group("abstention")
-    words = (
-        "give no label to texts of unknown words, nor to those that look least like any class (5 in 100, or as said)"
-    )
+    words = "give no label to texts of unknown words and to the 5 %% of texts that are least like any class"
     group.add_argument("--abstain", action="store_true", help=words)
-    words = "abstain, but answer at least this share of texts that are like the validation texts"
+    words = "abstain, but label at least this share of texts like the validation texts"
     group.add_argument("--coverage", type=float, metavar="SHARE", help=words)
-    words = "abstain, so that at most this share of the answers is wrong"
+    words = "abstain so that at most this share of the answers is wrong"
     group.add_argument("--max-error", type=float, metavar="SHARE", help=words)
-    words = "add the set of labels that holds the true one with this probability (default: 0.9)"
+    words = "add a set of labels that contains the true one with this probability (default: 0.9)"
     group.add_argument("--sets", type=float, nargs="?", const=0.9, metavar="SHARE", help=words)
-    words = "class lengths as scores instead of calibrated probabilities"
+    words = "use class lengths as scores instead of calibrated probabilities"
     group.add_argument("--raw-scores", action="store_true", help=words)
-    group = parser.add_argument_group("many machines")
-    group.add_argument("--engine", choices=("local", "ray"), default="local", help="predict here, or on Ray workers")
-    group.add_argument("--workers", type=int, default=2, metavar="N", help="with --engine ray (default: 2)")
-    group.add_argument("--out", metavar="DIR", help="with --engine ray: folder for the labelled Parquet files")
-    words = "with --engine ray: a column to copy beside the labels; may be repeated"
+    group = parser.add_argument_group("Ray workers")
+    words = "predict in this process or on Ray workers (default: local)"
+    group.add_argument("--engine", choices=("local", "ray"), default="local", help=words)
+    group.add_argument("--workers", type=int, default=2, metavar="N", help="workers with --engine ray (default: 2)")
+    group.add_argument("--out", metavar="DIR", help="with --engine ray: folder to write the Parquet files to")
+    words = "with --engine ray: column to copy; may be repeated"
     group.add_argument("--keep", action="append", default=[], metavar="NAME", help=words)
     add_reading_flags(parser)
 
@@ -73,20 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     from capsulet.text.rows import LABEL_SEPARATOR, SkippedRows
 
     if bool(arguments.files) == bool(arguments.text):
-        raise InputError(
-            'predict takes files or --text, one of the two: name a file, - for standard input, or --text "…"'
-        )
+        raise InputError('predict takes either files or --text: name a file, - for standard input, or --text "…"')
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
         return run_on_ray(arguments)
     if arguments.out or arguments.keep:
-        raise InputError("--out and --keep are for --engine ray: without it labels go to standard output")
+        raise InputError("--out and --keep need --engine ray: without it, labels go to standard output")
     classifier = load(arguments.model, arguments.threads)
     if arguments.label_separator is not None and not classifier.multi_label:
-        raise InputError(
-            f"--label-separator is for multi-label models, and {arguments.model} is a single-label model: leave it out"
-        )
+        raise InputError(f"--label-separator needs a multi-label model, and {arguments.model} is not: leave it out")
     top_k = min(arguments.top_k, len(classifier.labels))
     skipped = SkippedRows()
     if arguments.text:
@@ -95,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         reading = dataclasses.replace(reading_options(arguments), multi_label=classifier.multi_label)
         rows = read_rows(arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True)
         texts = (row.text for row in rows)
-    # somebody who types lines wants an answer to each
+    # answer every line that is typed
     typed = arguments.files == ["-"] and sys.stdin.isatty()
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
     for note in rules.notes:
@@ -117,10 +111,10 @@ def run_on_ray(arguments: argparse.Namespace) -> int:
     """Predict on a cluster."""
     from capsulet.runtime.ray import predict_on_ray
 
-    abstains = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
-    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstains and not arguments.raw_scores
+    abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
     if len(arguments.files) != 1 or not arguments.out or not plain:
-        raise InputError("--engine ray takes one folder of Parquet files and --out, and gives the best label per row")
+        raise InputError("--engine ray takes one folder of Parquet files and --out; it predicts the best label only")
 
     def progress(shards: int, all_shards: int, rows: int) -> None:
         tell(f"{shards:,} of {all_shards:,} files, {rows:,} rows")

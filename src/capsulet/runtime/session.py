@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from capsulet.errors import InputError, ModelError
+from capsulet.runtime.engine import onnxruntime
 from capsulet.storage.file import check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import ModelConfig, parse_config

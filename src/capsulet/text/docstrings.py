@@ -6,6 +6,7 @@ The question is "which module is this docstring from?". Sources are parsed, neve
 from __future__ import annotations
 
 import ast
+import re
 import sysconfig
 import warnings
 from collections import Counter
@@ -22,7 +23,8 @@ from capsulet.text.split import stratified_split
 NUM_MODULES = 12
 FEWEST_WORDS = 4
 TEST_FRACTION = 0.2
-# not what people think of as the library: tests, other people's packages, translations of the C modules
+SENTENCE_END = re.compile(r"(?<=[.!?])\s(?=[A-Z])")
+# not part of the library's own modules
 LEFT_OUT = {
     "test",
     "tests",
@@ -85,6 +87,16 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
     return [pairs[row] for row in train_rows], [pairs[row] for row in test_rows]
 
 
+def first_sentences(pairs: Sequence[Pair]) -> list[Pair]:
+    """The first sentence of each module's first docstring that begins with a sentence of at least a few words."""
+    examples: dict[str, str] = {}
+    for text, label in pairs:
+        sentence = SENTENCE_END.split(text, maxsplit=1)[0]
+        if len(sentence.split()) >= FEWEST_WORDS:
+            examples.setdefault(label, sentence)
+    return [(examples[label], label) for label in sorted(examples)]
+
+
 def majority_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
     """Accuracy of always naming the most frequent class."""
     ((label, _),) = Counter(label for _, label in train).most_common(1)
@@ -92,7 +104,7 @@ def majority_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
 
 
 def word_count_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
-    """Accuracy of multinomial naive Bayes on word counts, in NumPy: what counting words alone can do."""
+    """Accuracy of multinomial naive Bayes on word counts."""
     words, labels = Words(), sorted({label for _, label in train})
     train_texts, test_texts = ([words_of(words, text) for text, _ in part] for part in (train, test))
     counts = np.zeros((len(labels), len(words) + 1))

@@ -30,15 +30,22 @@ class Row:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files are read; what is left open is found out from each file."""
+    """How files are read. `None` means that each file's name and content decide."""
 
-    text_columns: tuple[str, ...] = option((), "column of the text; several are joined with one space")
-    label_column: str | None = option(None, "column of the label")
-    header: bool | None = option(None, "whether the first row of a table names its columns; without one: label, text…")
-    file_format: str | None = option(None, "format of the files; by suffix or content if not given", choices=FORMATS)
-    on_bad_row: str = option("fail", "stop at a row that cannot be used, or pass over it", choices=("fail", "skip"))
+    text_columns: tuple[str, ...] = option(
+        (), "column of the text; repeat the flag to join several columns with spaces (default: text)"
+    )
+    label_column: str | None = option(None, "column of the label (default: label)")
+    header: bool | None = option(
+        None, "the first line is a row, not column names; the columns are the label, then one or more texts"
+    )
+    file_format: str | None = option(None, "format of the files (default: by name and content)", choices=FORMATS)
+    on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
     multi_label: bool = option(False, "a row may have several labels, or none")
-    label_separator: str | None = option(None, f"what stands between several labels in one cell; {LABEL_SEPARATOR}")
+    label_separator: str | None = option(
+        None,
+        f"separator of several labels in one cell (default: {LABEL_SEPARATOR}); lists in JSONL and Parquet need none",
+    )
 
     def __post_init__(self) -> None:
         if self.file_format not in (None, *FORMATS):

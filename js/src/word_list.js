@@ -1,22 +1,22 @@
 /**
- * The word list of a compressed file.
+ * The word list of a compressed file: front-coded, then deflated.
  *
- * Words stand in ascending order of their UTF-8 bytes. Of each the file keeps how many leading bytes it shares with the
- * word before, how many follow, and those that follow; both numbers as LEB128. All of it is one raw deflate stream. The
- * first word has the id 1; 0 is every word that is not there.
+ * Words are sorted by their UTF-8 bytes. For each word the list holds the number of leading bytes shared with the
+ * previous word (LEB128), the number of bytes that follow (LEB128), and those bytes. The list is one raw deflate stream.
+ * The first word has id 1; id 0 is the unknown word.
  */
 import { ModelError } from './errors.js';
 
-const LARGEST = 1 << 26; // bytes when inflated: sixty-four million are more than any language has
+const MAX_BYTES = 1 << 26; // of the inflated list
 
 /**
- * Ids of the words by their spelling.
+ * Return the id of each word.
  * @param {Uint8Array} packed
- * @param {number} count how many words there should be
- * @param {string} name the model, for messages
+ * @param {number} count expected number of words
+ * @param {string} name name of the model, for messages
  * @returns {Promise<Map<string, number>>}
  */
-export async function readDictionary(packed, count, name) {
+export async function readWordList(packed, count, name) {
   try {
     const ids = new Map();
     const bytes = await inflate(packed);
@@ -26,7 +26,7 @@ export async function readDictionary(packed, count, name) {
     function varint() {
       let value = 0;
       for (let factor = 1; factor < 2 ** 35; factor *= 128) {
-        if (at >= bytes.length) throw new RangeError('a number is cut off');
+        if (at >= bytes.length) throw new RangeError('a number is truncated');
         const byte = bytes[at++];
         value += (byte & 127) * factor;
         if (byte < 128) return value;
@@ -36,7 +36,7 @@ export async function readDictionary(packed, count, name) {
 
     while (at < bytes.length) {
       const shared = varint(), further = varint();
-      if (shared > length || at + further > bytes.length) throw new RangeError(`word ${ids.size + 1} is cut off`);
+      if (shared > length || at + further > bytes.length) throw new RangeError(`word ${ids.size + 1} is truncated`);
       length = shared + further;
       if (length > word.length) {
         const longer = new Uint8Array(2 * length);
@@ -46,13 +46,13 @@ export async function readDictionary(packed, count, name) {
       word.set(bytes.subarray(at, at + further), shared);
       at += further;
       const spelling = text.decode(word.subarray(0, length));
-      if (ids.has(spelling)) throw new RangeError(`"${spelling}" is there twice`);
+      if (ids.has(spelling)) throw new RangeError(`"${spelling}" occurs twice`);
       ids.set(spelling, ids.size + 1);
     }
     if (ids.size !== count) throw new RangeError(`${ids.size} words, expected ${count}`);
     return ids;
   } catch (error) {
-    throw new ModelError(`${name} is damaged: its dictionary cannot be read (${error.message})`);
+    throw new ModelError(`${name} is damaged: its word list cannot be read (${error.message})`);
   }
 }
 
@@ -66,9 +66,9 @@ async function inflate(packed) {
     if (done) break;
     pieces.push(value);
     size += value.length;
-    if (size > LARGEST) {
+    if (size > MAX_BYTES) {
       await reader.cancel();
-      throw new RangeError(`more than ${LARGEST} bytes`);
+      throw new RangeError(`more than ${MAX_BYTES} bytes`);
     }
   }
   const bytes = new Uint8Array(size);

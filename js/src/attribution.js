@@ -1,37 +1,40 @@
 /**
- * What each word gave to a class, followed back through the encoder: Python's runtime/flow.py, which says why it is exact.
- * With gates and slopes held fixed the way from the words' vectors to a class capsule is linear.
+ * Attribution: the contribution of each word to a class, traced back through the encoder.
+ *
+ * With gates and slopes held fixed, a class capsule is a linear function of the words' vectors. Python's
+ * runtime/attribution.py explains why the contributions are exact.
  */
 import { MEAN_SHARE } from './config.js';
 
-const EQUAL = 1e-9; // states that differ by less: those of a word said over and over differ by rounding alone
+const EQUAL = 1e-9; // states that differ by less count as equal: those of a repeated word differ by rounding errors
 /** Weights of one bidirectional layer: input (2, 3H, I), recurrent (2, 3H, H), bias (2, 6H); gates update, reset, new. */
 const KINDS = ['input', 'recurrent', 'bias'];
 
 /**
- * The weights of the encoder, which the graph gives as outputs; a graph from before gives none.
+ * Return the weights of the encoder's layers, which are outputs of the graph.
  * @param {import('./session.js').Session} session
  * @returns {Promise<{input: Float32Array, recurrent: Float32Array, bias: Float32Array, hidden: number}[]>}
  */
 export async function encoderLayers(session) {
   const names = session.graph.outputNames.filter((name) => /^gru\d+_(input|recurrent|bias)$/.test(name));
-  if (!names.length) return [];
-  const found = await session.run(names, [[session.tokenizer.unknown]]);
+  const weights = await session.run(names, [[session.tokenizer.unknown]]);
   return Array.from({ length: names.length / KINDS.length }, (_, number) => {
-    const layer = Object.fromEntries(KINDS.map((kind) => [kind, found[`gru${number}_${kind}`]]));
+    const layer = Object.fromEntries(KINDS.map((kind) => [kind, weights[`gru${number}_${kind}`]]));
     return { ...layer, hidden: layer.bias.length / 12 };
   });
 }
 
 /**
- * Vectors of the words (T, D), and what each number of the pooled state gives to one class (H,), to a part a word.
- * @param {Float32Array} embedded
+ * Return the contribution of each word to one class.
+ * @param {Float32Array} embedded vectors of the words (T, D)
  * @param {number} count T
- * @param {string} pooling how the states became one: mean, mean+max or max
- * @returns {Float64Array} (T,); they sum to the length of the class before squash
+ * @param {Awaited<ReturnType<typeof encoderLayers>>} layers
+ * @param {string} pooling mean, mean+max or max
+ * @param {Float32Array} direction contribution of each component of the pooled state to the class (H,)
+ * @returns {Float64Array} (T,); the sum is the length of the class capsule before squash
  */
 export function wordContributions(embedded, count, layers, pooling, direction) {
-  const inputs = [Float64Array.from(embedded)]; // of each layer, (T, I)
+  const inputs = [Float64Array.from(embedded)]; // per layer (T, I)
   const runs = [];
   for (const layer of layers) {
     runs.push([0, 1].map((way) => forward(inputs.at(-1), count, layer, way)));
@@ -49,38 +52,40 @@ export function wordContributions(embedded, count, layers, pooling, direction) {
   const last = inputs.at(-1); // (T, 2H)
   let credit = new Float64Array(count * 2 * hidden);
   for (let number = 0; number < hidden; number++) {
-    const first = number, second = hidden + number; // its places in both directions
+    const first = number, second = hidden + number; // index in the forward and in the backward direction
     const sum = (token) => last[token * 2 * hidden + first] + last[token * 2 * hidden + second];
     let most = -Infinity;
     for (let at = 0; at < count; at++) most = Math.max(most, sum(at));
-    let largest = 0; // the first token whose sum of both is as good as the largest
+    let largest = 0; // the first token whose state is equal to the largest
     while (sum(largest) < most - EQUAL) largest++;
     for (let at = 0; at < count; at++) {
       const counted = share / count + (at === largest ? 1 - share : 0);
       for (const place of [first, second]) credit[at * 2 * hidden + place] = direction[number] * counted;
     }
   }
-  const found = new Float64Array(count);
+  const contributions = new Float64Array(count);
   for (let number = layers.length - 1; number >= 0; number--) {
     const size = inputs[number].length / count;
     const next = new Float64Array(count * size); // (T, I)
-    for (const way of [0, 1]) backward(runs[number][way], count, layers[number], way, credit, next, found);
+    for (const way of [0, 1]) backward(runs[number][way], count, layers[number], way, credit, next, contributions);
     credit = next;
   }
   const size = inputs[0].length / count;
-  for (let place = 0; place < inputs[0].length; place++) found[Math.floor(place / size)] += inputs[0][place] * credit[place];
-  return found;
+  for (let place = 0; place < inputs[0].length; place++) {
+    contributions[Math.floor(place / size)] += inputs[0][place] * credit[place];
+  }
+  return contributions;
 }
 
 const sigmoid = (value) => 0.5 * (1 + Math.tanh(0.5 * value));
 
-/** The places of a text in the order in which one direction reads them; `back` turns it round. */
+/** Token positions in the reading order of one direction; `back` reverses the order. */
 function order(count, way, back) {
   const places = [...Array(count).keys()];
   return (way === 1) !== back ? places.reverse() : places;
 }
 
-/** One direction over a text, with everything that is then held fixed: states, update, reset and gain, each (T, H). */
+/** Run one direction over a text. Return what is then held fixed: states, update, reset and gain, each (T, H). */
 function forward(inputs, count, { input, recurrent, bias, hidden }, way) {
   const size = inputs.length / count;
   const [states, update, reset, gain] = Array.from({ length: 4 }, () => new Float64Array(count * hidden));
@@ -113,8 +118,8 @@ function forward(inputs, count, { input, recurrent, bias, hidden }, way) {
   return { states, update, reset, gain };
 }
 
-/** Add what the inputs are worth to `next` (T, I), and what the constants gave in each place to `found` (T,). */
-function backward({ update, reset, gain }, count, { input, recurrent, bias, hidden }, way, credit, next, found) {
+/** Add the credit of the inputs to `next` (T, I) and the contributions of the biases to `contributions` (T,). */
+function backward({ update, reset, gain }, count, { input, recurrent, bias, hidden }, way, credit, next, contributions) {
   const size = next.length / count, gates = 3 * hidden, first = way * 2 * gates + 2 * hidden;
   let carried = new Float64Array(hidden);
   for (const at of order(count, way, true)) {
@@ -122,8 +127,8 @@ function backward({ update, reset, gain }, count, { input, recurrent, bias, hidd
     for (let unit = 0; unit < hidden; unit++) {
       const place = at * hidden + unit;
       const whole = credit[at * 2 * hidden + way * hidden + unit] + carried[unit];
-      const worth = gain[place] * whole; // of what enters the tanh
-      found[at] += worth * (bias[first + unit] + reset[place] * bias[first + gates + unit]);
+      const worth = gain[place] * whole; // credit of the input of tanh
+      contributions[at] += worth * (bias[first + unit] + reset[place] * bias[first + gates + unit]);
       before[unit] += update[place] * whole;
       const row = way * gates + 2 * hidden + unit;
       for (let other = 0; other < hidden; other++) before[other] += recurrent[row * hidden + other] * reset[place] * worth;
