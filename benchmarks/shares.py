@@ -1,13 +1,13 @@
-"""How much the n-gram features should say beside the network, and how unknown words are read: what docs/log.md decides by.
+"""Weight of the n-gram features beside the network, and the reading of unknown words: measured for docs/log.md.
 
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 8000 --cut 4000
     python -m benchmarks.shares --data ../shared/data --set sst2 --rows 12000 --cut 4000 --most-words 5
 
-So many rows are drawn from a training file and so many of them cut off; the default recipe trains on the others. No
-test file is read. Printed is the accuracy, in per cent, on the rows cut off, with unknown words read as one and the
-same (apart) or as known ones (similar), by the share of the n-gram features: at 1 it says as much as the network. Then, with
-unknown words as the model reads them, what choosing the share on a few of these rows comes to on the others, mean of
-many draws: by the rule of training/ngrams.py, by most of the few right, and 1 whatever they say.
+--rows rows are drawn from a training file and --cut of them are held out; the default recipe trains on the others. No
+test file is read. The table has the accuracy in per cent on the held-out rows, with unknown words read as one unknown
+word (apart) or as known words (similar), by the share of the n-gram features: at 1 they count as much as the network.
+Below it, with unknown words as the model reads them, is the mean accuracy over many draws if the share is chosen on a
+few of the held-out rows: by the rule of training/ngrams.py, by the most right answers, and always 1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from capsulet.text.corpus import Corpus, places_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.tokens import encode
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.vocabulary import SimilarWords, WordIds
 from capsulet.training.ngrams import SHARES, choose_share, spread
 
 BATCH, DRAWS = 64, 200
@@ -77,7 +77,7 @@ def main(words: list[str] | None = None) -> None:
         record.finished(capsulet.train(file, model, seed=arguments.seed, threads=1, cache=None, report=None, **given))
         cut = chosen[: arguments.cut]
         answers = {reading: answer(model, cut, reading == "similar") for reading in ("apart", "similar")}
-        reads = "similar" if capsulet.load(model).session.likeness else "apart"
+        reads = "similar" if capsulet.load(model).session.similar_words else "apart"
     shown = Table(title=f"{arguments.set}, {arguments.rows - arguments.cut:,} rows", title_justify="left")
     for column in ("unknown words", *(f"{share:g}" for share in sorted(SHARES))):
         shown.add_column(column, justify="left" if column == "unknown words" else "right")
@@ -101,10 +101,10 @@ def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[n
     if network.ngrams is None:
         raise SystemExit("the model has no ngrams: nothing to choose")
     tokenizer = capsulet.load(model).session.tokenizer
-    encoded = encode(tokenizer, [text for text, _ in pairs], Likeness(tokenizer.get_vocab) if similar else None)
+    encoded = encode(tokenizer, [text for text, _ in pairs], SimilarWords(tokenizer.get_vocab) if similar else None)
     targets = np.array([labels.index(label) for _, label in pairs], np.int32)
     starts = places_of(np.array([len(ids) for ids in encoded]))
-    corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), vocab_size=size)
+    corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), word_ids=WordIds(size))
     parts, more, order = [], [], []
     for rows, batch in ordered_batches(corpus, BATCH):
         ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)

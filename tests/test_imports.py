@@ -17,6 +17,7 @@ ROOT = Path(capsulet.__file__).parent
 LAYERS = (
     {"errors"},
     {"config", "results", "native"},
+    {"text.vocabulary"},
     {"text", "model"},
     {"evaluation", "storage"},
     {"runtime"},

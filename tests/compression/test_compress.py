@@ -19,7 +19,7 @@ from capsulet.compression import search
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.results import Compression
-from capsulet.text.word_list import unpack_words
+from capsulet.text.packed_dictionary import unpack_words
 from tests.conftest import TEXTS, TINY
 
 VARIANTS = [

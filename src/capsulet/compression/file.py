@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from capsulet.compression.setting import part_of
 from capsulet.config import ModelOptions
 from capsulet.storage.file import DIGEST, UNSEALED, seal
-from capsulet.text.tokens import UNKNOWN
-from capsulet.text.word_list import pack_words
+from capsulet.text.packed_dictionary import pack_words
+from capsulet.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:
     import onnx

@@ -26,7 +26,6 @@ from capsulet.compression.source import Source
 from capsulet.drifting.histograms import FEWEST_TEXTS, largest_json
 from capsulet.errors import CapsuletError, InputError, some
 from capsulet.evaluation.describe import chosen_rows, describe_corpus
-from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
 from capsulet.model.ngrams import NgramFeatures
@@ -37,8 +36,8 @@ from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpora, Corpus, choose_rows, word_counts
-from capsulet.text.tokens import UNKNOWN_ID
-from capsulet.text.word_list import pack_words
+from capsulet.text.packed_dictionary import pack_words
+from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, WordIds
 from capsulet.training.loop import EVALUATION_BATCH, batch_size
 
 BITS = (8, 6, 5, 4, 3)
@@ -111,9 +110,9 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     places = {word: number for number, word in enumerate(source.words)}
     vocabulary = json.loads(corpora.tokenizer)["model"]["vocab"]
     numbers = np.zeros(len(vocabulary), np.int64)
-    likeness = source.likeness(np.arange(FIRST_WORD, len(source.words)))
+    similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
     for word, number in vocabulary.items():
-        nearest = likeness.nearest(word) if likeness and word not in places else word
+        nearest = similar.nearest(word) if similar and word not in places else word
         numbers[number] = places.get(nearest or "", UNKNOWN_ID)
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
@@ -241,12 +240,13 @@ class Compressor:
             return self.kept_description(setting)
         old, new = self.kept(setting)
         few = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
-        words = few.ids % few.vocab_size if few.vocab_size else few.ids
-        ids = new[self.sample.numbers][words]
-        # what is read as another word is unknown all the same
-        unknown = (words != few.ids) | ~np.isin(self.sample.numbers, old)[words]
-        ids[unknown & (ids > 0)] += len(old)
-        numbered = dataclasses.replace(few, ids=ids.astype(np.int32), vocab_size=len(old))
+        assert few.word_ids is not None
+        words = few.word_ids.read_as(few.ids)
+        # a word that is read as another one is still an unknown word
+        unknown = few.word_ids.is_similar(few.ids) | ~np.isin(self.sample.numbers, old)[words]
+        word_ids = WordIds(len(old), unknown=0)
+        ids = word_ids.mark_unknown(new[self.sample.numbers][words], unknown)
+        numbered = dataclasses.replace(few, ids=ids.astype(np.int32), word_ids=word_ids)
         found = describe_corpus(Classifier(session, "the new file"), numbered)
         fitted = few_values(found, self.calibration_room)
         return {key: value for key, value in found.items() if key != "calibration"} | fitted

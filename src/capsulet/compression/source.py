@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from capsulet.compression.codes import Floats, gate_metric
 from capsulet.config import SIMILAR, UNKNOWN_WORDS, ModelOptions, Options, TextOptions, TrainingOptions, check
 from capsulet.errors import InputError, ModelError
-from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
 from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
-from capsulet.text.tokens import UNKNOWN_ID
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords
 
 HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in proportion to 1 / (r + 10)
 
@@ -82,17 +80,17 @@ class Source:
         """The id of the word as which each word is read where only these are known: (V,)."""
         found = np.full(len(self.words), UNKNOWN_ID, np.int64)
         found[kept] = kept
-        if likeness := self.likeness(kept):
+        if similar := self.similar_words(kept):
             for number in np.flatnonzero(found == UNKNOWN_ID)[FIRST_WORD:].tolist():  # those two stay what they are
-                found[number] = likeness.numbers.get(likeness.nearest(self.words[number]) or "", UNKNOWN_ID)
+                found[number] = similar.ids.get(similar.nearest(self.words[number]) or "", UNKNOWN_ID)
         return found
 
-    def likeness(self, kept: NDArray[np.int64]) -> Likeness | None:
+    def similar_words(self, kept: NDArray[np.int64]) -> SimilarWords | None:
         """How unknown words are read where only these are known, if the model reads them as others."""
         if self.unknown_words != SIMILAR:
             return None
         known = {self.words[number]: number for number in kept.tolist()}
-        return Likeness(lambda: known)
+        return SimilarWords(lambda: known)
 
 
 def read_source(path: Path) -> Source:

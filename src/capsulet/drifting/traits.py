@@ -51,7 +51,7 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
         found = classifier.session.run(wanted, ids, sizes)
         lengths[rows] = found[0]
         if usage is not None:
-            usage[rows] = mean_codes(found[1], sizes, classifier.session.unknown(ids))
+            usage[rows] = mean_codes(found[1], sizes, classifier.session.word_ids.is_unknown(ids))
 
     session = classifier.session
     session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels), session.workers)), fill)

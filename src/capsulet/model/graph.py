@@ -34,9 +34,10 @@ from onnx import TensorProto, helper
 
 from capsulet.config import POOLINGS, ModelOptions
 from capsulet.model.graph_builder import END, OPSET, GraphBuilder, Matrix
-from capsulet.model.hashing import FIRST, FIRST_WORD, PAIR, PRIME, SECOND, WORD
+from capsulet.model.hashing import FIRST, PAIR, PRIME, SECOND, WORD
 from capsulet.model.quantisation import Rounded, pack_bits
 from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.text.vocabulary import FIRST_WORD
 
 IR_VERSION = 8  # both old enough for runtimes of the last years, browsers included
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from capsulet.model.hashing import FIRST_WORD, pair_rows, word_rows
+from capsulet.model.hashing import pair_rows, word_rows
+from capsulet.text.vocabulary import FIRST_WORD
 
 
 class NgramFeatures(nn.Module):

@@ -82,7 +82,7 @@ class SetRecorder:
                 )
         session = self.classifier.session
         encoded = session.encode([text for text, _ in pairs])
-        self.unknown += sum(int(np.count_nonzero(session.unknown(ids))) for ids in encoded)
+        self.unknown += sum(int(np.count_nonzero(session.word_ids.is_unknown(ids))) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
         self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))

@@ -34,17 +34,17 @@ def class_words(
     if label not in classifier.labels:
         raise InputError(f"label {label!r} is unknown to the model: expected one of {some(classifier.labels)}")
     place = classifier.labels.index(label)
-    vocabulary = classifier.session.tokenizer.get_vocab()
+    vocabulary, word_ids = classifier.session.tokenizer.get_vocab(), classifier.session.word_ids
     spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
     encoded = classifier.session.encode(list(texts))
     if not encoded:
-        encoded = [np.array([number], np.int32) for number in range(classifier.unknown_id + 1, len(spellings))]
+        encoded = [np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings))]
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, given in contributions(classifier, encoded, place):
-        ids = np.where(classifier.session.unknown(ids), classifier.unknown_id, ids)
+        ids = np.where(word_ids.is_unknown(ids), word_ids.unknown, ids)
         np.add.at(sums, ids, given)
         np.add.at(counts, ids, 1)
-    counts[: classifier.unknown_id + 1] = 0  # padding, where it has a number, and the unknown word
+    counts[: word_ids.first_word] = 0  # padding and the unknown word
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
     best = [int(word) for word in np.argsort(-means, kind="stable")[:most] if counts[word]]
     near = nearest_words(classifier, best, spellings)
@@ -89,9 +89,9 @@ def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Seque
     codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
     found = {}
     for word in words:
-        likeness = codes @ codes[word]
-        likeness[: classifier.unknown_id + 1] = likeness[word] = -np.inf
-        found[word] = tuple(spellings[other] for other in np.argsort(-likeness, kind="stable")[:NEAREST])
+        similarity = codes @ codes[word]
+        similarity[: classifier.session.word_ids.first_word] = similarity[word] = -np.inf
+        found[word] = tuple(spellings[other] for other in np.argsort(-similarity, kind="stable")[:NEAREST])
     return found
 
 

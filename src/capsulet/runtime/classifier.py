@@ -63,7 +63,7 @@ class Classifier:
     @property
     def unknown_id(self) -> int:
         """The id of every unknown word that is like no other; compressed models number it differently."""
-        return self.session.unknown_id
+        return self.session.word_ids.unknown
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -289,7 +289,7 @@ def load(path: str | Path, threads: int = 0) -> Classifier:
 
 def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
     """Which share of each text's tokens is unknown words: (B,)."""
-    return np.array([float(session.unknown(ids).mean()) for ids in encoded])
+    return np.array([float(session.word_ids.is_unknown(ids).mean()) for ids in encoded])
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:

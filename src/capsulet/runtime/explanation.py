@@ -36,13 +36,12 @@ def explain(
     chosen = int(lengths.argmax()) if label is None else labels.index(label)
     places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
 
-    size = session.config["vocab_size"]
-    read = [session.tokenizer.id_to_token(number - size) if number >= size else None for number in ids[0].tolist()]
+    read_as = session.read_as(ids[0])
 
     def tokens(values: NDArray[np.float64]) -> tuple[TokenContribution, ...]:
         return tuple(
             TokenContribution(text[start:end], start, end, float(share), known)
-            for (start, end), share, known in zip(places, values, read, strict=True)
+            for (start, end), share, known in zip(places, values, read_as, strict=True)
         )
 
     against, other = None, chosen

@@ -19,9 +19,9 @@ from capsulet.errors import InputError, ModelError
 from capsulet.storage.file import check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import check_config
-from capsulet.text.tokens import UNKNOWN, Numbered, encode
-from capsulet.text.vocabulary import Likeness
-from capsulet.text.word_list import give_words, unpack_words
+from capsulet.text.packed_dictionary import add_words, unpack_words
+from capsulet.text.tokens import Numbered, encode
+from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
 
 INPUTS = {"ids", "token_counts"}
 OUTPUTS = {"lengths", "norms", "contributions"}
@@ -36,33 +36,38 @@ class Session(NamedTuple):
     tokenizer: Tokenizer
     config: dict[str, Any]
     workers: int = 1
-    likeness: Likeness | None = None  # of a model that reads unknown words as known ones
+    similar_words: SimilarWords | None = None  # of a model that reads unknown words as known ones
 
     @property
-    def unknown_id(self) -> int:
-        """The id of every unknown word that is like no other; compressed models number it differently."""
-        return self.tokenizer.token_to_id(UNKNOWN) or 0
+    def word_ids(self) -> WordIds:
+        """Ids of the model's words; the id of the unknown word is 0 in compressed models."""
+        return WordIds(self.config["vocab_size"], self.tokenizer.token_to_id(UNKNOWN) or 0)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Ids of each text, as `text/likeness.py` says; a text without any token is read as one unknown word."""
-        found = encode(self.tokenizer, texts, self.likeness)
-        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, found, strict=True)]
+        """Ids of each text; a text without tokens is read as one unknown word."""
+        encoded = encode(self.tokenizer, texts, self.similar_words)
+        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, encoded, strict=True)]
 
-    def unknown(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these ids are unknown words, whatever they are read as."""
-        found: NDArray[np.bool_] = (ids == self.unknown_id) | (ids >= self.config["vocab_size"])
-        return found
+    def read_as(self, ids: NDArray[Any]) -> list[str | None]:
+        """The known word that each unknown word (T,) is read as; None for every other word."""
+        word_ids = self.word_ids
+        return [
+            self.tokenizer.id_to_token(known) if similar else None
+            for known, similar in zip(word_ids.read_as(ids).tolist(), word_ids.is_similar(ids).tolist(), strict=True)
+        ]
 
     def run(
         self, outputs: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> list[NDArray[np.float32]]:
-        """The outputs of these names for ids (B, T) and token counts (B,); what they do not need is not computed."""
+        """Outputs of the graph for ids (B, T) and token counts (B,); only what they need is computed."""
         settings = onnxruntime.RunOptions()
         settings.only_execute_path_to_fetches = True
-        if self.likeness:
-            ids = ids % self.config["vocab_size"]
-        found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
-        return found
+        if self.similar_words:
+            ids = self.word_ids.read_as(ids)
+        values: list[NDArray[np.float32]] = self.graph.run(
+            list(outputs), {"ids": ids, "token_counts": counts}, settings
+        )
+        return values
 
     def has(self, output: str) -> bool:
         """Whether the graph gives an output of this name; graphs differ by what they are made of, and by age."""
@@ -132,9 +137,9 @@ def open_session(path: Path, threads: int = 0) -> Session:
 
 
 def reading(session: Session) -> Session:
-    """The same session, reading unknown words as its configuration has it."""
+    """The session with the reading of unknown words that its configuration asks for."""
     similar = session.config.get(UNKNOWN_WORDS) == SIMILAR
-    return session._replace(likeness=Likeness(session.tokenizer.get_vocab)) if similar else session
+    return session._replace(similar_words=SimilarWords(session.tokenizer.get_vocab)) if similar else session
 
 
 def read_dictionary(session: Session, source: Path) -> None:
@@ -142,7 +147,7 @@ def read_dictionary(session: Session, source: Path) -> None:
     try:
         nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
         (data,) = session.run(["dictionary"], *nothing)
-        give_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
+        add_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None

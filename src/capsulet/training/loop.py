@@ -22,7 +22,7 @@ from capsulet.model.noise import Noise, second, step_noise, uniform
 from capsulet.results import Epoch
 from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, word_counts
-from capsulet.text.tokens import UNKNOWN_ID
+from capsulet.text.vocabulary import UNKNOWN_ID
 from capsulet.training.checkpoint import Checkpoints, State, Weights, array, parse
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
