@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from capsulet.config import SIMILAR, UNKNOWN_WORDS
 from capsulet.errors import InputError, ModelError
-from capsulet.storage.file import check_seal
+from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import check_config
 from capsulet.text.packed_dictionary import add_words, unpack_words
@@ -120,16 +120,16 @@ def open_session(path: Path, threads: int = 0) -> Session:
         metadata = graph.get_modelmeta().custom_metadata_map
     except UnicodeDecodeError:
         raise ModelError(f"{path} is damaged: its metadata are not UTF-8; export or compress it again") from None
-    if "capsulet.config" not in metadata or "capsulet.tokenizer" not in metadata:
+    if CONFIG_KEY not in metadata or TOKENIZER_KEY not in metadata:
         raise ModelError(
             f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` or "
             "`capsulet compress` wrote"
         )
     try:
-        config = check_config(json.loads(metadata["capsulet.config"]), str(path))
+        config = check_config(json.loads(metadata[CONFIG_KEY]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
+    tokenizer = parse_tokenizer(metadata[TOKENIZER_KEY].encode(), path)
     session = reading(Session(graph, tokenizer, config, count_workers(threads)))
     if "dictionary" in config:
         read_dictionary(session, path)

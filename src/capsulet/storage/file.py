@@ -9,6 +9,7 @@ from capsulet.errors import MissingExtraError, ModelError
 from capsulet.storage.atomic import digest
 from capsulet.storage.folder import CARD, GRAPH, TOKENIZER, read_config, read_file
 
+CONFIG_KEY, TOKENIZER_KEY, CARD_KEY = "capsulet.config", "capsulet.tokenizer", "capsulet.card"  # metadata of a file
 # the metadata of a single file: its name and its value, which is as long as the digest that takes its place
 DIGEST, UNSEALED = "capsulet.digest", "0" * 64
 SEAL = DIGEST.encode() + b"\x12\x40"  # as it stands in the file: the name, then a field (2) of 64 bytes
@@ -45,9 +46,9 @@ def bundled(model: Path) -> bytes:
     inside = {key: value for key, value in config.items() if key != "files"}
     card = read_file(model, CARD, config).decode(errors="replace")  # people may have edited it
     metadata = {
-        "capsulet.config": json.dumps(inside, ensure_ascii=False),
-        "capsulet.tokenizer": tokenizer,
-        "capsulet.card": card,
+        CONFIG_KEY: json.dumps(inside, ensure_ascii=False),
+        TOKENIZER_KEY: tokenizer,
+        CARD_KEY: card,
         DIGEST: UNSEALED,
     }
     onnx.helper.set_model_props(graph, metadata)
