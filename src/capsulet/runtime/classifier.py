@@ -17,6 +17,7 @@ from capsulet.errors import InputError, some
 from capsulet.evaluation import abstention as doubt
 from capsulet.evaluation import calibration, metrics
 from capsulet.evaluation.reliability import ReliabilityCounts, counted
+from capsulet.model.outputs import LENGTHS
 from capsulet.results import (
     Evaluation,
     Explanation,
@@ -168,7 +169,7 @@ class Classifier:
         found = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
 
         def fill(rows: NDArray[np.int64]) -> None:
-            found[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
+            found[rows] = self.session.run([LENGTHS], *pad([encoded[row] for row in rows]))[0]
 
         sizes = [len(encoded[row]) for row in order]
         self.session.for_each(list(batches(sizes, order, len(self.labels), self.session.workers)), fill)
@@ -316,7 +317,7 @@ def batches(
     lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
 ) -> Iterator[NDArray[np.int64]]:
     """Rows, shortest text first, cut so that neither padded tokens nor votes of those done at once grow large."""
-    # what each token gives to each class is there at once, too, where there is a ngrams
+    # n-gram features take memory for each token and class, too
     most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
     most_votes = LARGEST_VOTES // at_once
     start = 0

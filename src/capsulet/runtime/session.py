@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 
 from capsulet.config import SIMILAR, UNKNOWN_WORDS
 from capsulet.errors import InputError, ModelError
+from capsulet.model import outputs
 from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import check_config
@@ -23,14 +24,14 @@ from capsulet.text.packed_dictionary import add_words, unpack_words
 from capsulet.text.tokens import Numbered, encode
 from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
 
-INPUTS = {"ids", "token_counts"}
-OUTPUTS = {"lengths", "norms", "contributions"}
+INPUTS = {outputs.IDS, outputs.TOKEN_COUNTS}
+REQUIRED_OUTPUTS = {outputs.LENGTHS, outputs.NORMS, outputs.CONTRIBUTIONS}
 
 Part = TypeVar("Part")
 
 
 class Session(NamedTuple):
-    """All that prediction needs."""
+    """A loaded model: graph, tokenizer and configuration."""
 
     graph: onnxruntime.InferenceSession
     tokenizer: Tokenizer
@@ -56,28 +57,26 @@ class Session(NamedTuple):
             for known, similar in zip(word_ids.read_as(ids).tolist(), word_ids.is_similar(ids).tolist(), strict=True)
         ]
 
-    def run(
-        self, outputs: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> list[NDArray[np.float32]]:
+    def run(self, names: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
         """Outputs of the graph for ids (B, T) and token counts (B,); only what they need is computed."""
         settings = onnxruntime.RunOptions()
         settings.only_execute_path_to_fetches = True
         if self.similar_words:
             ids = self.word_ids.read_as(ids)
         values: list[NDArray[np.float32]] = self.graph.run(
-            list(outputs), {"ids": ids, "token_counts": counts}, settings
+            list(names), {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}, settings
         )
         return values
 
     def has(self, output: str) -> bool:
-        """Whether the graph gives an output of this name; graphs differ by what they are made of, and by age."""
+        """Whether the graph has an output of this name."""
         return any(node.name == output for node in self.graph.get_outputs())
 
     def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
-        """Do the work of every part, as many at once as there are workers; it is to spend its time in `run`.
+        """Call `work`, which spends its time in `run`, for every part, in as many threads as there are workers.
 
-        Two threads with a batch each are faster than two that share every small product of a recurrent layer
-        (benchmarks/runtime.py), so the graph itself has one.
+        Threads with one batch each are faster than threads that share the small products of a recurrent layer
+        (benchmarks/runtime.py), so the graph itself runs on one thread.
         """
         if min(self.workers, len(parts)) < 2:
             for part in parts:
@@ -88,7 +87,7 @@ class Session(NamedTuple):
             for _ in pool.map(work, parts):
                 pass
         finally:
-            while True:  # after Ctrl-C, too, what has begun is done: to end under a running graph would be a crash
+            while True:  # finish running work after Ctrl-C: exiting while a graph runs would crash
                 try:
                     pool.shutdown(cancel_futures=True)
                     break
@@ -99,7 +98,7 @@ class Session(NamedTuple):
 def open_session(path: Path, threads: int = 0) -> Session:
     """Load a model folder, or a file that carries tokenizer and configuration in its metadata.
 
-    So many threads do batches at the same time; 0: one a core.
+    `threads` is the number of batches computed at the same time; 0: one per core.
     """
     if path.is_dir():
         config = read_config(path)
@@ -143,10 +142,10 @@ def reading(session: Session) -> Session:
 
 
 def read_dictionary(session: Session, source: Path) -> None:
-    """Give the tokenizer of a compressed model its words, which are an output of the graph."""
+    """Add the words of a compressed model, an output of its graph, to its tokenizer."""
     try:
         nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
-        (data,) = session.run(["dictionary"], *nothing)
+        (data,) = session.run([outputs.DICTIONARY], *nothing)
         add_words(session.tokenizer, unpack_words(data.tobytes(), session.config["dictionary"]["words"]))
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -154,46 +153,46 @@ def read_dictionary(session: Session, source: Path) -> None:
 
 
 def count_workers(threads: int) -> int:
-    """So many, or as many as this process may use cores."""
+    """Number of threads: as given, or one per core that this process may use."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
-        raise InputError(f"--threads is {threads!r}: expected how many to use, or 0 for one a core")
+        raise InputError(f"--threads is {threads!r}: expected a number of threads, or 0 for one per core")
     if threads:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def session_of(graph: bytes, tokenizer: bytes, config: dict[str, Any], threads: int = 0) -> Session:
-    """A model that is on no disk yet."""
+    """A session of a model that is not written yet."""
     source = Path("the new model")
     parsed = parse_tokenizer(tokenizer, source)
     return agreeing(reading(Session(start(graph, source), parsed, config, count_workers(threads))), source)
 
 
 def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
-    """A graph that is ready to run, if it is one of ours."""
+    """Load a graph; ModelError unless it is a capsulet model."""
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = 1
     settings.log_severity_level = 3
     try:
         graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
-        # its messages begin with its own name, a number and the name of the number
+        # the message starts with "[ONNXRuntimeError]", a number and a name
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rpartition(" : ")[2].rstrip(".")
         raise ModelError(
             f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
             "a file that `capsulet export` or `capsulet compress` wrote"
         ) from None
-    inputs, outputs = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
-    if set(inputs) != INPUTS or not set(outputs) >= OUTPUTS:
-        found = f"inputs {', '.join(inputs) or 'none'}; outputs {', '.join(outputs)}"
-        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({found:.200})")
+    takes, gives = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
+    if set(takes) != INPUTS or not set(gives) >= REQUIRED_OUTPUTS:
+        names = f"inputs {', '.join(takes) or 'none'}; outputs {', '.join(gives)}"
+        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({names:.200})")
     return graph
 
 
 def agreeing(session: Session, source: Path) -> Session:
-    """The same session, if its graph, tokenizer and labels are of one model."""
+    """The session; ModelError if graph, tokenizer and labels do not belong together."""
     words, classes = session.config["vocab_size"], len(session.config["labels"])
-    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == "lengths")
+    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == outputs.LENGTHS)
     if session.tokenizer.get_vocab_size() != words or lengths[-1] != classes:
         raise ModelError(
             f"{source} is damaged: tokenizer of {session.tokenizer.get_vocab_size()} words and graph of {lengths[-1]} "
@@ -203,7 +202,7 @@ def agreeing(session: Session, source: Path) -> Session:
 
 
 def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
-    """The tokenizer of this JSON."""
+    """Parse a tokenizer; ModelError if that fails."""
     try:
         return Tokenizer.from_str(data.decode())
     except Exception as error:  # the library raises bare Exception
