@@ -54,7 +54,7 @@ class Rounding:
 
 
 class Student:
-    """A network with fixed codes for words, some weights of which are rounded."""
+    """A network with fixed codes for words and rounded weights."""
 
     def __init__(
         self, network: Network, choices: NDArray[np.uint8], codebooks: Floats, roundings: dict[str, Rounding]

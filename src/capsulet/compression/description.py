@@ -46,12 +46,12 @@ class Description:
         return dataclasses.replace(corpus, ids=ids.astype(np.int32), word_ids=kept.word_ids)
 
     def inherited(self, words: int) -> dict[str, Any]:
-        """Calibration of the whole model, and those of its histograms that hold for a file of so many words."""
+        """Calibration of the whole model, and those of its histograms that hold for a file of `words` words."""
         config = self.source.config
         return thinned_calibration(config) | inherited_histograms(config, words == self.source.num_words)
 
     def placeholder(self, words: int) -> dict[str, Any]:
-        """Something at least as long as the description of a file of so many words."""
+        """Text that is at least as long as the description of a file of `words` words."""
         if not self.sample.can_describe:
             return self.inherited(words)
         size = largest_json(self.source.num_classes, len(self.sample.valid)) + self.calibration_bytes
@@ -64,7 +64,7 @@ class Description:
 
 
 def largest_calibration(texts: int, multi_label: bool) -> int:
-    """Largest size in bytes of a calibration on so many texts as JSON; long numbers leave room for fewer values."""
+    """Largest size in bytes of a calibration on `texts` texts as JSON; long numbers leave room for fewer values."""
     values = 0 if multi_label else len(abstention.RANKINGS) * min(FEW_VALUES, texts)
     return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
 

@@ -1,4 +1,4 @@
-"""Plot of accuracy against bytes, written as SVG without a plotting library."""
+"""Accuracy against bytes as an SVG picture, drawn by hand: no library is needed for twenty dots."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ INK, GRID, OTHERS, CHOSEN = "#333333", "#d9d9d9", "#1f4e79", "#c2410c"
 
 
 def curve_plot(compression: Compression) -> str:
-    """SVG of the trials of a compression, the written file and the whole model."""
+    """The curve of a compression, the file that was written and the whole model."""
     points = list(compression.curve)
     before = compression.accuracy_before if compression.accuracy_before is not None else 1.0
     sizes = [point.bytes / 1000 for point in points]
     shares = [100 * point.accuracy for point in points] + [100 * before]
-    # very small files lose a lot: cut them off, to show the rest in detail
+    # the curve falls off a cliff at its small end: what is worth looking at is the rest
     best = max(shares)
     low, high = max(min(shares), best - 12) - 0.5, min(best + 0.5, 100.5)
     left, right = math.log(min(sizes) / 1.15), math.log(max(sizes) * 1.15)
@@ -55,7 +55,7 @@ def curve_plot(compression: Compression) -> str:
 
 
 def dot(x: float, y: float, point: CurvePoint) -> str:
-    """A dot with its setting as tooltip."""
+    """A point that says what it is when it is pointed at."""
     about = (
         f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, {point.codebooks} codebooks, "
         f"{point.bits}-bit weights, {f'{point.ngram_bits}-bit' if point.ngram_bits else 'no'} n-gram features"
@@ -65,23 +65,23 @@ def dot(x: float, y: float, point: CurvePoint) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
-    """A text element."""
+    """Words at a place."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:
-    """A line element."""
+    """A line between two places."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" {more}/>'
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About six round numbers between two values."""
+    """Round numbers in between, about six of them."""
     step = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if (high - low) / step <= 8)
     return [round(step * number, 6) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def sizes_named(low: float, high: float) -> list[float]:
-    """Kilobytes to label on a logarithmic axis."""
+    """Kilobytes to name on a logarithmic axis."""
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [step * 10**power for power in powers for step in steps if low <= step * 10**power <= high]

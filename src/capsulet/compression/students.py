@@ -85,7 +85,7 @@ class Students:
         return Student(network, choices, codebooks.copy(), roundings)
 
     def adapted(self, setting: Setting, steps: int) -> Student:
-        """A student after so many steps on the training texts."""
+        """A student after `steps` steps on the training texts."""
         student, train, training = self.student(setting), self.sample.train, self.source.options.training
         assert train is not None
         lessons = Lessons(

@@ -89,12 +89,12 @@ def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Seque
     codes = word_codes(classifier, len(spellings))
     codes -= codes.mean(0)  # the part that all words share
     codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
-    found = {}
+    nearest = {}
     for word in words:
         similarity = codes @ codes[word]
         similarity[: classifier.session.word_ids.first_word] = similarity[word] = -np.inf
-        found[word] = tuple(spellings[other] for other in np.argsort(-similarity, kind="stable")[:NEAREST])
-    return found
+        nearest[word] = tuple(spellings[other] for other in np.argsort(-similarity, kind="stable")[:NEAREST])
+    return nearest
 
 
 def word_codes(classifier: Classifier, vocab_size: int) -> NDArray[np.float32]:

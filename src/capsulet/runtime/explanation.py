@@ -93,13 +93,13 @@ def codeword_shares(codes: NDArray[np.float32], tokens: Sequence[TokenContributi
     given = np.array([token.contribution for token in tokens])[:, None, None] * codes / codes.shape[1]  # (T, M, K)
     totals = given.sum(0)
     order = np.argsort(-np.abs(totals), axis=None, kind="stable")[:MOST_CODEWORDS]
-    found = []
+    shares = []
     for place in order:
         codebook, codeword = divmod(int(place), totals.shape[1])
         ranked = np.argsort(-np.abs(given[:, codebook, codeword]), kind="stable")
         words = dict.fromkeys(tokens[row].text for row in ranked if tokens[row].text)
-        found.append(CodewordShare(codebook, codeword, float(totals[codebook, codeword]), tuple(words)[:WORDS_EACH]))
-    return tuple(found)
+        shares.append(CodewordShare(codebook, codeword, float(totals[codebook, codeword]), tuple(words)[:WORDS_EACH]))
+    return tuple(shares)
 
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
