@@ -72,7 +72,7 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
-        ids = classifier.session.encode([texts[row]])[0] % classifier.config.vocab_size  # as the network reads them
+        ids = classifier.session.word_ids.read_as(classifier.session.encode([texts[row]])[0])
         if len(ids) >= FEWEST_WORDS and len(kept) < most:
             kept.append((texts[row], ids))
     before = classifier.lengths_of([ids for _, ids in kept])

@@ -38,7 +38,7 @@ from capsulet.text.corpus import Corpus, places_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.tokens import encode
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.vocabulary import SimilarWords, WordIds
 from capsulet.training.ngrams import SHARES, choose_share, spread
 
 BATCH, DRAWS = 64, 200
@@ -76,7 +76,7 @@ def main(words: list[str] | None = None) -> None:
         record.finished(capsulet.train(file, model, seed=arguments.seed, threads=1, cache=None, report=None, **given))
         cut = chosen[: arguments.cut]
         answers = {reading: answer(model, cut, reading == "similar") for reading in ("apart", "similar")}
-        reads = "similar" if capsulet.load(model).session.likeness else "apart"
+        reads = "similar" if capsulet.load(model).session.similar_words else "apart"
     shown = Table(title=f"{arguments.set}, {arguments.rows - arguments.cut:,} rows", title_justify="left")
     for column in ("unknown words", *(f"{share:g}" for share in sorted(SHARES))):
         shown.add_column(column, justify="left" if column == "unknown words" else "right")
@@ -98,10 +98,10 @@ def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[n
     if network.ngrams is None:
         raise SystemExit("the model has no ngrams: nothing to choose")
     tokenizer = capsulet.load(model).session.tokenizer
-    encoded = encode(tokenizer, [text for text, _ in pairs], Likeness(tokenizer.get_vocab) if similar else None)
+    encoded = encode(tokenizer, [text for text, _ in pairs], SimilarWords(tokenizer.get_vocab) if similar else None)
     targets = np.array([labels.index(label) for _, label in pairs], np.int32)
     starts = places_of(np.array([len(ids) for ids in encoded]))
-    corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), vocab_size=size)
+    corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), word_ids=WordIds(size))
     parts, more, order = [], [], []
     for rows, batch in ordered_batches(corpus, BATCH):
         ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)

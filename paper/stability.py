@@ -33,7 +33,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
     session = load(folder, threads=1).session
     rows = list(read_rows([test], labelled=True, options=ReadOptions(), allow_empty=True))
     targets = torch.tensor([config.labels.index(row.label) for row in rows])
-    encoded = [ids % config.vocab_size for ids in session.encode([row.text for row in rows])]
+    encoded = [session.word_ids.read_as(ids) for ids in session.encode([row.text for row in rows])]
     right, entropy = dict.fromkeys(iterations, 0), dict.fromkeys(iterations, 0.0)
     order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
     with torch.no_grad():

@@ -23,7 +23,7 @@ from benchmarks.peers.corpus import training_batches
 from benchmarks.peers.network import NetworkModel, build_model, classes, inside, load_model
 from benchmarks.peers.protocol import Model, Rows, Training
 from capsulet.text.corpus import Corpus
-from capsulet.text.tokens import PADDING_ID
+from capsulet.text.vocabulary import PADDING_ID
 
 END_ID = PADDING_ID  # no text holds it, so it marks the end of one
 LAYER_FACTOR = 2.6  # discriminative fine-tuning: η^{l-1} = η^l / 2.6

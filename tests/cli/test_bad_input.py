@@ -55,7 +55,7 @@ CASES = [
     ("predict MODEL --text a --label-separator ;", "--label-separator needs a multi-label model, and"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
-    ("compress MODEL --valid ROWS --out new.onnx", "--valid is beside training files"),
+    ("compress MODEL --valid ROWS --out new.onnx", "--valid was given without training files"),
     ("explain MODEL --text a --label art", UNKNOWN),
     ("explain MODEL --text a --contrast art", UNKNOWN),
     ("explain SETS_MODEL --text a --contrast art", UNKNOWN),

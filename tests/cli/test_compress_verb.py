@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from capsulet.compression import search
+from capsulet.compression import students
 
 
 def test_the_report(run, model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "FEWEST_STEPS", 20)
-    monkeypatch.setattr(search, "HEAT_STEPS", 2)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 20)
+    monkeypatch.setattr(students, "WARM_STEPS", 2)
     file = tmp_path / "small.onnx"
     call = ("compress", model, rows_file, "--valid", rows_file, "--out", file, "--target-size", "1MB", "--threads", "1")
     answer = run(*call, "--json")

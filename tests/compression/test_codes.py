@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capsulet.compression.codes import compose, fit_codes, gate_metric
+from capsulet.compression.codes import compose, fit_codes, gate_weighting
 
 GENERATOR = np.random.default_rng(0)
 EVERY_WAY = np.eye(8, dtype=np.float32)
@@ -43,7 +43,7 @@ def test_weighty_words_come_out_better() -> None:
 def test_errors_count_by_the_metric() -> None:
     vectors, mass = GENERATOR.normal(size=(500, 8)).astype(np.float32), np.ones(500, np.float32)
     weights = (GENERATOR.normal(size=(30, 8)) * ([10] * 2 + [0.1] * 6)).astype(np.float32)  # the gates see two axes
-    off = np.square(compose(*fit_codes(vectors, mass, 2, 16, gate_metric(weights))) - vectors)
+    off = np.square(compose(*fit_codes(vectors, mass, 2, 16, gate_weighting(weights))) - vectors)
     assert off[:, :2].mean() < 0.1 * off[:, 2:].mean()
 
 

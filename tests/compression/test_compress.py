@@ -15,11 +15,12 @@ import onnx
 import pytest
 
 import capsulet
-from capsulet.compression import search
+from capsulet.compression import search, students, trials
+from capsulet.compression.sample import file_sample, made_up_sample
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.results import Compression
-from capsulet.text.word_list import unpack_words
+from capsulet.text.packed_dictionary import unpack_words
 from tests.conftest import TEXTS, TINY
 
 VARIANTS = [
@@ -127,7 +128,7 @@ def smallest_size(model: Path) -> int:
 
 
 def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "FEWEST_STEPS", 5)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 5)
     monkeypatch.setattr(search, "FEWEST_WORDS", 4)
     out = tmp_path / "small.onnx"
     with pytest.raises(
@@ -164,10 +165,9 @@ def test_nothing_that_is_tried_is_smaller_than_the_smallest(model: Path) -> None
     from capsulet.compression.source import read_source
 
     source = read_source(model)
-    compressor = search.Compressor(source, search.made_up_sample(source), lambda done, steps: None)
-    smallest = compressor.smallest()
-    assert compressor.size(smallest) <= min(trial.bytes for trial in compressor.curve)
-    assert smallest.words <= min(trial.setting.words for trial in compressor.curve)
+    settings = search.Search(source, made_up_sample(source), lambda done, steps: None)
+    assert settings.files.size(settings.smallest) <= min(trial.bytes for trial in settings.curve)
+    assert settings.smallest.words <= min(trial.setting.words for trial in settings.curve)
 
 
 def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path) -> None:
@@ -181,25 +181,23 @@ def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path
     with ExitStack() as scratch:
         files = LabelledFiles([str(rows_file)], [str(rows_file)], ReadOptions(), None)
         corpora = prepare(files, source.options.text, 0.25, scratch, Listener())
-        compressor = search.Compressor(
-            source, search.file_sample(source, corpora, unseen=True), lambda done, steps: None
-        )
-        setting = Setting(compressor.num_words, 4, 3)
-        before = compressor.measure(compressor.student(setting), setting).error
-        after = compressor.measure(compressor.adapted(setting, 60), setting).error
+        settings = search.Search(source, file_sample(source, corpora, unseen=True), lambda done, steps: None)
+        setting = Setting(source.num_words, 4, 3)
+        before = settings.measure(settings.students.student(setting), setting).error
+        after = settings.measure(settings.students.adapted(setting, 60), setting).error
     assert after < 0.5 * before
 
 
 def test_a_loss_that_cannot_be_held_writes_nothing(
     model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = search.Compressor.judge
+    judge = trials.Judge.judge
 
-    def worse(*arguments: object) -> search.Trial:
+    def worse(*arguments: object) -> trials.Trial:
         return dataclasses.replace(judge(*arguments), accuracy=0.25)
 
-    monkeypatch.setattr(search.Compressor, "judge", worse)
-    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(trials.Judge, "judge", worse)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     with pytest.raises(CapsuletError, match=r"--max-loss 0.1 could not be held: the best file loses \d+\.\d+ points"):
         capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=0.1, threads=1)
     assert not list(tmp_path.iterdir())
@@ -284,7 +282,7 @@ def test_ctrl_c_at_any_moment_writes_nothing(model: Path, tmp_path: Path, monkey
     def press(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(search.Compressor, "measure", press)
+    monkeypatch.setattr(search.Search, "measure", press)
     with pytest.raises(KeyboardInterrupt):
         capsulet.compress(model, out=tmp_path / "small.onnx", target_size="1MB", threads=1)
     assert list(tmp_path.iterdir()) == []

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import capsulet
-from capsulet.compression import description, search
-from capsulet.compression.description import few_values, json_bytes
+from capsulet.compression import description, search, students
+from capsulet.compression.description import json_bytes, thinned_calibration
 from capsulet.evaluation import abstention
 from capsulet.evaluation import describe as validation
 from capsulet.evaluation.labels import label_matrix
@@ -38,7 +38,7 @@ def whole(unseen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def small_file(whole: Path, unseen: Path | None, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """With texts: compressed to few of the words; the texts are both to adapt to and to describe by."""
-    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     monkeypatch.setattr(search, "FEWEST_WORDS", 4)
     monkeypatch.setattr(search, "BITS", (4,))
     if unseen is None:
@@ -87,7 +87,7 @@ def test_a_model_without_a_calibration_of_its_own_or_with_a_small_one(
 ) -> None:
     found = small_file(whole, unseen, tmp_path / "whole.onnx", monkeypatch).config.calibration
     wanted = len(found["certainty"]["values"])
-    few = few_values(json.loads((whole / "config.json").read_text())["calibration"], 900)["calibration"]
+    few = thinned_calibration(json.loads((whole / "config.json").read_text())["calibration"], 900)["calibration"]
     assert len(few["certainty"]["values"]) < wanted - 5
     for stored in (None, few):
         copy = tmp_path / f"copy-{stored is None}"
@@ -103,7 +103,7 @@ def test_texts_that_it_was_trained_on_describe_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of files other than those of the training nobody knows which part the model has seen."""
-    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     monkeypatch.setattr(search, "BITS", (8,))
     said: list[str] = []
     rows = write_rows(tmp_path / "rows.jsonl", made_up(500, 0))
@@ -118,7 +118,7 @@ def test_texts_that_it_was_trained_on_describe_nothing(
 def test_a_calibration_by_other_texts_is_replaced_with_a_note(
     unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     monkeypatch.setattr(search, "BITS", (8,))
     rows = write_rows(tmp_path / "rows.jsonl", made_up(200, 3))
     model = tmp_path / "model"
@@ -136,9 +136,9 @@ def test_a_calibration_by_other_texts_is_replaced_with_a_note(
 
 def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
     config = json.loads((whole / "config.json").read_text())
-    most = json_bytes(few_values(config["calibration"]))
+    most = json_bytes(thinned_calibration(config["calibration"]))
     for share in (1, 0.8, 0.3):
-        found = few_values(config["calibration"], share * most)
+        found = thinned_calibration(config["calibration"], share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
         abstention.rules(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
-    assert few_values(None) == {}
+    assert thinned_calibration(None) == {}

@@ -1,4 +1,4 @@
-"""Compression of multi-label models."""
+"""Compressing multi-label models, and the metric of a compressed model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.compression.merit import Merit, merit_of
+from capsulet.compression.metric import Metric, metric_of
 from capsulet.errors import InputError
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.text.corpus import Corpus, choose_rows
@@ -51,22 +51,23 @@ def test_labels_that_it_does_not_know(
     assert not (tmp_path / "small.onnx").exists()
 
 
-def test_merit_of_label_sets() -> None:
-    merit = Merit(np.array([[True, True], [True, False], [False, True]]), np.array([0.5, 0.5]))
-    assert merit.share_right(LENGTHS) == pytest.approx(2 * 3 / (4 + 3))  # three right of three said and four true
-    assert merit.share_right(LENGTHS[1:], np.array([1, 2])) == pytest.approx(2 * 1 / (2 + 1))
-    assert merit.agreement(LENGTHS, LENGTHS - np.float32(0.15)) == pytest.approx(2 / 3)
+def test_micro_f1_of_a_multi_label_model() -> None:
+    metric = Metric(np.array([[True, True], [True, False], [False, True]]), np.array([0.5, 0.5]))
+    assert metric.name == "micro-F1"
+    assert metric.score(LENGTHS) == pytest.approx(2 * 3 / (4 + 3))  # three right of three given and four true
+    assert metric.score(LENGTHS[1:], np.array([1, 2])) == pytest.approx(2 * 1 / (2 + 1))
+    assert metric.agreement(LENGTHS, LENGTHS - np.float32(0.15)) == pytest.approx(2 / 3)
 
 
-def test_merit_of_one_label() -> None:
-    merit = Merit(np.array([0, 1, 1]), None)
-    assert (merit.measure, merit.share_right(LENGTHS)) == ("accuracy", pytest.approx(2 / 3))
-    assert merit.agreement(LENGTHS, LENGTHS[:, ::-1]) == 0
+def test_accuracy_of_a_model_with_one_label_per_text() -> None:
+    metric = Metric(np.array([[True, False], [False, True], [False, True]]), None)
+    assert (metric.name, metric.score(LENGTHS)) == ("accuracy", 2 / 3)
+    assert metric.agreement(LENGTHS, LENGTHS[:, ::-1]) == 0
 
 
 def test_without_labels_the_whole_model_is_the_truth() -> None:
-    assert merit_of([0.5, 0.7], None, LENGTHS).truth.tolist() == [[True, False], [False, False], [False, True]]
-    assert merit_of(None, None, LENGTHS).truth.tolist() == [0, 0, 1]
+    assert metric_of([0.5, 0.7], None, LENGTHS).truth.tolist() == [[True, False], [False, False], [False, True]]
+    assert metric_of(None, None, LENGTHS).truth.argmax(1).tolist() == [0, 0, 1]
 
 
 def test_rows_keep_their_labels() -> None:

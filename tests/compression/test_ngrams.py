@@ -1,4 +1,4 @@
-"""The ngrams's table in few bits, and which sizes have room for it."""
+"""N-gram tables of few bits, and which sizes have room for them."""
 
 from __future__ import annotations
 

@@ -154,9 +154,9 @@ def test_few_of_many_unknown_words_are_followed(classifier: capsulet.Classifier,
 
 
 def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
-    from capsulet.compression import search
+    from capsulet.compression import search, students
 
-    monkeypatch.setattr(search, "FEWEST_STEPS", 2)
+    monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     monkeypatch.setattr(search, "FEWEST_WORDS", 4)
     monkeypatch.setattr(search, "BITS", (8,))
     new = texts_of(100, 100)

@@ -6,7 +6,7 @@ import numpy as np
 
 from capsulet.text.batch import Plan, gather, ordered_batches, pad
 from capsulet.text.corpus import Corpus
-from capsulet.text.tokens import PADDING_ID
+from capsulet.text.vocabulary import PADDING_ID
 
 
 def corpus(size: int = 1000) -> Corpus:

@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 
 from capsulet.errors import InputError
 from capsulet.text import tokens
-from capsulet.text.tokens import PADDING, UNKNOWN, UNKNOWN_ID, build_tokenizer, encode, encodings
+from capsulet.text.tokens import build_tokenizer, encode, encodings
+from capsulet.text.vocabulary import PADDING, UNKNOWN, UNKNOWN_ID
 
 
 def words(text: str) -> list[str]:

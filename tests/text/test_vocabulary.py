@@ -1,4 +1,4 @@
-"""Unknown words read as known ones that begin alike."""
+"""Ids of words, and unknown words that are read as similar known ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import capsulet
-from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer, encode, split
-from capsulet.text.vocabulary import LEAST, Likeness, same_letters
+from capsulet.text.tokens import build_tokenizer, encode, split
+from capsulet.text.vocabulary import (
+    FIRST_WORD,
+    PADDING_ID,
+    SHORTEST_PREFIX,
+    UNKNOWN_ID,
+    SimilarWords,
+    WordIds,
+    common_prefix,
+)
 
 WORDS = (
     "fabulous",
@@ -30,9 +38,25 @@ WORDS = (
 )
 
 
-def likeness(*words: str) -> Likeness:
-    numbers = {word: number for number, word in enumerate(words, 2)}
-    return Likeness(lambda: {"[PAD]": 0, "[UNK]": 1, **numbers})
+def similar_words(*words: str) -> SimilarWords:
+    numbers = {word: number for number, word in enumerate(words, FIRST_WORD)}
+    return SimilarWords(lambda: {"[PAD]": PADDING_ID, "[UNK]": UNKNOWN_ID, **numbers})
+
+
+@pytest.mark.parametrize("unknown", [UNKNOWN_ID, 0], ids=["folder", "compressed"])
+def test_ids_of_known_and_unknown_words(unknown: int) -> None:
+    word_ids = WordIds(10, unknown)
+    known = np.array([unknown, word_ids.first_word, 7, 9], np.int32)
+    marked = word_ids.mark_unknown(known, np.array([True, True, False, True]))
+    assert marked.dtype == np.int32 and word_ids.read_as(marked).tolist() == known.tolist()
+    assert word_ids.is_unknown(marked).tolist() == [True, True, False, True]
+    assert word_ids.is_similar(marked).tolist() == [False, True, False, True], "the unknown word is read as no other"
+    assert word_ids.similar(9) == marked[3]
+    assert word_ids.mark_unknown(known, np.zeros(4, bool)).tolist() == known.tolist()
+
+
+def test_first_word_follows_the_unknown_word() -> None:
+    assert WordIds(10).first_word == FIRST_WORD == max(PADDING_ID, UNKNOWN_ID) + 1
 
 
 # js/test/similar_words.test.js has the same cases
@@ -58,25 +82,25 @@ def likeness(*words: str) -> Likeness:
     ],
 )
 def test_the_rule(word: str, known: str | None) -> None:
-    assert likeness(*WORDS).nearest(word) == known
+    assert similar_words(*WORDS).nearest(word) == known
 
 
-def test_no_words_no_likeness() -> None:
-    assert likeness().nearest("anything") is None
+def test_no_words_no_similar_word() -> None:
+    assert similar_words().nearest("anything") is None
 
 
 @given(st.lists(st.text("abc1", min_size=1, max_size=9), unique=True), st.text("abc1", min_size=1, max_size=9))
 def test_it_finds_what_trying_all_finds(words: list[str], word: str) -> None:
-    shared = {known: same_letters(word, known) for known in words if len(known) >= LEAST}
+    shared = {known: common_prefix(word, known) for known in words if len(known) >= SHORTEST_PREFIX}
     most = max(shared.values(), default=0)
     best = min((known for known in shared if shared[known] == most), key=lambda known: (len(known), known), default="")
-    wanted = best if most >= LEAST and 2 * most >= max(len(word), len(best)) else None
-    assert likeness(*words).nearest(word) == wanted
+    wanted = best if most >= SHORTEST_PREFIX and 2 * most >= max(len(word), len(best)) else None
+    assert similar_words(*words).nearest(word) == wanted
 
 
 def test_ids_say_that_it_is_unknown_and_what_it_is_read_as() -> None:
     tokenizer = build_tokenizer(WORDS, 5)
-    known = Likeness(tokenizer.get_vocab)
+    known = SimilarWords(tokenizer.get_vocab)
     size = tokenizer.get_vocab_size()
     texts = ["Films: FABULOUSLY strange", "", "film", "x y z Qualities films films filmed"]
     found = [ids.tolist() for ids in encode(tokenizer, texts, known)]
@@ -88,7 +112,7 @@ def test_ids_say_that_it_is_unknown_and_what_it_is_read_as() -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Good and bad by one word each, which occurs in one form only."""
-    folder = tmp_path_factory.mktemp("likeness")
+    folder = tmp_path_factory.mktemp("similar")
     rows = [
         {"text": f"{word} {other}", "label": label}
         for label, word in (("good", "wonderful"), ("bad", "horrible"))
@@ -115,7 +139,7 @@ def test_other_forms_of_a_word_are_understood(model: Path) -> None:
 def test_they_are_unknown_all_the_same(model: Path) -> None:
     classifier = capsulet.load(model / "similar")
     encoded = classifier.session.encode(["wonderfully the", "wonderful the"])
-    assert [classifier.session.unknown(ids).tolist() for ids in encoded] == [[True, False], [False, False]]
+    assert [classifier.session.word_ids.is_unknown(ids).tolist() for ids in encoded] == [[True, False], [False, False]]
     doubtful = classifier.predict(["wonderfully horribly zzzz"], abstain=True)[0]
     assert doubtful.label is None and doubtful.reason == "unknown words"
 

@@ -143,7 +143,7 @@ def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsy
     with monkeypatch.context() as patch:
         patch.setattr("capsulet.training.interruption.Interruption.asked", lambda self: next(looks) > 8)
         assert main([*call, "--out", str(out)]) == 130
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume continues" in capsys.readouterr().err
     assert checkpoint.exists() and capsulet.load(out).predict(["match"])
     assert main([*call, "--out", str(out), "--seed", "2", "--resume"]) == 2
     assert "--seed 1, this one has 2" in capsys.readouterr().err

@@ -103,7 +103,7 @@ def print_tables(result: Compression) -> None:
         title=f"{measured} against bytes; * marks the file, the sizes of the others are estimates",
         title_justify="left",
     )
-    for title in ("bytes", measured, "words", "codebooks", "bits", "ngrams", ""):
+    for title in ("bytes", measured, "words", "codebooks", "bits", "n-grams", ""):
         curve.add_column(title, justify="right")
     for point in result.curve:
         curve.add_row(

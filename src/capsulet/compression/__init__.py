@@ -1,1 +1,1 @@
-"""A model folder to one small file: discrete codes, weights of few bits, a dictionary without what does not matter."""
+"""Compression of a model folder to one small file: discrete codes, weights of few bits, a smaller dictionary."""

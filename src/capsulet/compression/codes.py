@@ -1,9 +1,9 @@
-"""Word vectors to choices of codewords: additive quantisation (Babenko and Lempitsky 2014) of what was learned.
+"""Word vectors as sums of codewords: additive quantisation (Babenko and Lempitsky 2014).
 
-A vector is the sum of one codeword of each codebook. The arg max of learned code weights throws most of the vector
-away; here codewords and choices are fitted to the vectors themselves. Codebooks start as k-means of what the ones
-before have left; then all codewords are solved for by least squares and each choice is made anew with the others held
-fixed, in turns. Words count by their frequency, and an error by what it does to the gates of the first layer.
+A vector is the sum of one codeword per codebook. The arg max of learned code weights loses most of the vector, so
+codewords and choices are fitted to the vectors themselves. Codebooks start as k-means of the residuals of the codebooks
+before them. Then two steps alternate: solve for all codewords by least squares, and choose each codeword anew with the
+others fixed. Words are weighted by frequency, and errors by their effect on the gates of the first layer.
 """
 
 from __future__ import annotations
@@ -13,66 +13,66 @@ from numpy.typing import NDArray
 
 ROUNDS, SWEEPS, KMEANS_ROUNDS = 12, 2, 8
 RIDGE = 1e-6  # codewords that no word chooses stay at zero
-LARGEST_SAMPLE = 65536  # words that the codewords are fitted to, the weightiest ones
+LARGEST_SAMPLE = 65536  # codewords are fitted to the words of the largest mass
 
 Floats = NDArray[np.float32]
 
 
 def fit_codes(
-    vectors: Floats, mass: Floats, num_codebooks: int, num_codewords: int, metric: Floats
+    vectors: Floats, mass: Floats, num_codebooks: int, num_codewords: int, weighting: Floats
 ) -> tuple[NDArray[np.uint8], Floats]:
-    """Choices (V, M) and codebooks (M, K, D) for vectors (V, D) of this mass (V,).
+    """Fit choices (V, M) and codebooks (M, K, D) to vectors (V, D) of this mass (V,).
 
-    An error e counts as |e metric|^2, with an invertible metric (D, D).
+    The squared error of a vector is |e weighting|^2, with an invertible matrix `weighting` (D, D).
     """
-    targets = (vectors @ metric).astype(np.float32)
-    weightiest = np.argsort(-mass, kind="stable")[:LARGEST_SAMPLE]
-    sample, weights = targets[weightiest], (mass / mass.sum()).astype(np.float32)[weightiest]
+    targets = (vectors @ weighting).astype(np.float32)
+    heaviest = np.argsort(-mass, kind="stable")[:LARGEST_SAMPLE]
+    sample, weights = targets[heaviest], (mass / mass.sum()).astype(np.float32)[heaviest]
     generator = np.random.default_rng(0)
     choices, books = start(sample, weights, num_codebooks, num_codewords, generator)
     for _ in range(ROUNDS):
         books = solve(sample, weights, choices, num_codewords)
         choose(sample, choices, books, generator)
-    few, choices = choices, np.zeros((len(targets), num_codebooks), np.int64)
-    choices[weightiest] = few
-    choose(targets, choices, books, generator)  # also those beyond the sample
-    flat = books.reshape(num_codebooks * num_codewords, -1) @ np.linalg.inv(metric)
-    return choices.astype(np.uint8), flat.reshape(books.shape).astype(np.float32)
+    all_choices = np.zeros((len(targets), num_codebooks), np.int64)
+    all_choices[heaviest] = choices
+    choose(targets, all_choices, books, generator)
+    flat = books.reshape(num_codebooks * num_codewords, -1) @ np.linalg.inv(weighting)
+    return all_choices.astype(np.uint8), flat.reshape(books.shape).astype(np.float32)
 
 
-def gate_metric(input_weights: Floats) -> Floats:
-    """The metric (D, D) in which an error has the size of what it does to the gates: their weights are (G, D)."""
+def gate_weighting(input_weights: Floats) -> Floats:
+    """Matrix W (D, D) such that |e W| is the change that an error e makes in gates of these weights (G, D)."""
     values, directions = np.linalg.eigh(input_weights.T @ input_weights)
-    found: Floats = (directions * np.sqrt(np.maximum(values, 1e-3 * values.max()))).astype(np.float32)
-    return found
+    weighting: Floats = (directions * np.sqrt(np.maximum(values, 1e-3 * values.max()))).astype(np.float32)
+    return weighting
 
 
 def start(
     sample: Floats, weights: Floats, num_codebooks: int, num_codewords: int, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Each codebook by k-means of what is left of the vectors."""
-    left = sample.copy()
+    """Start choices and codebooks: each codebook is k-means of the residuals."""
+    residuals = sample.copy()
     choices = np.zeros((len(sample), num_codebooks), np.int64)
     books = np.zeros((num_codebooks, num_codewords, sample.shape[1]), np.float32)
     chances = weights.astype(np.float64) / weights.sum(dtype=np.float64)
     for place in range(num_codebooks):
-        centres = left[generator.choice(len(left), num_codewords, p=chances)].copy()
+        centres = residuals[generator.choice(len(residuals), num_codewords, p=chances)].copy()
         for _ in range(KMEANS_ROUNDS):
-            nearest = nearest_codewords(left, centres)
+            nearest = nearest_codewords(residuals, centres)
             total = np.bincount(nearest, weights, num_codewords)
             for word in np.flatnonzero(total):
                 own = nearest == word
-                centres[word] = weights[own] @ left[own] / total[word]
+                centres[word] = weights[own] @ residuals[own] / total[word]
             empty = np.flatnonzero(total == 0)
-            centres[empty] = left[generator.choice(len(left), len(empty), p=chances)]
-        choices[:, place] = nearest_codewords(left, centres)
+            centres[empty] = residuals[generator.choice(len(residuals), len(empty), p=chances)]
+        choices[:, place] = nearest_codewords(residuals, centres)
         books[place] = centres
-        left -= centres[choices[:, place]]
+        residuals -= centres[choices[:, place]]
     return choices, books
 
 
 def solve(sample: Floats, weights: Floats, choices: NDArray[np.int64], num_codewords: int) -> Floats:
-    """The codewords (M, K, D) with the smallest error for these choices."""
+    """Codewords (M, K, D) with the smallest squared error for these choices."""
     num_codebooks = choices.shape[1]
     size = num_codebooks * num_codewords
     chosen = np.zeros((len(sample), size), np.float32)
@@ -80,28 +80,28 @@ def solve(sample: Floats, weights: Floats, choices: NDArray[np.int64], num_codew
     weighted = chosen * weights[:, None]
     products = (weighted.T @ chosen).astype(np.float64)
     products += RIDGE * np.trace(products) / size * np.eye(size)
-    found = np.linalg.solve(products, weighted.T @ sample)
-    return found.reshape(num_codebooks, num_codewords, -1).astype(np.float32)
+    codewords = np.linalg.solve(products, weighted.T @ sample)
+    return codewords.reshape(num_codebooks, num_codewords, -1).astype(np.float32)
 
 
 def choose(targets: Floats, choices: NDArray[np.int64], books: Floats, generator: np.random.Generator) -> None:
-    """Make each choice anew with the others held fixed, in place."""
-    left = targets - compose(choices, books)
+    """Choose each codeword anew with the others fixed; changes `choices` in place."""
+    residuals = targets - compose(choices, books)
     for _ in range(SWEEPS):
         for place in generator.permutation(len(books)):
-            left += books[place][choices[:, place]]
-            choices[:, place] = nearest_codewords(left, books[place])
-            left -= books[place][choices[:, place]]
+            residuals += books[place][choices[:, place]]
+            choices[:, place] = nearest_codewords(residuals, books[place])
+            residuals -= books[place][choices[:, place]]
 
 
 def nearest_codewords(vectors: Floats, codewords: Floats) -> NDArray[np.int64]:
-    """For each vector (V, D) the nearest of (K, D)."""
-    found: NDArray[np.int64] = (np.square(codewords).sum(1) - 2 * vectors @ codewords.T).argmin(1)
-    return found
+    """Index of the codeword (K, D) nearest to each vector (V, D)."""
+    nearest: NDArray[np.int64] = (np.square(codewords).sum(1) - 2 * vectors @ codewords.T).argmin(1)
+    return nearest
 
 
 def compose(choices: NDArray[np.integer], books: Floats) -> Floats:
-    """Vectors (V, D) of choices (V, M)."""
+    """Sum the chosen codewords: choices (V, M) to vectors (V, D)."""
     vectors = np.zeros((len(choices), books.shape[2]), np.float32)
     for place, book in enumerate(books):
         vectors += book[choices[:, place]]

@@ -43,7 +43,7 @@ def described(point: CurvePoint) -> str:
     """Describe a point in words."""
     return (
         f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, {point.codebooks} codebooks, "
-        f"{point.bits}-bit weights, {f'ngrams of {point.ngram_bits} bits' if point.ngram_bits else 'no ngrams'}"
+        f"{point.bits}-bit weights, {f'{point.ngram_bits}-bit' if point.ngram_bits else 'no'} n-gram features"
     )
 
 

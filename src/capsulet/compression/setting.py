@@ -1,4 +1,4 @@
-"""What a compressed model spends its bytes on, and its weights rounded accordingly."""
+"""Settings of a compression: what a file spends its bytes on, and weights rounded accordingly."""
 
 from __future__ import annotations
 
@@ -21,57 +21,42 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to compress."""
+    """Number of words and precision of a compressed model."""
 
     words: int  # in the dictionary
-    codebooks: int  # choices of four bits a word
-    bits: int  # of a weight of encoder and head
-    ngram_bits: int = 0  # bits per number of the n-gram table; 0: none
+    codebooks: int  # each word has one code of four bits per codebook
+    bits: int  # per weight of encoder and head
+    ngram_bits: int = 0  # bits per number of the n-gram table; 0: no n-gram features
+
+    def __str__(self) -> str:
+        ngrams = f", {self.ngram_bits}-bit n-gram features" if self.ngram_bits else ""
+        return f"{self.words:,} words, {self.codebooks} codebooks, {self.bits}-bit weights{ngrams}"
 
 
-def parse_size(said: str | int | float) -> int:
-    """`500KB`, `0.5MB`, `512KiB` or a number as bytes."""
-    text = str(said).strip()
+def parse_size(size: str | int | float) -> int:
+    """Bytes of a size such as `500KB`, `0.5MB`, `512KiB` or a number."""
+    text = str(size).strip()
     match = re.fullmatch(r"([0-9]*\.?[0-9]+(?:[eE]\+?[0-9]{1,2})?)\s*([A-Za-z]*)", text)
-    if isinstance(said, bool) or not match or match[2].upper() not in UNITS:
+    if isinstance(size, bool) or not match or match[2].upper() not in UNITS:
         raise InputError(f"--target-size is {text!r:.40}: expected bytes or a size such as 500KB, 0.5MB or 512KiB")
-    size = float(match[1]) * UNITS[match[2].upper()]
-    if not 1 <= size < 2**63:
-        raise InputError(
-            f"--target-size is {text!r:.40}: expected at least one byte, and fewer than there are disks for"
-        )
-    return math.floor(size)
+    number = float(match[1]) * UNITS[match[2].upper()]
+    if not 1 <= number < 2**63:
+        raise InputError(f"--target-size is {text!r:.40}: expected at least 1 byte and less than 2^63 bytes")
+    return math.floor(number)
 
 
 def bits_of(name: str, setting: Setting) -> int:
-    """How many bits a weight gets."""
+    """Bits per number of a weight."""
     if name == "embedding.codebooks":
         return CODEBOOK_BITS
     return BIAS_BITS if ".bias_" in name else setting.bits
 
 
-def round_weights(
-    weights: dict[str, Floats], setting: Setting, scales: dict[str, Floats] | None = None
-) -> dict[str, Rounded]:
-    """Every weight rounded, at these scales or at the ones with the smallest error."""
-    found = {}
+def round_weights(weights: dict[str, Floats], setting: Setting, scales: dict[str, Floats]) -> dict[str, Rounded]:
+    """Round weights, at the given scales or, where none are given, at those with the smallest error."""
+    rounded_weights = {}
     for name, weight in weights.items():
         rows, bits = np.ascontiguousarray(as_rows(name, weight)), bits_of(name, setting)
-        known = scales[name] if scales and name in scales else best_scales(rows, bits)
-        found[name] = rounded(rows, known, bits)
-    return found
-
-
-def part_of(name: str) -> str:
-    """Which part of the report the bytes of a constant of the graph belong to."""
-    for prefix, part in PARTS.items():
-        if name.startswith(prefix):
-            return part
-    return "graph"
-
-
-PARTS = {
-    "codes": "codes", "code_": "codes", "codebooks": "codebooks", "table": "codes", "gru": "GRU", "votes": "capsules",
-    "transforms": "capsules", "classes": "capsules", "projection": "capsules", "words": "dictionary",
-    "ngrams": "n-grams",
-}  # fmt: skip
+        own_scales = scales[name] if name in scales else best_scales(rows, bits)
+        rounded_weights[name] = rounded(rows, own_scales, bits)
+    return rounded_weights

@@ -1,4 +1,4 @@
-"""The model to compress: its weights, its words and their vectors, and which words matter."""
+"""The model to compress: its weights, its words, their vectors and their importance."""
 
 from __future__ import annotations
 
@@ -9,35 +9,28 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.compression.codes import Floats, gate_metric
+from capsulet.compression.codes import Floats, gate_weighting
 from capsulet.config import ModelOptions, Options
 from capsulet.errors import InputError, ModelError
-from capsulet.model.hashing import FIRST_WORD
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
 from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
 from capsulet.storage.model_config import ModelConfig
-from capsulet.text.tokens import UNKNOWN_ID
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID, SimilarWords
 
-HEAD_OF_ZIPF = 10  # without counts the word of rank r is taken to occur in proportion to 1 / (r + 10)
+HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model folder in memory."""
+    """A model folder in memory: V words, vectors of D numbers."""
 
     config: ModelConfig
     weights: dict[str, Floats]
     tokenizer: str
     card: str
-    words: list[str]  # by id, padding and the unknown word first
+    words: list[str]  # by id; padding and the unknown word come first
     vectors: Floats  # (V, D)
-
-    @property
-    def network_weights(self) -> dict[str, Floats]:
-        """The weights of encoder and head."""
-        return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
 
     @property
     def options(self) -> Options:
@@ -45,61 +38,59 @@ class Source:
         return self.config.options
 
     @property
+    def num_words(self) -> int:
+        """Words that the model knows."""
+        return len(self.words) - FIRST_WORD
+
+    @property
+    def num_classes(self) -> int:
+        """Number of labels."""
+        return len(self.config.labels)
+
+    @property
+    def network_weights(self) -> dict[str, Floats]:
+        """Weights of encoder and head."""
+        return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
+
+    @property
     def has_ngrams(self) -> bool:
-        """Whether words and pairs speak for themselves, too."""
+        """Whether the model has n-gram features."""
         return LEVELS in self.weights
 
     @property
-    def metric(self) -> Floats:
-        """How errors in a word's vector count: by what they do to the gates of the first layer."""
+    def gate_weighting(self) -> Floats:
+        """Matrix (D, D) that weights errors of word vectors by their effect on the gates of the first layer."""
         names = ("encoder.gru.weight_ih_l0", "encoder.gru.weight_ih_l0_reverse")
-        return gate_metric(np.concatenate([self.weights[name] for name in names]))
+        return gate_weighting(np.concatenate([self.weights[name] for name in names]))
 
     def zipf(self) -> Floats:
-        """How often each word may occur, from its rank alone, which is its id: (V,)."""
-        found: Floats = (1 / (np.arange(len(self.words)) + HEAD_OF_ZIPF)).astype(np.float32)
-        found[0] = 0  # padding
-        return found
+        """Expected frequency of each word by its rank, which is its id: (V,)."""
+        frequencies: Floats = (1 / (np.arange(len(self.words)) + HEAD_OF_ZIPF)).astype(np.float32)
+        frequencies[PADDING_ID] = 0
+        return frequencies
 
     def importance(self, counts: Floats) -> NDArray[np.int64]:
-        """Ids of the words, those that matter most first: often met, and far from what is read in their stead."""
-        moves = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.metric).sum(1)
-        # by its square root a count weighs less than the distance: benchmarks of it are in docs/results/log.md
-        scores = (np.sqrt(counts + 0.1) * moves)[FIRST_WORD:]
-        found: NDArray[np.int64] = FIRST_WORD + np.argsort(-scores, kind="stable")
-        return found
+        """Ids of the known words, most important first: frequent words with vectors far from the unknown word's."""
+        distances = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.gate_weighting).sum(1)
+        # square root: the distance counts more than the frequency (measured in docs/results/log.md)
+        scores = (np.sqrt(counts + 0.1) * distances)[FIRST_WORD:]
+        order: NDArray[np.int64] = FIRST_WORD + np.argsort(-scores, kind="stable")
+        return order
 
-    def numbers(self, kept: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Old ids in the order of the new ones, the unknown word first; and the new id of every old one."""
-        spelled = sorted(kept.tolist(), key=lambda number: self.words[number].encode())
-        old = np.array([UNKNOWN_ID, *spelled], np.int64)
-        new = np.zeros(len(self.words), np.int64)
-        new[old[1:]] = np.arange(1, len(old))
-        return old, new[self.read_as(kept)]
-
-    def read_as(self, kept: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The id of the word as which each word is read where only these are known: (V,)."""
-        found = np.full(len(self.words), UNKNOWN_ID, np.int64)
-        found[kept] = kept
-        if likeness := self.likeness(kept):
-            for number in np.flatnonzero(found == UNKNOWN_ID)[FIRST_WORD:].tolist():  # those two stay what they are
-                found[number] = likeness.numbers.get(likeness.nearest(self.words[number]) or "", UNKNOWN_ID)
-        return found
-
-    def likeness(self, kept: NDArray[np.int64]) -> Likeness | None:
-        """How unknown words are read where only these are known, if the model reads them as others."""
+    def similar_words(self, kept: NDArray[np.int64]) -> SimilarWords | None:
+        """Similar words among the kept ones; None if the model does not read unknown words as known ones."""
         if not self.config.reads_similar_words:
             return None
         known = {self.words[number]: number for number in kept.tolist()}
-        return Likeness(lambda: known)
+        return SimilarWords(lambda: known)
 
 
 def read_source(path: Path) -> Source:
-    """A model folder, checked."""
+    """Read and check a model folder."""
     if not path.exists():
         raise ModelError(f"{path} does not exist: expected a model folder; `capsulet train … --out {path}` makes one")
     if path.is_file():
-        open_session(path)  # says what is wrong with a file that is none of ours
+        open_session(path)  # raises if the file is not a capsulet model
         raise InputError(f"{path} is a file: compress takes the folder that `capsulet train` wrote, with its weights")
     from safetensors.numpy import load
 
@@ -115,13 +106,13 @@ def read_source(path: Path) -> Source:
     except Exception as error:  # safetensors raises its own class
         raise ModelError(f"{path} is damaged: its weights or words cannot be read ({error})") from None
     if len(vectors) != len(words):
-        raise ModelError(f"{path} is damaged: {len(words)} words and {len(vectors)} vectors")
+        raise ModelError(f"{path} is damaged: {len(words)} words and {len(vectors)} vectors, expected as many of each")
     card = read_file(path, CARD, config).decode(errors="replace")
     return Source(config, weights, tokenizer, card, words, vectors)
 
 
 def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:
-    """What the embedding makes of every word: (V, D)."""
+    """Vector of every word: (V, D)."""
     if options.embedding == "plain":
         return weights["embedding.table"]
     codebooks = weights["embedding.codebooks"]
@@ -132,5 +123,5 @@ def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:
         shares = powers / powers.sum(-1, keepdims=True)
     else:
         shares = (np.arange(num_codewords) == codes.argmax(-1)[..., None]).astype(np.float32)
-    found: Floats = shares.reshape(len(codes), -1) @ codebooks.reshape(-1, size)
-    return found
+    vectors: Floats = shares.reshape(len(codes), -1) @ codebooks.reshape(-1, size)
+    return vectors

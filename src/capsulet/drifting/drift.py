@@ -16,6 +16,7 @@ from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, Hist
 from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import MOST_CODES, traits_of
 from capsulet.errors import InputError
+from capsulet.model.outputs import CODES
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
 from capsulet.text.reading import read_rows
@@ -287,7 +288,7 @@ def bin_names(part: str, number: int, classifier: Classifier) -> tuple[str, ...]
         else:
             names = list(labels)
         return (*names, "(no label)")[:number]
-    codes = next(node.shape for node in classifier.session.graph.get_outputs() if node.name == "codes")
+    codes = next(node.shape for node in classifier.session.graph.get_outputs() if node.name == CODES)
     codewords = int(codes[-1])
     size = int(codes[-2]) * codewords
     firsts = [place * size // MOST_CODES for place in range(MOST_CODES)] if size > MOST_CODES else list(range(size))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.model import outputs
 from capsulet.runtime.classifier import Classifier, batches, unknown_shares
 from capsulet.text.batch import pad
 
@@ -39,19 +40,19 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
     counts = np.array([len(ids) for ids in encoded], dtype=np.int64)
     order = np.argsort(counts, kind="stable")
     lengths = np.empty((len(encoded), len(classifier.labels)), np.float32)
-    wanted, usage = ["lengths"], None
+    names, usage = [outputs.LENGTHS], None
     for node in classifier.session.graph.get_outputs():
-        if node.name == "codes":
-            wanted.append("codes")
+        if node.name == outputs.CODES:
+            names.append(outputs.CODES)
             size = int(node.shape[-2] * node.shape[-1])
             usage = np.full((len(encoded), min(size, MOST_CODES)), np.nan)
 
     def fill(rows: Integers) -> None:
         ids, sizes = pad([encoded[row] for row in rows])
-        found = classifier.session.run(wanted, ids, sizes)
-        lengths[rows] = found[0]
+        values = classifier.session.run(names, ids, sizes)
+        lengths[rows] = values[0]
         if usage is not None:
-            usage[rows] = mean_codes(found[1], sizes, classifier.session.unknown(ids))
+            usage[rows] = mean_codes(values[1], sizes, classifier.session.word_ids.is_unknown(ids))
 
     session = classifier.session
     session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels), session.workers)), fill)

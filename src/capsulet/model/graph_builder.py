@@ -1,4 +1,4 @@
-"""ONNX nodes and constants, collected one by one."""
+"""Collects the nodes and constants of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ EPSILON = np.float32(1e-12)  # as in model/routing.py
 OPSET = 17
 END = np.iinfo(np.int64).max
 Matrix = NDArray[Any] | Rounded
+Weights = dict[str, Any]  # name to Matrix
 
 
 class GraphBuilder:
-    """Collects nodes and constants; every method answers with the name of its result."""
+    """Nodes and constants of a graph; every method returns the name of its result."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
 
     def constant(self, name: str, value: Any) -> str:
-        """A constant under this name; the same name again is the same constant."""
+        """Add a constant; adding the same name and value again has no effect."""
         tensor = numpy_helper.from_array(np.ascontiguousarray(value), name)
         assert self.constants.setdefault(name, tensor) == tensor, f"{name} is two constants"
         return name
 
     def integers(self, *values: int) -> str:
-        """A constant vector of integers: axes, shapes."""
+        """Add a constant vector of integers, such as axes or shapes."""
         return self.constant("int_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
 
     def number(self, value: float) -> str:
-        """A constant float."""
+        """Add a constant float."""
         return self.constant(f"number_{value:g}", np.float32(value))
 
     def matrix(self, name: str, value: Matrix, *shape: int) -> str:
-        """A constant matrix in this shape, whichever way it is stored."""
+        """Add a constant matrix, stored as floats or rounded, and reshape it."""
         if not isinstance(value, Rounded):
             return self.constant(name, value.reshape(shape))
         rows, columns = value.levels.shape
@@ -58,11 +59,11 @@ class GraphBuilder:
         return self.add("Reshape", values, self.integers(*shape), name=name)
 
     def unpack(self, packed: str, count: int, bits: int) -> str:
-        """Fields of so many bits from bytes of the last axis: uint8 (…, bytes) -> int32 (…, count)."""
+        """Unpack fields of `bits` bits from bytes of the last axis: uint8 (…, bytes) -> int32 (…, count)."""
         first, last, divisors = field_places(count, bits)
         wide = self.add("Cast", packed, to=TensorProto.INT32)
         fields = self.add("Gather", wide, self.integers(*first), axis=-1)
-        if (first != last).any():  # some go on in the next byte
+        if (first != last).any():  # some fields end in the next byte
             higher = self.add("Gather", wide, self.integers(*last), axis=-1)
             fields = self.add("Add", fields, self.add("Mul", higher, self.constant("byte", np.int32(256))))
         name = f"divisors_{count}_{bits}"
@@ -70,7 +71,7 @@ class GraphBuilder:
         return self.add("Mod", fields, self.constant(f"mask_{bits}", np.int32(2**bits)))
 
     def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        """A node with one result."""
+        """Add a node with one result."""
         name = name or f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"node_{name}", **attributes))
         return name
@@ -80,6 +81,6 @@ class GraphBuilder:
         return self.add("ReduceSum", value, self.integers(axis), keepdims=int(keep))
 
     def norm(self, value: str) -> str:
-        """Lengths of the vectors of the last axis, kept as an axis of size 1."""
+        """Euclidean norms over the last axis, which stays with size 1."""
         squares = self.sum(self.add("Mul", value, value), -1, keep=True)
         return self.add("Sqrt", self.add("Add", squares, self.number(float(EPSILON))))

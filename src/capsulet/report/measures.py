@@ -16,7 +16,8 @@ from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import Classifier, unknown_shares
 from capsulet.text.corpus import Corpus, Labels
-from capsulet.text.tokens import UNKNOWN_ID, Numbered
+from capsulet.text.tokens import Numbered
+from capsulet.text.vocabulary import UNKNOWN_ID
 
 MOST_MISTAKES = 20  # shown in a report
 MOST_TEXTS = 5_000  # validation texts that are measured after a training: enough for every metric, and quick
@@ -91,7 +92,7 @@ class Recorder:
         self.keep_mistakes(texts, truth, given, lengths)
         session = self.classifier.session
         encoded = session.encode(texts)
-        self.unknown += sum(int(np.count_nonzero(session.unknown(ids))) for ids in encoded)
+        self.unknown += sum(int(np.count_nonzero(session.word_ids.is_unknown(ids))) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
         self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))
@@ -186,7 +187,7 @@ def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Label
     step = max(len(corpus) / MOST_TEXTS, 1)
     for row in np.arange(0, len(corpus), step).astype(np.int64):
         ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
-        read = (ids % classifier.config.vocab_size).tolist()
+        read = classifier.session.word_ids.read_as(ids).tolist()
         words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
         yield Numbered(" ".join(words[number] for number in read), ids), labels_of(corpus, int(row), classifier.labels)
 

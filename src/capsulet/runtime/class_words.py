@@ -1,4 +1,4 @@
-"""What a class has learned: the words that speak for it, and the words whose codes are like theirs."""
+"""Words that contribute most to a class, and words with similar codes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import unknown_label
+from capsulet.model import outputs
 from capsulet.runtime.attribution import word_contributions
 from capsulet.runtime.classifier import BATCH, LARGEST_VOTES, Classifier, batches
 from capsulet.text.batch import pad
@@ -18,32 +19,32 @@ MOST_WORDS, NEAREST = 20, 5
 
 @dataclass(frozen=True)
 class ClassWord:
-    """A word that speaks for a class."""
+    """A word that contributes to a class."""
 
     word: str
-    contribution: float  # mean over its places in the texts, or of the word alone
-    count: int  # places; 1 if it was read alone
-    nearest: tuple[str, ...]  # by cosine of the weights of their codes; nothing where there are no codes
+    contribution: float  # mean over its occurrences, or of the word alone
+    count: int  # occurrences; 1 if it was read alone
+    nearest: tuple[str, ...]  # by cosine of their code weights; empty without codes
 
 
 def class_words(
     classifier: Classifier, label: str, texts: Iterable[str] = (), most: int = MOST_WORDS
 ) -> list[ClassWord]:
-    """The words with the largest mean contribution to a label, in these texts or, without any, each read alone."""
+    """Words with the largest mean contribution to a label, in `texts` or, without texts, each read alone."""
     if label not in classifier.labels:
         raise unknown_label(label, classifier.labels)
     place = classifier.labels.index(label)
-    vocabulary = classifier.session.tokenizer.get_vocab()
+    vocabulary, word_ids = classifier.session.tokenizer.get_vocab(), classifier.session.word_ids
     spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
     encoded = classifier.session.encode(list(texts))
     if not encoded:
-        encoded = [np.array([number], np.int32) for number in range(classifier.unknown_id + 1, len(spellings))]
+        encoded = [np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings))]
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, given in contributions(classifier, encoded, place):
-        ids = np.where(classifier.session.unknown(ids), classifier.unknown_id, ids)
+        ids = np.where(word_ids.is_unknown(ids), word_ids.unknown, ids)
         np.add.at(sums, ids, given)
         np.add.at(counts, ids, 1)
-    counts[: classifier.unknown_id + 1] = 0  # padding, where it has a number, and the unknown word
+    counts[: word_ids.first_word] = 0  # padding and the unknown word
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
     best = [int(word) for word in np.argsort(-means, kind="stable")[:most] if counts[word]]
     near = nearest_words(classifier, best, spellings)
@@ -53,53 +54,54 @@ def class_words(
 def contributions(
     classifier: Classifier, encoded: Sequence[NDArray[np.int32]], place: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
-    """The words of each text and what each of them gave to a class: ids (T,), (T,); shortest text first.
+    """Ids (T,) of each text and contributions (T,) of its words to a class; shortest text first.
 
-    A word that stands alone has given all there is. In a text its part is followed back through the encoder
-    (runtime/flow.py); a graph from before lets us see shares of the states only.
+    A single word contributes everything. In a longer text contributions are followed back through the encoder
+    (runtime/attribution.py).
     """
     order = np.argsort([len(ids) for ids in encoded], kind="stable")
     pooling = classifier.config.options.model.pooling
     for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
         texts = [encoded[row] for row in rows]
-        if classifier.layers and len(texts[-1]) > 1:
-            names = ["embedded", "directions", *(["ngrams"] if classifier.session.has("ngrams") else [])]
-            embedded, directions, *past = classifier.session.run(names, *pad(texts))
+        if len(texts[-1]) > 1:
+            ngrams = [outputs.NGRAMS] if classifier.session.has(outputs.NGRAMS) else []
+            names = [outputs.EMBEDDED, outputs.DIRECTIONS, *ngrams]
+            embedded, directions, *more = classifier.session.run(names, *pad(texts))
             lengths = np.array([len(ids) for ids in texts])
-            for length in np.unique(lengths):  # those of one length go together
+            for length in np.unique(lengths):  # texts of one length at a time
                 same = np.flatnonzero(lengths == length)
                 ways = directions[same][:, :, [place]]  # (B, H, 1)
                 given = word_contributions(embedded[same, :length], classifier.layers, pooling, ways)[:, :, 0]
-                for one in past:
+                for one in more:
                     given += one[same, :length, place]
                 yield from zip((texts[row] for row in same), given, strict=True)
         else:
-            (shares,) = classifier.session.run(["contributions"], *pad(texts))  # (B, T, C)
+            (shares,) = classifier.session.run([outputs.CONTRIBUTIONS], *pad(texts))  # (B, T, C)
             for ids, given in zip(texts, shares[:, :, place], strict=True):
                 yield ids, given[: len(ids)].astype(np.float64)
 
 
 def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """For each of these words those whose codes are most like its own; nothing where the graph gives no codes."""
-    if not classifier.session.has("codes") or not words:
+    """Words with the most similar codes to each of these words; empty if the model has no codes."""
+    if not classifier.session.has(outputs.CODES) or not words:
         return {}
     codes = word_codes(classifier, len(spellings))
-    codes -= codes.mean(0)  # what all words share says nothing
+    codes -= codes.mean(0)  # the part that all words share
     codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
-    found = {}
+    nearest = {}
     for word in words:
-        likeness = codes @ codes[word]
-        likeness[: classifier.unknown_id + 1] = likeness[word] = -np.inf
-        found[word] = tuple(spellings[other] for other in np.argsort(-likeness, kind="stable")[:NEAREST])
-    return found
+        similarity = codes @ codes[word]
+        similarity[: classifier.session.word_ids.first_word] = similarity[word] = -np.inf
+        nearest[word] = tuple(spellings[other] for other in np.argsort(-similarity, kind="stable")[:NEAREST])
+    return nearest
 
 
 def word_codes(classifier: Classifier, vocab_size: int) -> NDArray[np.float32]:
-    """What each codeword counts for each word: (V, M * K)."""
+    """Weight of each codeword for each word: (V, M * K)."""
     size = max(BATCH, LARGEST_VOTES // BATCH)
     parts = []
     for start in range(0, vocab_size, size):
         ids = np.arange(start, min(start + size, vocab_size), dtype=np.int64)[:, None]
-        (codes,) = classifier.session.run(["codes"], ids, np.ones(len(ids), np.int64))
+        (codes,) = classifier.session.run([outputs.CODES], ids, np.ones(len(ids), np.int64))
         parts.append(codes.reshape(len(ids), -1))
     return np.concatenate(parts)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from capsulet.errors import InputError, unknown_label
 from capsulet.evaluation import abstention, calibration
 from capsulet.evaluation.labels import given_labels
+from capsulet.model.outputs import LENGTHS
 from capsulet.results import Explanation, Prediction
 from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import encoder_layers, explain, occlusion
@@ -55,7 +56,7 @@ class Classifier:
     @property
     def unknown_id(self) -> int:
         """The id of unknown words that are similar to no known word; compressed models have another one."""
-        return self.session.unknown_id
+        return self.session.word_ids.unknown
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -161,7 +162,7 @@ class Classifier:
         lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
 
         def fill(rows: NDArray[np.int64]) -> None:
-            lengths[rows] = self.session.run(["lengths"], *pad([encoded[row] for row in rows]))[0]
+            lengths[rows] = self.session.run([LENGTHS], *pad([encoded[row] for row in rows]))[0]
 
         sizes = [len(encoded[row]) for row in order]
         self.session.for_each(list(batches(sizes, order, len(self.labels), self.session.workers)), fill)
@@ -217,7 +218,7 @@ def load(path: str | Path, threads: int | None = None) -> Classifier:
 
 def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
     """Return the share of unknown words in each text: (B,)."""
-    return np.array([float(session.unknown(ids).mean()) for ids in encoded])
+    return np.array([float(session.word_ids.is_unknown(ids).mean()) for ids in encoded])
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:

@@ -14,64 +14,68 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from capsulet.errors import InputError, ModelError
+from capsulet.model import outputs
 from capsulet.runtime.engine import onnxruntime
-from capsulet.storage.file import check_seal
+from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import ModelConfig, parse_config
-from capsulet.text.tokens import UNKNOWN, Numbered, encode
-from capsulet.text.vocabulary import Likeness
-from capsulet.text.word_list import give_words, unpack_words
+from capsulet.text.packed_dictionary import add_words, unpack_words
+from capsulet.text.tokens import Numbered, encode
+from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
 
-INPUTS = {"ids", "token_counts"}
-OUTPUTS = {"lengths", "norms", "contributions"}
+INPUTS = {outputs.IDS, outputs.TOKEN_COUNTS}
+REQUIRED_OUTPUTS = {outputs.LENGTHS, outputs.NORMS, outputs.CONTRIBUTIONS}
 
 Part = TypeVar("Part")
 
 
 class Session(NamedTuple):
-    """All that prediction needs."""
+    """A loaded model: graph, tokenizer and configuration."""
 
     graph: onnxruntime.InferenceSession
     tokenizer: Tokenizer
     config: ModelConfig
     workers: int = 1
-    likeness: Likeness | None = None  # of a model that reads unknown words as known ones
+    similar_words: SimilarWords | None = None  # of a model that reads unknown words as known ones
 
     @property
-    def unknown_id(self) -> int:
-        """The id of every unknown word that is like no other; compressed models number it differently."""
-        return self.tokenizer.token_to_id(UNKNOWN) or 0
+    def word_ids(self) -> WordIds:
+        """Ids of the model's words; the id of the unknown word is 0 in compressed models."""
+        return WordIds(self.config.vocab_size, self.tokenizer.token_to_id(UNKNOWN) or 0)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Ids of each text, as `text/likeness.py` says; a text without any token is read as one unknown word."""
-        found = encode(self.tokenizer, texts, self.likeness)
-        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, found, strict=True)]
+        """Ids of each text; a text without tokens is read as one unknown word."""
+        encoded = encode(self.tokenizer, texts, self.similar_words)
+        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, encoded, strict=True)]
 
-    def unknown(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these ids are unknown words, whatever they are read as."""
-        found: NDArray[np.bool_] = (ids == self.unknown_id) | (ids >= self.config.vocab_size)
-        return found
+    def read_as(self, ids: NDArray[Any]) -> list[str | None]:
+        """The known word that each unknown word (T,) is read as; None for every other word."""
+        word_ids = self.word_ids
+        return [
+            self.tokenizer.id_to_token(known) if similar else None
+            for known, similar in zip(word_ids.read_as(ids).tolist(), word_ids.is_similar(ids).tolist(), strict=True)
+        ]
 
-    def run(
-        self, outputs: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> list[NDArray[np.float32]]:
-        """The outputs of these names for ids (B, T) and token counts (B,); what they do not need is not computed."""
+    def run(self, names: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+        """Outputs of the graph for ids (B, T) and token counts (B,); only what they need is computed."""
         settings = onnxruntime.RunOptions()
         settings.only_execute_path_to_fetches = True
-        if self.likeness:
-            ids = ids % self.config.vocab_size
-        found: list[NDArray[np.float32]] = self.graph.run(list(outputs), {"ids": ids, "token_counts": counts}, settings)
-        return found
+        if self.similar_words:
+            ids = self.word_ids.read_as(ids)
+        values: list[NDArray[np.float32]] = self.graph.run(
+            list(names), {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}, settings
+        )
+        return values
 
     def has(self, output: str) -> bool:
-        """Whether the graph gives an output of this name; graphs differ by what they are made of, and by age."""
+        """Whether the graph has an output of this name."""
         return any(node.name == output for node in self.graph.get_outputs())
 
     def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
-        """Do the work of every part, as many at once as there are workers; it is to spend its time in `run`.
+        """Call `work`, which spends its time in `run`, for every part, in as many threads as there are workers.
 
-        Two threads with a batch each are faster than two that share every small product of a recurrent layer
-        (benchmarks/runtime.py), so the graph itself has one.
+        Threads with one batch each are faster than threads that share the small products of a recurrent layer
+        (benchmarks/runtime.py), so the graph itself runs on one thread.
         """
         if min(self.workers, len(parts)) < 2:
             for part in parts:
@@ -82,7 +86,7 @@ class Session(NamedTuple):
             for _ in pool.map(work, parts):
                 pass
         finally:
-            while True:  # after Ctrl-C, too, what has begun is done: to end under a running graph would be a crash
+            while True:  # finish running work after Ctrl-C: exiting while a graph runs would crash
                 try:
                     pool.shutdown(cancel_futures=True)
                     break
@@ -114,16 +118,16 @@ def open_session(path: Path, threads: int | None = None) -> Session:
         metadata = graph.get_modelmeta().custom_metadata_map
     except UnicodeDecodeError:
         raise ModelError(f"{path} is damaged: its metadata are not UTF-8; export or compress it again") from None
-    if "capsulet.config" not in metadata or "capsulet.tokenizer" not in metadata:
+    if CONFIG_KEY not in metadata or TOKENIZER_KEY not in metadata:
         raise ModelError(
             f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` or "
             "`capsulet compress` wrote"
         )
     try:
-        config = parse_config(json.loads(metadata["capsulet.config"]), str(path))
+        config = parse_config(json.loads(metadata[CONFIG_KEY]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    tokenizer = parse_tokenizer(metadata["capsulet.tokenizer"].encode(), path)
+    tokenizer = parse_tokenizer(metadata[TOKENIZER_KEY].encode(), path)
     session = reading(Session(graph, tokenizer, config, count_workers(threads)))
     if config.dictionary_words is not None:
         read_dictionary(session, path)
@@ -131,17 +135,17 @@ def open_session(path: Path, threads: int | None = None) -> Session:
 
 
 def reading(session: Session) -> Session:
-    """The same session, reading unknown words as its configuration has it."""
+    """The session with the reading of unknown words that its configuration asks for."""
     similar = session.config.reads_similar_words
-    return session._replace(likeness=Likeness(session.tokenizer.get_vocab)) if similar else session
+    return session._replace(similar_words=SimilarWords(session.tokenizer.get_vocab)) if similar else session
 
 
 def read_dictionary(session: Session, source: Path) -> None:
-    """Give the tokenizer of a compressed model its words, which are an output of the graph."""
+    """Add the words of a compressed model, an output of its graph, to its tokenizer."""
     try:
         nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
-        (data,) = session.run(["dictionary"], *nothing)
-        give_words(session.tokenizer, unpack_words(data.tobytes(), session.config.dictionary_words or 0))
+        (data,) = session.run([outputs.DICTIONARY], *nothing)
+        add_words(session.tokenizer, unpack_words(data.tobytes(), session.config.dictionary_words or 0))
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
@@ -164,30 +168,30 @@ def session_of(graph: bytes, tokenizer: bytes, config: ModelConfig, threads: int
 
 
 def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
-    """A graph that is ready to run, if it is one of ours."""
+    """Load a graph; ModelError unless it is a capsulet model."""
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = 1
     settings.log_severity_level = 3
     try:
         graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
-        # its messages begin with its own name, a number and the name of the number
+        # the message starts with "[ONNXRuntimeError]", a number and a name
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rpartition(" : ")[2].rstrip(".")
         raise ModelError(
             f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
             "a file that `capsulet export` or `capsulet compress` wrote"
         ) from None
-    inputs, outputs = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
-    if set(inputs) != INPUTS or not set(outputs) >= OUTPUTS:
-        found = f"inputs {', '.join(inputs) or 'none'}; outputs {', '.join(outputs)}"
-        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({found:.200})")
+    takes, gives = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
+    if set(takes) != INPUTS or not set(gives) >= REQUIRED_OUTPUTS:
+        names = f"inputs {', '.join(takes) or 'none'}; outputs {', '.join(gives)}"
+        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({names:.200})")
     return graph
 
 
 def agreeing(session: Session, source: Path) -> Session:
-    """The same session, if its graph, tokenizer and labels are of one model."""
+    """The session; ModelError if graph, tokenizer and labels do not belong together."""
     words, classes = session.config.vocab_size, len(session.config.labels)
-    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == "lengths")
+    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == outputs.LENGTHS)
     if session.tokenizer.get_vocab_size() != words or lengths[-1] != classes:
         raise ModelError(
             f"{source} is damaged: tokenizer of {session.tokenizer.get_vocab_size()} words and graph of {lengths[-1]} "
@@ -197,7 +201,7 @@ def agreeing(session: Session, source: Path) -> Session:
 
 
 def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
-    """The tokenizer of this JSON."""
+    """Parse a tokenizer; ModelError if that fails."""
     try:
         return Tokenizer.from_str(data.decode())
     except Exception as error:  # the library raises bare Exception

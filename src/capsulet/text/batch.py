@@ -1,4 +1,4 @@
-"""Texts of similar length to batches, so that little of a batch is padding."""
+"""Batches of texts of similar length, to keep padding small."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.text.corpus import Corpus
-from capsulet.text.tokens import PADDING_ID
+from capsulet.text.vocabulary import PADDING_ID
 
-BUCKET = 64  # batches that are sorted by length together: enough to save padding, few enough to stay random
+BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
 
 
 class Batch(NamedTuple):
-    """Padded ids with the lengths that tell padding from text."""
+    """Padded ids, lengths and targets of B texts."""
 
     ids: NDArray[np.int64]  # (B, T)
     lengths: NDArray[np.int64]  # (B,)
-    targets: NDArray[np.int64] | NDArray[np.float32]  # (B,); with several labels a text (B, C) of zeros and ones
+    targets: NDArray[np.int64] | NDArray[np.float32]  # (B,) classes; multi-label: (B, C) zeros and ones
 
 
 def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ids (B, T) and lengths (B,) of these texts."""
+    """Padded ids (B, T) and lengths (B,) of texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     ids = np.full((len(texts), int(lengths.max(initial=0))), PADDING_ID, dtype=np.int64)
     for row, text in zip(ids, texts, strict=True):
@@ -32,15 +32,15 @@ def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
-    """The batch of these rows of the corpus."""
+    """Batch of rows of a corpus; unknown words that are read as known ones have the ids of those."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
-    if corpus.vocab_size:
-        ids %= corpus.vocab_size  # unknown words as what they are read as (text/likeness.py)
+    if corpus.word_ids:
+        ids = corpus.word_ids.read_as(ids)
     return Batch(ids, lengths, targets_of(corpus, rows))
 
 
 def targets_of(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float32]:
-    """The class of each of these rows (B,), or zeros and ones (B, C) where they may have several."""
+    """Classes of rows (B,); multi-label: zeros and ones (B, C)."""
     if corpus.label_starts is None:
         return corpus.targets[rows].astype(np.int64)
     present = np.zeros((len(rows), corpus.num_classes), dtype=np.float32)
@@ -56,7 +56,7 @@ def true_labels(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 class Plan:
-    """The batches of one epoch: every text once, in random batches of similar length. Holds rows, not texts."""
+    """Rows of the batches of one epoch: every text once, in random batches of similar length."""
 
     def __init__(self, corpus: Corpus, batch_size: int, generator: np.random.Generator) -> None:
         self.batch_size = batch_size
@@ -79,7 +79,7 @@ class Plan:
 def ordered_batches(
     corpus: Corpus, batch_size: int, part: int = 0, parts: int = 1
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-    """Every text once, shortest first, with the rows it came from; or every one of a part of them."""
+    """Batches of every text, shortest first, with their rows; with `parts`, of one text in `parts`."""
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]

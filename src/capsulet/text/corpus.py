@@ -1,17 +1,16 @@
-"""Texts as numbers in files that are mapped into memory: a corpus may be larger than the machine's memory.
+"""Tokenised texts in memory-mapped files: a corpus may be larger than the machine's memory.
 
-A folder holds two corpora, the texts to train on and those to validate on, and `corpus.json`, written last: labels,
-counts, and the size and digest of every other file.
+A folder holds two corpora, training texts and validation texts, and `corpus.json`, which is written last: labels,
+counts, and size and digest of every other file.
 
-train.ids, valid.ids          int32, the words of all texts one after the other; unknown ones by text/likeness.py
-train.starts, valid.starts    int64, where each text begins, and where the last one ends
-train.targets, valid.targets  int32, the class of each text
-tokenizer.json                text to ids
+train.ids, valid.ids          int32, ids of all texts one after the other, encoded by text/vocabulary.py
+train.starts, valid.starts    int64, start of each text in the ids, and the end of the last one
+train.targets, valid.targets  int32, class of each text
+tokenizer.json                the tokenizer
 
-Where a text may have several labels, targets holds the classes of all texts one after the other, and two more files say
-whose they are:
+In a multi-label corpus, targets holds the classes of all texts one after the other, with two more files:
 
-train.label_starts, valid.label_starts  int64, where the classes of each text begin, and where the last ones end
+train.label_starts, valid.label_starts  int64, start of each text's classes in the targets, and the end of the last ones
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.text.numbering import NO_WORD, Words
-from capsulet.text.tokens import UNKNOWN_ID, build_tokenizer
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.tokens import build_tokenizer
+from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
 
 T = TypeVar("T")
-CHUNK = 4096  # texts numbered at a time
+CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
 PARTS = ("train", "valid")
 DESCRIPTION, TOKENIZER = "corpus.json", "tokenizer.json"
 FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
-LABEL_SETS = tuple(f"{part}.label_starts" for part in PARTS)  # where a text may have several labels
+LABEL_SETS = tuple(f"{part}.label_starts" for part in PARTS)  # of a multi-label corpus
 
-Labels = str | Sequence[str]  # of a text; several: in a list or tuple
+Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
 Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
@@ -50,8 +49,7 @@ Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
 class Corpus:
     """Text i is ids[starts[i]:starts[i + 1]] and has the class targets[i].
 
-    With label_starts it has the classes targets[label_starts[i]:label_starts[i + 1]] of num_classes. Ids from
-    vocab_size on, if that is known, are unknown words that are read as others (text/likeness.py).
+    With label_starts, text i has the classes targets[label_starts[i]:label_starts[i + 1]] of num_classes.
     """
 
     ids: NDArray[np.int32]
@@ -59,56 +57,56 @@ class Corpus:
     targets: NDArray[np.int32]
     label_starts: NDArray[np.int64] | None = None
     num_classes: int = 0
-    vocab_size: int = 0
+    word_ids: WordIds | None = None  # None: no unknown word is read as a known one
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens in each text."""
+        """Tokens per text."""
         return np.diff(self.starts)
 
 
 @dataclass(frozen=True)
 class Corpora:
-    """A folder of corpora, open."""
+    """Training and validation texts of an open folder."""
 
     train: Corpus
     valid: Corpus
     labels: list[str]
-    train_counts: dict[str, int]  # texts of each label
+    train_counts: dict[str, int]  # texts per label
     valid_counts: dict[str, int]
     vocab_size: int
-    notes: list[str]  # what was said while the files were read
+    notes: list[str]  # messages to the user while the files were read
     tokenizer: str  # the text of tokenizer.json
-    similar: bool  # whether unknown words are read as known ones that begin alike
-    digest: str  # of all of it
+    similar: bool  # whether unknown words are read as similar known ones
+    digest: str  # of corpus.json, which has the digests of all files
 
 
 class DamagedCorpusError(Exception):
-    """A folder that does not hold what was written into it."""
+    """A folder whose files are not those that were written."""
 
 
 def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
-    """How often each word occurs: (V,)."""
-    counts = np.zeros(vocab_size, np.int64)
-    for start in range(0, len(corpus.ids), 1 << 20):  # bincount makes a copy of what it counts
-        counts += np.bincount(corpus.ids[start : start + (1 << 20)] % vocab_size, minlength=vocab_size)
+    """Occurrences of each word of the vocabulary: (V,)."""
+    counts, word_ids = np.zeros(vocab_size, np.int64), WordIds(vocab_size)
+    for start in range(0, len(corpus.ids), 1 << 20):  # in parts: bincount copies its input
+        counts += np.bincount(word_ids.read_as(corpus.ids[start : start + (1 << 20)]), minlength=vocab_size)
     return counts
 
 
 class CorpusWriter:
-    """Labelled texts to a folder of corpora, in one pass over the texts and with none of them in memory.
+    """Writes labelled texts to a folder of corpora, in one pass over the texts and without keeping them in memory.
 
-    Words are first numbered as they come, into `words.part`. Once all texts are seen it is known which are for
-    validation and how often each word occurs in the others; then the numbers become those of the vocabulary.
+    Words are first numbered in order of appearance, in `words.part`. After the last text the validation rows and the
+    word counts of the training rows are known; then the numbers are replaced by the ids of the vocabulary.
     """
 
     def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False) -> None:
         self.folder, self.max_tokens = folder, max_tokens
         self.words = Words()
-        self.lengths, self.targets = array("i"), array("i")  # of each text; targets in the order of `label_numbers`
+        self.lengths, self.targets = array("i"), array("i")  # per text; targets are numbers of `label_numbers`
         self.label_numbers: dict[str, int] = {}
         self.label_starts = array("q", [0]) if multi_label else None
         self.digests: dict[str, dict[str, Any]] = {}
@@ -118,11 +116,11 @@ class CorpusWriter:
 
     @property
     def spool(self) -> Path:
-        """The file of first numbers."""
+        """The file of words numbered in order of appearance."""
         return self.folder / "words.part"
 
     def add(self, pairs: Iterable[tuple[str, Labels]], progress: Callable[[int], None]) -> None:
-        """Number the words of these texts with their labels; one thread reads the next texts meanwhile."""
+        """Add texts with their labels; words are scanned in a second thread while the next texts are read."""
         with self.spool.open("ab") as file, ThreadPoolExecutor(1) as scanner:
             pending: Future[Scanned] | None = None
             for chunk in chunks(pairs, CHUNK):
@@ -136,7 +134,7 @@ class CorpusWriter:
                 progress(len(self))
 
     def put_labels(self, pairs: Sequence[tuple[str, Labels]]) -> None:
-        """Append the label of each text, or its labels."""
+        """Append the labels of texts."""
         numbers = self.label_numbers
         if self.label_starts is None:
             singles = cast(Sequence[tuple[str, str]], pairs)
@@ -147,7 +145,7 @@ class CorpusWriter:
             self.label_starts.append(len(self.targets))
 
     def put(self, file: IO[bytes], scanned: Scanned) -> None:
-        """Append numbered texts."""
+        """Append the words of texts."""
         ids, lengths = scanned
         file.write(ids.tobytes())
         self.lengths.frombytes(lengths.tobytes())
@@ -161,21 +159,21 @@ class CorpusWriter:
         notes: Sequence[str],
         similar: bool = False,
     ) -> None:
-        """Cut off the validation texts, choose the vocabulary by the others, and write everything."""
+        """Split off the validation rows, choose the vocabulary by the training rows, and write all files."""
         valid = np.zeros(len(self), bool)
         valid[valid_rows] = True
         counts = np.zeros(len(self.words) + 1, np.int64)
         for _, ids, rows in self.blocks(valid):
             counts += np.bincount(ids[~rows], minlength=len(counts))
         chosen = self.vocabulary(counts, min_count, max_words)
-        places = np.full(len(counts), UNKNOWN_ID, np.int32)
-        places[chosen] = np.arange(2, len(chosen) + 2)  # after padding and the unknown word
+        new_ids = np.full(len(counts), UNKNOWN_ID, np.int32)
+        new_ids[chosen] = FIRST_WORD + np.arange(len(chosen))
 
         tokenizer = build_tokenizer([self.words.spelling(int(number)) for number in chosen], self.max_tokens)
         if similar:
-            likeness = Likeness(tokenizer.get_vocab)
-            for number in np.flatnonzero(places[1:] == UNKNOWN_ID) + 1:  # all but NO_WORD
-                places[number] = likeness.number(self.words.spelling(int(number)), UNKNOWN_ID)
+            similar_words = SimilarWords(tokenizer.get_vocab)
+            for number in np.flatnonzero(new_ids[1:] == UNKNOWN_ID) + 1:  # all but NO_WORD
+                new_ids[number] = similar_words.id_of(self.words.spelling(int(number)), UNKNOWN_ID)
         self.write(TOKENIZER, [tokenizer.to_str(pretty=False).encode()])
         order = {label: place for place, label in enumerate(labels)}
         classes = np.array([order[label] for label in self.label_numbers], np.int32)
@@ -183,9 +181,9 @@ class CorpusWriter:
         starts = None if self.label_starts is None else np.frombuffer(self.label_starts, np.int64)
         label_counts = {}
         for part, rows_mask in (("train", ~valid), ("valid", valid)):
-            mask = rows_mask if starts is None else np.repeat(rows_mask, np.diff(starts))  # of the labels
+            mask = rows_mask if starts is None else np.repeat(rows_mask, np.diff(starts))  # one per label
             wanted = part == "valid"
-            self.write(f"{part}.ids", (places[ids[rows == wanted]] for _, ids, rows in self.blocks(valid)))
+            self.write(f"{part}.ids", (new_ids[ids[rows == wanted]] for _, ids, rows in self.blocks(valid)))
             self.write(f"{part}.starts", [places_of(lengths[rows_mask])])
             if starts is not None:
                 self.write(f"{part}.label_starts", [places_of(np.diff(starts)[rows_mask])])
@@ -193,7 +191,7 @@ class CorpusWriter:
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
             "labels": list(labels),
-            "vocab_size": len(chosen) + 2,
+            "vocab_size": FIRST_WORD + len(chosen),
             "label_counts": label_counts,
             "notes": list(notes),
             "similar": similar,
@@ -204,7 +202,7 @@ class CorpusWriter:
         self.write(DESCRIPTION, [json.dumps(description).encode()])
 
     def blocks(self, valid: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.bool_]]]:
-        """First row, first numbers of the words, and whether each is of a validation text; some rows at a time."""
+        """First row of each block, numbers of its words, and which words belong to validation texts."""
         with self.spool.open("rb") as file:
             lengths = np.frombuffer(self.lengths, np.int32)
             for start in range(0, len(lengths), ROWS_AT_ONCE):
@@ -213,16 +211,16 @@ class CorpusWriter:
                 yield start, ids, np.repeat(valid[start : start + ROWS_AT_ONCE], part)
 
     def vocabulary(self, counts: NDArray[np.int64], min_count: int, max_words: int) -> NDArray[np.int64]:
-        """First numbers of the words that are frequent enough, the most frequent first, ties by spelling."""
+        """Numbers of the words that are frequent enough, most frequent first, ties by spelling."""
         counts[NO_WORD] = 0
-        found = np.flatnonzero(counts >= min_count)
-        if len(found) > max_words:  # only those that may get in need to be sorted by spelling
-            found = found[counts[found] >= np.partition(counts[found], -max_words)[-max_words]]
-        chosen = sorted(found.tolist(), key=lambda number: (-counts[number], self.words.spelling(number)))
+        frequent = np.flatnonzero(counts >= min_count)
+        if len(frequent) > max_words:  # drop the words below the cut before sorting by spelling
+            frequent = frequent[counts[frequent] >= np.partition(counts[frequent], -max_words)[-max_words]]
+        chosen = sorted(frequent.tolist(), key=lambda number: (-counts[number], self.words.spelling(number)))
         return np.array(chosen[:max_words], np.int64)
 
     def write(self, name: str, pieces: Iterable[bytes | NDArray[Any]]) -> None:
-        """Write a file down to the disk and remember its size and digest."""
+        """Write a file, flush it to disk, and note its size and digest."""
         digest, size = hashlib.sha256(), 0
         with (self.folder / name).open("wb") as file:
             for piece in pieces:
@@ -235,20 +233,20 @@ class CorpusWriter:
 
 
 def places_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each of several runs of these lengths begins, and where the last one ends."""
+    """Start of each run of these lengths, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def open_corpora(folder: Path) -> Corpora:
-    """The corpora of a folder, mapped into memory, once every file is seen to be whole."""
+    """Open a folder of corpora, memory-mapped, after checking the digest of every file."""
     try:
         text = (folder / DESCRIPTION).read_bytes()
         description = json.loads(text)
-        several = description.get("multi_label", False)
-        names = (*FILES, *LABEL_SETS) if several else FILES
-        with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter's lock
-            found = list(pool.map(file_digest, (folder / name for name in names)))
-        for name, digest in zip(names, found, strict=True):
+        multi_label = description.get("multi_label", False)
+        names = (*FILES, *LABEL_SETS) if multi_label else FILES
+        with ThreadPoolExecutor(2) as pool:  # hashing releases the interpreter lock
+            digests = list(pool.map(file_digest, (folder / name for name in names)))
+        for name, digest in zip(names, digests, strict=True):
             if description["files"][name] != digest:
                 raise DamagedCorpusError(f"{folder / name} is damaged")
         labels = description["labels"]
@@ -257,9 +255,9 @@ def open_corpora(folder: Path) -> Corpora:
                 mapped(folder / f"{part}.ids", np.int32),
                 mapped(folder / f"{part}.starts", np.int64),
                 mapped(folder / f"{part}.targets", np.int32),
-                mapped(folder / f"{part}.label_starts", np.int64) if several else None,
+                mapped(folder / f"{part}.label_starts", np.int64) if multi_label else None,
                 len(labels),
-                description["vocab_size"],
+                WordIds(description["vocab_size"]),
             )
             for part in PARTS
         )
@@ -281,7 +279,7 @@ def open_corpora(folder: Path) -> Corpora:
 
 
 def mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:
-    """An array that is a file."""
+    """A file as a read-only, memory-mapped array."""
     return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype)
 
 
@@ -296,14 +294,14 @@ def file_digest(path: Path) -> dict[str, Any]:
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of this size."""
+    """Items in lists of `size`; the last list may be shorter."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
 
 
 def choose_rows(corpus: Corpus, rows: Sequence[int] | NDArray[np.int64]) -> Corpus:
-    """A corpus of these texts only."""
+    """A corpus of some rows of another."""
     ids = [corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(part) for part in ids])]).astype(np.int64)
     words = np.concatenate(ids) if ids else corpus.ids[:0]

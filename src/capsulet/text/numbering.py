@@ -1,9 +1,9 @@
-"""Distinct words of many texts, numbered as they come, by the rule of `text/tokens.py`.
+"""Distinct words of many texts, numbered in order of appearance, by the rule of `text/tokens.py`.
 
-A corpus is numbered before its vocabulary is known: which words are frequent enough, and which texts are for
-validation, is clear only at its end. The work is done in C where that is compiled (benchmarks/training.py compares), in
-Python's `re` where not, and by the library itself for texts with characters whose lower case or spacing is not obvious.
-All three give the same words; a test tries every character.
+A corpus is numbered before its vocabulary is known: word counts and the validation rows are known after the last text.
+The compiled C module does the work, or Python's `re` where it is not compiled (compared in benchmarks/training.py). The
+`tokenizers` library handles texts with characters whose lower case or white space is not plain ASCII. All three give
+the same words; a test tries every character.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ NO_WORD = 0
 
 
 class Table(Protocol):
-    """What numbers words."""
+    """Interface of a table of numbered words."""
 
     def scan(self, texts: Sequence[str], limit: int, /) -> tuple[bytes, bytes]:
-        """Ids of the texts one after the other, and how many each has (-1: unsuitable), as int32 bytes."""
+        """Numbers of all words, and words per text (-1: not plain ASCII, skipped), both as int32 bytes."""
 
     def number(self, word: str, /) -> int:
-        """The number of a word, a new one if it was not known."""
+        """Number of a word; a new word gets the next number."""
 
     def spelling(self, number: int, /) -> str:
-        """The word of a number."""
+        """Word of a number."""
 
     def __len__(self) -> int:
-        """How many words there are."""
+        """Number of distinct words."""
 
 
 class PlainTable:
-    """The table where no compiled one is installed."""
+    """Table in Python, where the compiled one is not installed."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -50,9 +50,9 @@ class PlainTable:
             if not is_plain(text):
                 lengths.append(-1)
                 continue
-            found = [self.number(word) for word in PATTERN.findall(text.lower())[:limit]] or [NO_WORD]
-            ids += found
-            lengths.append(len(found))
+            numbers = [self.number(word) for word in PATTERN.findall(text.lower())[:limit]] or [NO_WORD]
+            ids += numbers
+            lengths.append(len(numbers))
         return np.array(ids, np.int32).tobytes(), np.array(lengths, np.int32).tobytes()
 
     def number(self, word: str) -> int:
@@ -69,7 +69,7 @@ class PlainTable:
 
 
 class Words:
-    """Words numbered from 1 in the order of their first appearance; 0 is what a text without words has."""
+    """Words numbered from 1 in order of appearance; a text without words has the one number 0."""
 
     def __init__(self) -> None:
         self.table: Table = native.words.Words() if native.words and native.available(native.words) else PlainTable()
@@ -80,14 +80,13 @@ class Words:
         return len(self.table)
 
     def spelling(self, number: int) -> str:
-        """The word of a number."""
+        """Word of a number."""
         return self.table.spelling(number)
 
     def scan(self, texts: Sequence[str], limit: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Ids of the texts one after the other, at most `limit` of each, and how many each has."""
+        """Numbers of all words, at most `limit` per text, and words per text."""
         try:
-            found = self.table.scan(texts, limit)
-            ids, lengths = np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int32)
+            ids, lengths = (np.frombuffer(part, np.int32) for part in self.table.scan(texts, limit))
             if lengths.size and lengths.min() < 0:
                 ids, lengths = self.complete(texts, limit, ids, lengths.copy())
         except (TypeError, AttributeError, UnicodeEncodeError):
@@ -99,7 +98,7 @@ class Words:
     def complete(
         self, texts: Sequence[str], limit: int, ids: NDArray[np.int32], lengths: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The same with the texts that the table has left out."""
+        """Insert the texts that the table has skipped (length -1)."""
         pieces, start, odd = [], 0, np.flatnonzero(lengths < 0)
         offsets = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
         for row in odd.tolist():

@@ -1,8 +1,8 @@
-"""Text to tokens by the paper's rule, through the Rust `tokenizers` library: one `tokenizer.json` is the whole truth.
+"""Text to tokens by the paper's rule, through the Rust `tokenizers` library; `tokenizer.json` holds all of it.
 
-Lower-case; a run of letters a-z that may go on with digits is a word; every digit and every other visible character is
-a token of its own. Chinese, Korean and emoji therefore go character by character. Offsets into the original text are
-kept.
+Text is lower-cased. A letter a-z with the letters and digits that follow it is a word. Every other digit or visible
+character is a token of its own, so Chinese, Korean and emoji are read character by character. Offsets refer to the
+original text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
 
 from capsulet.errors import InputError
-from capsulet.text.vocabulary import Likeness
+from capsulet.text.vocabulary import PADDING, UNKNOWN, SimilarWords
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 PATTERN = re.compile(TOKEN)
-ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # a space to Python, a character to the library
-# The pattern can never make a token of these, so no text can name them.
-PADDING, UNKNOWN = "[PAD]", "[UNK]"
-PADDING_ID, UNKNOWN_ID = 0, 1
+ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # white space to Python, characters to the library
 LONG = 1 << 20  # characters
 
 
@@ -41,7 +38,7 @@ class Numbered(str):
 
 
 def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
-    """A tokenizer that knows these words; every other word is unknown."""
+    """Build a tokenizer that knows `words`; every other word is unknown."""
     vocabulary = {word: index for index, word in enumerate([PADDING, UNKNOWN, *words])}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = Lowercase()
@@ -50,23 +47,26 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     return tokenizer
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str], likeness: Likeness | None = None) -> list[NDArray[np.int32]]:
-    """Ids of each text; a text without any token is read as one unknown word.
+def encode(
+    tokenizer: Tokenizer, texts: Sequence[str], similar_words: SimilarWords | None = None
+) -> list[NDArray[np.int32]]:
+    """Ids of each text; a text without tokens is read as one unknown word.
 
-    With a likeness unknown words have ids of their own, which say what they are read as.
+    With `similar_words`, the id of an unknown word also names the known word that it is read as.
     """
-    unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # compressed models number it differently
-    found = encodings(tokenizer, texts, offsets=False)
-    encoded = [np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in found]
-    if likeness:
+    unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # 0 in compressed models
+    encoded = [
+        np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in encodings(tokenizer, texts, offsets=False)
+    ]
+    if similar_words:
         for text, ids in zip(texts, encoded, strict=True):
             if unknown in ids:
-                likeness.fill(ids, split(tokenizer, text), unknown)
+                similar_words.replace_unknown(ids, split(tokenizer, text), unknown)
     return encoded
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text, as many as are read or more."""
+    """Words of a text: all tokens that the model reads, possibly more."""
     text = beginning(tokenizer, text)
     if is_plain(text):
         return PATTERN.findall(text.lower())
@@ -74,33 +74,33 @@ def split(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether Python's `re`, which is faster, finds the same words in a text as the library."""
+    """Whether Python's `re`, which is faster, finds the same words as the library."""
     return text.isascii() and not ODD_SPACE.search(text)
 
 
 def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:
-    """Tokens of each text with ids and, unless they are not wanted, offsets, on all cores."""
+    """Tokens of each text with ids and, by default, offsets; runs on all cores."""
     encode_all = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
     try:
-        found: list[Encoding] = encode_all([beginning(tokenizer, text) for text in texts], add_special_tokens=False)
+        encoded: list[Encoding] = encode_all([beginning(tokenizer, text) for text in texts], add_special_tokens=False)
     except (TypeError, UnicodeEncodeError):
         for index, text in enumerate(texts):
             check_text(text, index)
         raise
-    return found
+    return encoded
 
 
 def beginning(tokenizer: Tokenizer, text: str) -> str:
-    """So much of a text as holds all tokens that are read: those of a line of 60 MB would take gigabytes."""
+    """Beginning of a text that holds all tokens that are read: all tokens of 60 MB of text would take gigabytes."""
     if not isinstance(text, str) or len(text) <= LONG or not tokenizer.truncation:
         return text
-    end = max(text.rfind(blank, 0, LONG) for blank in " \n\t")  # no token goes on behind a blank
-    found = tokenizer.encode(text[: max(end, 0)], add_special_tokens=False)
-    return text[:end] if len(found.ids) >= tokenizer.truncation["max_length"] else text
+    end = max(text.rfind(blank, 0, LONG) for blank in " \n\t")  # no token contains a blank
+    encoding = tokenizer.encode(text[: max(end, 0)], add_special_tokens=False)
+    return text[:end] if len(encoding.ids) >= tokenizer.truncation["max_length"] else text
 
 
 def check_text(text: object, index: int) -> None:
-    """Say what is wrong with something that cannot be tokenised."""
+    """Raise an InputError if `text` cannot be tokenised."""
     if not isinstance(text, str):
         raise InputError(f"text {index} is of type {type(text).__name__}: expected str")
     try:

@@ -1,67 +1,109 @@
-"""Words that a model does not know, read as words that it knows and that begin alike.
+"""Ids of words: padding, known words, and unknown words that are read as similar known ones.
 
-Where every word of the training texts is known, no unknown word was ever met in training, and most of those in new
-texts are other forms of known ones: "fabulously" is read as "fabulous", "qualities" as "quality".
-
-The id of such a word is V, the number of words, plus the id of the one that it is read as. Its remainder by V is what
-the network reads, and that the word is unknown can still be seen: who doubts or looks for drift counts it.
+A vocabulary of V entries has the ids 0 to V - 1. Where every word of the training texts is known, training meets no
+unknown word. Most unknown words of new texts are then other forms of known ones: "fabulously" is read as "fabulous",
+"qualities" as "quality". Such a word has the id V + i, where i is the id of the known word. The network reads i, while
+abstention and drift detection still see an unknown word. Only this module knows the encoding.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST = 4  # letters that must be the same
-AFTER = "{"  # sorts behind every letter and digit
+# The pattern of text/tokens.py never matches these, so no text contains them.
+PADDING, UNKNOWN = "[PAD]", "[UNK]"
+PADDING_ID, UNKNOWN_ID, FIRST_WORD = 0, 1, 2  # compressed models have no padding: unknown 0, first word 1
+SHORTEST_PREFIX = 4  # letters that similar words share
+AFTER_LETTERS = "{"  # sorts behind every letter and digit
+
+Ids = NDArray[Any]
 
 
-class Likeness:
-    """Known words by their beginnings; the vocabulary is asked for when the first unknown word comes."""
+@dataclass(frozen=True)
+class WordIds:
+    """Ids of a vocabulary, and of unknown words that are read as words of it."""
+
+    size: int  # V, entries of the vocabulary
+    unknown: int = UNKNOWN_ID  # id of an unknown word that resembles no known word
+
+    @property
+    def first_word(self) -> int:
+        """Smallest id of a known word: padding and the unknown word come before it."""
+        return self.unknown + 1
+
+    def read_as(self, ids: Ids) -> Ids:
+        """Ids that the network reads: those of known words, padding and the unknown word."""
+        return ids % self.size
+
+    def is_similar(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which ids are unknown words that are read as a known word."""
+        similar: NDArray[np.bool_] = ids >= self.size
+        return similar
+
+    def is_unknown(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which ids are unknown words, read as a known word or not."""
+        unknown: NDArray[np.bool_] = (ids == self.unknown) | self.is_similar(ids)
+        return unknown
+
+    def mark_unknown(self, ids: Ids, which: NDArray[np.bool_]) -> Ids:
+        """Mark the words `which` as unknown words that are read as these ids."""
+        return np.where(which & (ids != self.unknown), ids + self.size, ids)
+
+    def similar(self, known: int) -> int:
+        """Id of an unknown word that is read as the word `known`."""
+        return self.size + known
+
+
+class SimilarWords:
+    """Finds the known word that an unknown word is read as; `vocabulary` is called for the first unknown word."""
 
     def __init__(self, vocabulary: Callable[[], Mapping[str, int]]) -> None:
         self.vocabulary = vocabulary
 
     @cached_property
-    def numbers(self) -> Mapping[str, int]:
-        """The id of each word."""
+    def ids(self) -> Mapping[str, int]:
+        """Id of each known word."""
         return self.vocabulary()
 
     @cached_property
     def words(self) -> list[str]:
-        """Those that are long enough, in the order of their letters."""
-        return sorted(word for word in self.numbers if len(word) >= LEAST)
+        """Known words that are long enough, sorted."""
+        return sorted(word for word in self.ids if len(word) >= SHORTEST_PREFIX)
 
     def nearest(self, word: str) -> str | None:
-        """The word whose beginning is the same for the most letters: at least four, and half of either word.
+        """Known word with the longest common prefix: at least four letters and half of each word.
 
-        Of several the shortest, then the first: what is chosen depends on the spelling of the words alone.
+        Ties go to the shortest word, then to the first in sorted order. The choice depends on spelling only.
         """
         place = bisect_left(self.words, word)
-        shared = max((same_letters(word, other) for other in self.words[max(place - 1, 0) : place + 1]), default=0)
-        if shared < LEAST:
+        neighbours = self.words[max(place - 1, 0) : place + 1]
+        shared = max((common_prefix(word, other) for other in neighbours), default=0)
+        if shared < SHORTEST_PREFIX:
             return None
-        start, end = (bisect_left(self.words, word[:shared] + after) for after in ("", AFTER))
-        found = min(self.words[start:end], key=len)
-        return found if 2 * shared >= max(len(word), len(found)) else None
+        start, end = (bisect_left(self.words, word[:shared] + after) for after in ("", AFTER_LETTERS))
+        nearest = min(self.words[start:end], key=len)
+        return nearest if 2 * shared >= max(len(word), len(nearest)) else None
 
-    def number(self, word: str, unknown: int) -> int:
-        """The id of an unknown word: beyond all words, or simply `unknown` where no word is like it."""
-        found = self.nearest(word)
-        return unknown if found is None else len(self.numbers) + self.numbers[found]
+    def id_of(self, word: str, unknown: int) -> int:
+        """Id of an unknown word; `unknown` if it resembles no known word."""
+        nearest = self.nearest(word)
+        return unknown if nearest is None else WordIds(len(self.ids), unknown).similar(self.ids[nearest])
 
-    def fill(self, ids: NDArray[np.int32], words: Sequence[str], unknown: int) -> None:
-        """Put the ids of unknown words into a text's ids (T,); `words` are those of the text."""
+    def replace_unknown(self, ids: NDArray[np.int32], words: Sequence[str], unknown: int) -> None:
+        """Replace the id `unknown` in the ids of a text (T,) by that of each word, in place."""
         for place in np.flatnonzero(ids == unknown).tolist():
-            if place < len(words):  # a text without words has one unknown one all the same
-                ids[place] = self.number(words[place], unknown)
+            if place < len(words):  # a text without words has one unknown word
+                ids[place] = self.id_of(words[place], unknown)
 
 
-def same_letters(one: str, other: str) -> int:
-    """How many letters two words have in common from their beginnings on."""
+def common_prefix(one: str, other: str) -> int:
+    """Length of the common prefix of two words."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (first, second) in pairs if first != second), min(len(one), len(other)))

@@ -1,7 +1,8 @@
-"""The words of a compressed model: front-coded, then deflated.
+"""The dictionary inside a compressed model file: words front-coded, then deflated.
 
-The words stand in ascending order of their UTF-8 bytes. For each: how many leading bytes it shares with the one before
-(varint, LEB128), how many bytes follow (varint), those bytes. The whole is a raw deflate stream.
+The words are sorted by their UTF-8 bytes. Each word is stored as the number of leading bytes that it shares with the
+word before it (varint, LEB128), the number of bytes that follow (varint), and those bytes. The result is compressed as
+a raw deflate stream.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Iterable
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from capsulet.text.tokens import UNKNOWN
+from capsulet.text.vocabulary import UNKNOWN
 
-RAW = -15  # neither the header nor the checksum of zlib
+RAW = -15  # without header and checksum of zlib
+LARGEST_STREAM = 1 << 30  # bytes: a damaged stream may inflate to any size
 
 
 def pack_words(words: Iterable[str]) -> bytes:
-    """The words, in any order, as the bytes of a dictionary."""
+    """Pack words, given in any order."""
     stream, before = bytearray(), b""
     for word in sorted(word.encode() for word in words):
         shared = 0
@@ -33,46 +35,45 @@ def pack_words(words: Iterable[str]) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """A number in groups of seven bits, the lowest first; the highest bit says that more follow."""
-    found = bytearray()
+    """A number in groups of seven bits, lowest group first; the highest bit marks that another group follows."""
+    groups = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        groups.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*groups, number])
 
 
 def unpack_words(data: bytes, count: int) -> list[str]:
-    """The words of a dictionary, in its order; ValueError if it does not hold exactly so many."""
+    """The words of a packed dictionary in its order; ValueError unless it holds exactly `count` words."""
     try:
-        # a word is at most as long as its text, but a damaged stream may claim anything: bound what is unpacked
         inflater = zlib.decompressobj(RAW)
-        stream = inflater.decompress(data, 1 << 30)
+        stream = inflater.decompress(data, LARGEST_STREAM)
     except zlib.error as error:
-        raise ValueError(f"its words cannot be inflated ({error})") from None
-    words: list[bytes] = []
+        raise ValueError(f"its dictionary cannot be inflated ({error})") from None
+    encoded: list[bytes] = []
     place, end, word = 0, len(stream), b""
     try:
         while place < end:
             shared, more = stream[place], stream[place + 1]
             place += 2
-            if shared > 127 or more > 127:  # hardly ever
+            if shared > 127 or more > 127:  # rare
                 shared, place = read_varint(stream, place - 2)
                 more, place = read_varint(stream, place)
             if shared > len(word):
                 raise IndexError
             word = word[:shared] + stream[place : place + more]
             place += more
-            words.append(word)
-        found = b"\n".join(words).decode().split("\n") if words else []  # no word has a space in it
+            encoded.append(word)
+        words = b"\n".join(encoded).decode().split("\n") if encoded else []  # no word contains white space
     except (IndexError, UnicodeDecodeError):
         raise ValueError("a word of its dictionary is cut off or not UTF-8") from None
-    if not inflater.eof or place != end or len(found) != count:
-        raise ValueError(f"its dictionary has {len(found)} words, expected {count}")
-    return found
+    if not inflater.eof or place != end or len(words) != count:
+        raise ValueError(f"its dictionary has {len(words)} words, expected {count}")
+    return words
 
 
 def read_varint(stream: bytes, place: int) -> tuple[int, int]:
-    """A number and where the next one begins."""
+    """The number that starts at `place`, and the place behind it."""
     number = shift = 0
     while True:
         byte = stream[place]
@@ -82,8 +83,8 @@ def read_varint(stream: bytes, place: int) -> tuple[int, int]:
             return number, place
 
 
-def give_words(tokenizer: Tokenizer, words: Iterable[str]) -> None:
-    """Make a tokenizer that knows only the unknown word, which is 0, know these, numbered from 1."""
+def add_words(tokenizer: Tokenizer, words: Iterable[str]) -> None:
+    """Add words to a tokenizer that knows only the unknown word, id 0; the words get the ids from 1 on."""
     vocabulary = {word: number for number, word in enumerate(words, 1)}
     vocabulary[UNKNOWN] = 0
     tokenizer.model = WordLevel(vocabulary, unk_token=UNKNOWN)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capsulet.text.tokens import UNKNOWN, build_tokenizer, encode
-from capsulet.text.word_list import RAW, give_words, pack_words, unpack_words, varint
+from capsulet.text.packed_dictionary import RAW, add_words, pack_words, unpack_words, varint
+from capsulet.text.tokens import build_tokenizer, encode
+from capsulet.text.vocabulary import UNKNOWN
 
 WORDS = ["apple", "applet", "application", "b", "你", "你好", "é", "☃", "x" * 300, "x" * 200 + "y" * 200]
 
@@ -44,6 +45,6 @@ def test_damage_is_noticed() -> None:
 
 def test_a_tokenizer_gets_its_words() -> None:
     tokenizer = build_tokenizer([], 100)
-    give_words(tokenizer, ["cat", "dog"])
+    add_words(tokenizer, ["cat", "dog"])
     assert [ids.tolist() for ids in encode(tokenizer, ["Dog cat bird", ""])] == [[2, 1, 0], [0]]
     assert tokenizer.token_to_id(UNKNOWN) == 0

@@ -1,0 +1,79 @@
+"""Texts that a compressed model is chosen on and adapted to: from files, or made up from the model's words."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.compression.codes import Floats
+from capsulet.compression.source import Source
+from capsulet.drifting.histograms import FEWEST_TEXTS
+from capsulet.errors import InputError, some
+from capsulet.text.corpus import Corpora, Corpus, word_counts
+from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID
+
+MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and validation texts, and the ids of their words in the model."""
+
+    train: Corpus | None  # None: the texts are made up and have no labels
+    valid: Corpus
+    model_ids: NDArray[np.int64]  # id in the model of each word of the corpora
+    counts: Floats  # (V,) occurrences of each word of the model
+    unseen: bool = False  # whether the model was not trained on the validation texts
+
+    @property
+    def labelled(self) -> Corpus | None:
+        """Validation texts, if they have labels."""
+        return None if self.train is None else self.valid
+
+    @property
+    def can_describe(self) -> bool:
+        """Whether the validation texts are enough, and unseen, to fit calibration and histograms on them."""
+        return self.unseen and self.valid is not self.train and len(self.valid) >= FEWEST_TEXTS
+
+
+def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
+    """Texts of files, with the classes of the model."""
+    labels = source.config.labels
+    strange = [label for label in corpora.labels if label not in labels]
+    if strange:
+        raise InputError(
+            f"label {strange[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
+        )
+    model_ids = ids_in_model(source, json.loads(corpora.tokenizer)["model"]["vocab"])
+    classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
+    train, valid = (
+        dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
+        for corpus in (corpora.train, corpora.valid)
+    )
+    counts = np.bincount(model_ids, word_counts(train, len(model_ids)), len(source.words)).astype(np.float32)
+    return Sample(train, valid if len(valid) else train, model_ids, counts, unseen)
+
+
+def ids_in_model(source: Source, vocabulary: dict[str, int]) -> NDArray[np.int64]:
+    """Id in the model of each word of another vocabulary."""
+    known = {word: number for number, word in enumerate(source.words)}
+    similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
+    ids = np.zeros(len(vocabulary), np.int64)
+    for word, number in vocabulary.items():
+        nearest = similar.nearest(word) if similar and word not in known else word
+        ids[number] = known.get(nearest or "", UNKNOWN_ID)
+    return ids
+
+
+def made_up_sample(source: Source) -> Sample:
+    """Random texts of the model's words, with frequencies by rank; they have no labels."""
+    generator = np.random.default_rng(0)
+    shares = source.zipf().astype(np.float64)
+    ids = generator.choice(len(shares), MADE_UP_TEXTS * MADE_UP_LENGTH, p=shares / shares.sum())
+    starts = np.arange(0, len(ids) + 1, MADE_UP_LENGTH, dtype=np.int64)
+    corpus = Corpus(ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32))
+    return Sample(None, corpus, np.arange(len(shares)), source.zipf())

@@ -1,0 +1,123 @@
+"""Heads in the ONNX graph: class capsules by routing, or a linear layer."""
+
+from __future__ import annotations
+
+from capsulet.config import ModelOptions
+from capsulet.model import outputs
+from capsulet.model.graph_builder import GraphBuilder, Weights
+from capsulet.model.quantisation import Rounded
+
+
+def add_capsules(
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
+) -> tuple[int, int]:
+    """Add class capsules by routing; returns N and C. Inside, N comes before B."""
+    transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
+    primary_length, class_length = options.primary_length, options.class_length
+    num_primary = options.hidden_size // primary_length
+    if isinstance(transforms, Rounded):
+        num_classes = len(transforms.levels) // num_primary
+        stored = graph.matrix("votes", transforms, num_primary, num_classes, primary_length, class_length)
+        stored = graph.add("Transpose", stored, perm=[0, 2, 1, 3])
+        shape = graph.integers(num_primary, primary_length, num_classes * class_length)
+        matrices = graph.add("Reshape", stored, shape)
+    else:
+        num_classes = transforms.shape[2]
+        matrices = graph.constant("transforms", transforms.reshape(num_primary, primary_length, -1))
+    primary = graph.add("Reshape", pooled, graph.integers(0, num_primary, primary_length))
+    primary = graph.add("Transpose", primary, perm=[1, 0, 2])  # (N, B, P)
+    votes = graph.add("MatMul", primary, matrices)  # (N, B, C * L)
+    votes = graph.add("Reshape", votes, graph.integers(0, 0, num_classes, class_length))
+    capsules, coupling = add_routing(graph, options, votes, num_classes)  # (B, C, L), (N, B, C)
+
+    norm = graph.norm(capsules)  # (B, C, 1)
+    whole = graph.add("Squeeze", norm, graph.integers(2), name="" if ngrams else outputs.NORMS)  # (B, C)
+    if ngrams:  # they may make the sum negative: the length is then 0
+        whole = graph.add("Relu", graph.add("Add", whole, ngrams, name=outputs.NORMS))
+    square = graph.add("Mul", whole, whole)
+    # |squash(v)| = |v|^2 / (1 + |v|^2)
+    graph.add("Div", square, graph.add("Add", square, graph.number(1)), name=outputs.LENGTHS)
+    graph.add("Transpose", coupling, perm=[1, 0, 2], name=outputs.COUPLING)
+
+    # A token's share of |v_j|: the sum over i of c_ij (W_ij part_i) · v_j / |v_j|, a product of its part with (B, H, C)
+    directions = graph.add("Transpose", graph.add("Div", capsules, norm), perm=[1, 2, 0])  # (C, L, B)
+    by_class = graph.add("Reshape", matrices, graph.integers(-1, num_classes, class_length))  # (H, C, L)
+    by_class = graph.add("Transpose", by_class, perm=[1, 0, 2])  # (C, H, L)
+    back = graph.add("MatMul", by_class, directions)  # (C, H, B)
+    back = graph.add("Reshape", back, graph.integers(0, num_primary, primary_length, -1))  # (C, N, P, B)
+    shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
+    back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
+    back = graph.add("Reshape", back, graph.integers(0, -1, num_classes), name=outputs.DIRECTIONS)  # (B, H, C)
+    add_contributions(graph, parts, back, ngrams)
+    # the product summed over the numbers of each primary capsule instead of over those of a token
+    by_state = graph.add("Mul", graph.add("Unsqueeze", pooled, graph.integers(2)), back)  # (B, H, C)
+    by_state = graph.add("Reshape", by_state, graph.integers(0, num_primary, primary_length, num_classes))
+    graph.add("ReduceSum", by_state, graph.integers(2), name=outputs.SHARES, keepdims=0)
+    return num_primary, num_classes
+
+
+def add_contributions(graph: GraphBuilder, parts: str, back: str, ngrams: str | None) -> None:
+    """Add each token's share of `norms`: by its part (B, T, H) of the pooled state and its n-gram features."""
+    if ngrams:
+        graph.add("Add", graph.add("MatMul", parts, back), outputs.NGRAMS, name=outputs.CONTRIBUTIONS)
+    else:
+        graph.add("MatMul", parts, back, name=outputs.CONTRIBUTIONS)
+
+
+def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_classes: int) -> tuple[str, str]:
+    """Unroll the loops of model/routing.py: votes (N, B, C, L) to unsquashed capsules (B, C, L) and coupling."""
+
+    def couple(logits: str) -> str:
+        shares = graph.add("Softmax", logits, axis=-1)
+        return graph.add("Mul", shares, graph.number(num_classes)) if options.scale_coupling else shares
+
+    def weighted(coupling: str) -> str:
+        return graph.sum(graph.add("Mul", votes, graph.add("Unsqueeze", coupling, graph.integers(3))), 0)
+
+    if options.routing == "kmeans":
+        directions = graph.add("Div", votes, graph.norm(votes))
+        capsules = graph.add("Div", graph.sum(votes, 0), graph.number(num_classes))
+        coupling = ""
+        for _ in range(options.iterations):
+            unit = graph.add("Div", capsules, graph.norm(capsules))
+            coupling = couple(graph.sum(graph.add("Mul", directions, unit), -1))
+            capsules = weighted(coupling)
+        return capsules, coupling
+
+    logits = graph.add("Mul", graph.sum(votes, -1), graph.number(0))
+    coupling = couple(logits)
+    capsules = weighted(coupling)
+    for _ in range(options.iterations - 1):
+        norm = graph.norm(capsules)
+        factor = graph.add("Div", norm, graph.add("Add", graph.add("Mul", norm, norm), graph.number(1)))
+        squashed = graph.add("Mul", capsules, factor)
+        logits = graph.add("Add", logits, graph.sum(graph.add("Mul", votes, squashed), -1))
+        coupling = couple(logits)
+        capsules = weighted(coupling)
+    return capsules, coupling
+
+
+def add_linear(
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
+) -> tuple[int, int]:
+    """Add a linear layer; returns 1 and C. The pooled state is its only "primary capsule"."""
+    weight = weights["head.weight"]  # (C, H)
+    if isinstance(weight, Rounded):
+        num_classes, hidden = weight.levels.shape
+        projection = graph.add("Transpose", graph.matrix("classes", weight, num_classes, hidden), perm=[1, 0])
+    else:
+        num_classes = len(weight)
+        projection = graph.constant("projection", weight.T)  # (H, C)
+    logits = graph.add("MatMul", pooled, projection, name="" if ngrams else outputs.NORMS)
+    if ngrams:
+        graph.add("Add", logits, ngrams, name=outputs.NORMS)
+    if options.multi_label:
+        graph.add("Sigmoid", outputs.NORMS, name=outputs.LENGTHS)
+    else:
+        graph.add("Softmax", outputs.NORMS, axis=-1, name=outputs.LENGTHS)
+    whole = graph.add("Add", graph.add("Mul", outputs.NORMS, graph.number(0)), graph.number(1))
+    graph.add("Unsqueeze", whole, graph.integers(1), name=outputs.COUPLING)
+    add_contributions(graph, parts, projection, ngrams)
+    graph.add("Unsqueeze", logits, graph.integers(1), name=outputs.SHARES)
+    graph.add("Unsqueeze", projection, graph.integers(0), name=outputs.DIRECTIONS)
+    return 1, num_classes
