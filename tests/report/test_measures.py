@@ -10,13 +10,14 @@ import pytest
 import capsulet
 from capsulet.evaluation import abstention
 from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.evaluation.labels import LabelledTexts
 from capsulet.report.measures import (
     MOST_MISTAKES,
     MOST_TEXTS,
     Recorder,
+    corpus_texts,
     coverage,
     interval,
-    spelled,
 )
 from capsulet.text.corpus import Corpus
 from tests.conftest import TEXTS
@@ -86,7 +87,8 @@ def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
     classifier.calibration = object()  # type: ignore[attr-defined]
     classifier.probabilities = lambda lengths: lengths / 2  # type: ignore[attr-defined]
     recorder = Recorder(classifier)
-    recorder(["the match"], np.array([[True, False, False]]), np.array([[0.2, 0.4, 0.8]], np.float32))
+    window = LabelledTexts(["the match"], classifier.session.encode(["the match"]), np.array([[True, False, False]]))
+    recorder(window, np.array([[0.2, 0.4, 0.8]], np.float32))
     assert recorder.heaps[0][0].mistake[3:] == pytest.approx((0.4, 0.1))
 
 
@@ -104,9 +106,10 @@ def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
     classifier = capsulet.load(model)
     vocabulary = classifier.session.tokenizer.get_vocab()
     ids = [vocabulary["the"], vocabulary["match"], 1, vocabulary["bank"]]
-    corpus = Corpus(np.array(ids, np.int32), np.array([0, 3, 4]), np.array([2, 1], np.int32))
-    pairs = list(spelled(corpus, classifier))
-    assert pairs == [("the match □", "sport"), ("bank", "money")]
+    corpus = Corpus(np.array(ids, np.int32), np.array([0, 3, 4]), np.array([2, 1], np.int32), num_classes=3)
+    (window,) = corpus_texts(corpus, classifier)
+    assert window.texts == ["the match □", "bank"] and window.truth.argmax(1).tolist() == [2, 1]
+    assert [own.tolist() for own in window.encoded] == [ids[:3], ids[3:]]
     encoded = classifier.session.tokenizer.encode("the match □", add_special_tokens=False).ids
     assert encoded == ids[:3]
 
@@ -114,4 +117,5 @@ def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
 def test_of_many_texts_some_are_spelled(model: Path) -> None:
     number = 3 * MOST_TEXTS + 1
     corpus = Corpus(np.full(number, 1, np.int32), np.arange(number + 1), np.zeros(number, np.int32))
-    assert abs(len(list(spelled(corpus, capsulet.load(model)))) - MOST_TEXTS) <= 1
+    windows = list(corpus_texts(corpus, capsulet.load(model)))
+    assert len(windows) > 1 and abs(sum(len(window.texts) for window in windows) - MOST_TEXTS) <= 1

@@ -11,8 +11,9 @@ import pytest
 
 import capsulet
 from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.evaluation.labels import LabelledTexts
 from capsulet.report.classes import MOST_SIZES
-from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder, spelled
+from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder, corpus_texts
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch, Explanation, TokenContribution
 from capsulet.text.corpus import Corpus
@@ -94,7 +95,8 @@ def test_only_the_worst_are_kept(sets_model: Path) -> None:
     lengths = np.concatenate([lengths, np.zeros((count, 1))], 1).astype(np.float32)
     recorder = Recorder(classifier)
     truth = np.tile([label == "money" for label in classifier.labels], (count, 1))
-    recorder([f"match {share:.3f}" for share in shares], truth, lengths)
+    texts = [f"match {share:.3f}" for share in shares]
+    recorder(LabelledTexts(texts, classifier.session.encode(texts), truth), lengths)
     found = recorder.finish(evaluate_pairs(classifier, [("match", [])]))
     expected = [f"match {share:.3f}" for share in sorted(shares, reverse=True)[:MOST_OF_A_KIND]]
     assert [one.text for one in found.mistakes] == [one.text for one in found.missed] == expected
@@ -106,7 +108,8 @@ def test_a_multi_label_corpus_is_spelled(sets_model: Path) -> None:
     vocabulary = classifier.session.tokenizer.get_vocab()
     ids = np.array([vocabulary["the"], 1, vocabulary["bank"]], np.int32)
     corpus = Corpus(ids, np.array([0, 2, 3]), np.array([2, 0], np.int32), np.array([0, 2, 2]), 3)
-    assert list(spelled(corpus, classifier)) == [("the □", ("sport", "food")), ("bank", ())]
+    (window,) = corpus_texts(corpus, classifier)
+    assert window.texts == ["the □", "bank"] and window.truth.tolist() == [[True, False, True], [False] * 3]
 
 
 def report_of(report: Report, measures: Measures, **changes: object) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
-from capsulet.evaluation.labels import Flags, label_matrix
+from capsulet.evaluation.labels import LabelledTexts, label_matrix
 from capsulet.evaluation.metrics import LabelCounts
 from capsulet.evaluation.reliability import ReliabilityCounts
 from capsulet.report.measures import Recorder
@@ -24,7 +24,7 @@ from capsulet.text.corpus import Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent
 from capsulet.text.rows import ReadOptions
 
-Observe = Callable[[Sequence[str], Flags, NDArray[np.float32]], None]  # texts, true labels (B, C), class lengths (B, C)
+Observe = Callable[[LabelledTexts, NDArray[np.float32]], None]  # B texts and their class lengths (B, C)
 
 
 def evaluate(
@@ -61,17 +61,30 @@ def evaluate_pairs(
 ) -> Evaluation:
     """Evaluate a model on pairs of a text and its label, or its labels for a multi-label model.
 
-    The pairs are read in windows of bounded size. `observe` is called with the texts of each window, their true labels
-    and their class lengths.
+    The pairs are read in windows of bounded size.
     """
+    return evaluate_texts(classifier, windows_of(classifier, pairs), observe)
+
+
+def windows_of(classifier: Classifier, pairs: Iterable[tuple[str, Labels]]) -> Iterator[LabelledTexts]:
+    """Yield pairs of a text and its labels in windows of bounded size."""
+    source, first = iter(pairs), 0
+    while window := list(itertools.islice(source, LARGEST_WINDOW)):
+        truth = label_matrix([labels for _, labels in window], classifier.labels, classifier.multi_label)
+        texts = list(checked((text for text, _ in window), first))
+        yield LabelledTexts(texts, classifier.session.encode(texts), truth)
+        first += len(texts)
+
+
+def evaluate_texts(
+    classifier: Classifier, windows: Iterable[LabelledTexts], observe: Observe | None = None
+) -> Evaluation:
+    """Evaluate a model on windows of tokenised texts. `observe` is called with each window and its class lengths."""
     counts = LabelCounts(len(classifier.labels), classifier.thresholds)
     before, after = ReliabilityCounts(), ReliabilityCounts()
     answers: list[tuple[NDArray[Any], ...]] = []  # class length, probability, right
-    source = iter(pairs)
-    while window := list(itertools.islice(source, LARGEST_WINDOW)):
-        truth = label_matrix([labels for _, labels in window], classifier.labels, classifier.multi_label)
-        texts = list(checked((text for text, _ in window), first=counts.texts))
-        lengths = classifier.lengths(texts)
+    for window in windows:
+        truth, lengths = window.truth, classifier.lengths_of(window.encoded)
         probabilities = classifier.probabilities(lengths)
         counts.add(truth, lengths)
         if classifier.multi_label:  # each pair of a text and a label is an answer
@@ -81,7 +94,7 @@ def evaluate_pairs(
             right = truth[np.arange(len(truth)), lengths.argmax(1)]
             answers.append((lengths.max(1).astype(np.float64), probabilities.max(1), right))
         if observe:
-            observe(texts, truth, lengths)
+            observe(window, lengths)
     evaluation = counts.evaluation(classifier.labels)
     if not counts.texts:
         return evaluation

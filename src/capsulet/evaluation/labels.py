@@ -6,7 +6,7 @@ A single-label text has one `True` in its row. A multi-label text has any number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,14 @@ from capsulet.errors import unknown_label
 from capsulet.text.corpus import Labels
 
 Flags = NDArray[np.bool_]  # (n, C)
+
+
+class LabelledTexts(NamedTuple):
+    """Texts with their ids and their true labels."""
+
+    texts: Sequence[str]
+    encoded: Sequence[NDArray[np.int32]]  # ids of each text
+    truth: Flags  # (n, C)
 
 
 def label_matrix(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> Flags:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.evaluation import abstention
-from capsulet.evaluation.labels import Flags, given_labels
+from capsulet.evaluation.labels import Flags, LabelledTexts, given_labels
 from capsulet.results import Evaluation, Explanation
-from capsulet.runtime.classifier import Classifier, unknown_shares
-from capsulet.text.corpus import Corpus, Labels
-from capsulet.text.tokens import Numbered
+from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, unknown_shares
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import UNKNOWN_ID
 
 MOST_MISTAKES = 20  # shown in a report
@@ -86,12 +86,12 @@ class Recorder:
         self.unknown = self.count = 0
         self.heaps: list[list[Entry]] = [[], []] if several else [[]]  # given wrongly, missed
 
-    def __call__(self, texts: Sequence[str], truth: Flags, lengths: NDArray[np.float32]) -> None:
-        """Take in texts with their true labels (B, C) and their class lengths (B, C)."""
+    def __call__(self, window: LabelledTexts, lengths: NDArray[np.float32]) -> None:
+        """Take in texts with their class lengths (B, C)."""
+        texts, encoded, truth = window
         given = given_labels(lengths, self.classifier.thresholds)
         self.keep_mistakes(texts, truth, given, lengths)
         session = self.classifier.session
-        encoded = session.encode(texts)
         self.unknown += sum(int(np.count_nonzero(session.word_ids.is_unknown(ids))) for ids in encoded)
         self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
@@ -179,22 +179,18 @@ def interval(right: int, count: int) -> tuple[float, float]:
     return max(middle - width, 0.0), min(middle + width, 1.0)
 
 
-def spelled(corpus: Corpus, classifier: Classifier) -> Iterator[tuple[str, Labels]]:
+def corpus_texts(corpus: Corpus, classifier: Classifier) -> Iterator[LabelledTexts]:
     """Texts of a corpus as the model reads them, with a sign for unknown words. Of many texts, a regular sample."""
-    tokenizer = classifier.session.tokenizer
+    tokenizer, word_ids = classifier.session.tokenizer, classifier.session.word_ids
     unknown = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if tokenizer.token_to_id(sign) is None)
     words: dict[int, str] = {UNKNOWN_ID: unknown}
-    step = max(len(corpus) / MOST_TEXTS, 1)
-    for row in np.arange(0, len(corpus), step).astype(np.int64):
-        ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
-        read = classifier.session.word_ids.read_as(ids).tolist()
-        words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
-        yield Numbered(" ".join(words[number] for number in read), ids), labels_of(corpus, int(row), classifier.labels)
-
-
-def labels_of(corpus: Corpus, row: int, names: Sequence[str]) -> Labels:
-    """The label of a text of a corpus, or all its labels if the corpus is multi-label."""
-    if corpus.label_starts is None:
-        return names[int(corpus.targets[row])]
-    own = corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]]
-    return tuple(names[int(place)] for place in own)
+    every = np.arange(0, len(corpus), max(len(corpus) / MOST_TEXTS, 1)).astype(np.int64)
+    for start in range(0, len(every), LARGEST_WINDOW):
+        rows = every[start : start + LARGEST_WINDOW]
+        encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
+        texts = []
+        for ids in encoded:
+            read = word_ids.read_as(ids).tolist()
+            words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
+            texts.append(" ".join(words[number] for number in read))
+        yield LabelledTexts(texts, encoded, true_labels(corpus, rows))

@@ -20,7 +20,7 @@ from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import ModelConfig, parse_config
 from capsulet.text.packed_dictionary import add_words, unpack_words
-from capsulet.text.tokens import Numbered, encode
+from capsulet.text.tokens import encode
 from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
 
 INPUTS = {outputs.IDS, outputs.TOKEN_COUNTS}
@@ -45,8 +45,7 @@ class Session(NamedTuple):
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Ids of each text; a text without tokens is read as one unknown word."""
-        encoded = encode(self.tokenizer, texts, self.similar_words)
-        return [text.ids if isinstance(text, Numbered) else ids for text, ids in zip(texts, encoded, strict=True)]
+        return encode(self.tokenizer, texts, self.similar_words)
 
     def read_as(self, ids: NDArray[Any]) -> list[str | None]:
         """The known word that each unknown word (T,) is read as; None for every other word."""

@@ -26,17 +26,6 @@ ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # white space to Python, characters to t
 LONG = 1 << 20  # characters
 
 
-class Numbered(str):
-    """A text whose ids are known, as one that was put together from them."""
-
-    ids: NDArray[np.int32]
-
-    def __new__(cls, text: str, ids: NDArray[np.int32]) -> Numbered:
-        found = super().__new__(cls, text)
-        found.ids = ids
-        return found
-
-
 def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     """Build a tokenizer that knows `words`; every other word is unknown."""
     vocabulary = {word: index for index, word in enumerate([PADDING, UNKNOWN, *words])}

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from capsulet.config import ModelOptions
 from capsulet.evaluation.describe import describe_corpus
-from capsulet.evaluation.evaluate import evaluate_pairs
-from capsulet.report.measures import Measures, Recorder, spelled
+from capsulet.evaluation.evaluate import evaluate_texts
+from capsulet.report.measures import Measures, Recorder, corpus_texts
 from capsulet.results import Epoch
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import session_of
@@ -104,7 +104,7 @@ def measure(classifier: Classifier, corpora: Corpora) -> Measures:
     """How a finished model performs on the texts that selected its epoch."""
     recorder = Recorder(classifier)
     corpus = corpora.valid if len(corpora.valid) else corpora.train
-    return recorder.finish(evaluate_pairs(classifier, spelled(corpus, classifier), recorder))
+    return recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
 
 
 def with_measures(metrics: TrainingMetrics, measures: Measures) -> TrainingMetrics:
