@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,10 @@ from capsulet.storage.atomic import check_place as check_writable
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
+# the placeholder for the folder or file after a flag; a recorded command names a folder of the machine it ran on
+PLACEHOLDERS = {
+    "--data": "DATA", "--models": "MODELS", "--files": "FILES", "--work": "WORK", "--scratch": "SCRATCH",
+}  # fmt: skip
 
 
 def circumstances(command: str, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
@@ -134,5 +139,16 @@ def conclude(name: str, found: dict[str, Any], bounds: dict[str, bool], argument
 
 
 def command_line(module: str) -> str:
-    """The command that is running, as a user would type it."""
-    return " ".join(["python", "-m", module, *sys.argv[1:]])
+    """The running command as a user would type it, with placeholders for the folders of this machine."""
+    return neutral(" ".join(["python", "-m", module, *sys.argv[1:]]))
+
+
+def neutral(command: str) -> str:
+    """Replace the folders of one machine in a command by placeholders such as DATA."""
+    words = command.split(" ")
+    for place, word in enumerate(words):
+        if word.startswith(("/", "../")):
+            within_data = re.search(r"/data/(.+)", word)
+            short = f"DATA/{within_data[1]}" if within_data else Path(word).name
+            words[place] = PLACEHOLDERS.get(words[place - 1], short)
+    return " ".join(words)

@@ -10,10 +10,6 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
-# the placeholder for the folder or file after a flag; a recorded command names a folder of the machine it ran on
-PLACEHOLDERS = {
-    "--data": "DATA", "--models": "MODELS", "--files": "FILES", "--work": "WORK", "--scratch": "SCRATCH",
-}  # fmt: skip
 
 
 def read(name: str) -> dict[str, Any]:
@@ -43,20 +39,9 @@ def rewrite(page: Path, parts: dict[str, str]) -> None:
     page.write_text(replace_marked(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 
-def neutral(command: str) -> str:
-    """Replace the folders of one machine in a command by placeholders such as DATA."""
-    words = command.split(" ")
-    for place, word in enumerate(words):
-        if word.startswith(("/", "../")):
-            within_data = re.search(r"/data/(.+)", word)
-            short = f"DATA/{within_data[1]}" if within_data else Path(word).name
-            words[place] = PLACEHOLDERS.get(words[place - 1], short)
-    return " ".join(words)
-
-
 def made_at(command: str, commit: str) -> str:
     """The command and the commit that made a figure."""
-    return f"`{neutral(command)}`, commit `{commit}`"
+    return f"`{command}`, commit `{commit}`"
 
 
 def circumstances(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from docs.pages import DOCS, circumstances, made_at, neutral, read, rewrite
+from docs.pages import DOCS, circumstances, made_at, read, rewrite
 
 PAGE, SCALE = DOCS / "results" / "speed.md", DOCS / "how-to" / "scale.md"
 FILES = ("runtime", "browser", "training", "encoder", "classes")
@@ -63,7 +63,7 @@ def costs() -> str:
     bytes_per_token = 1e9 * figures["cache_gigabytes"] / figures["documents"] / 50
     speed = figures["tokens_per_second"]
     text = (
-        f"Measured (`{neutral(read('training')['parts']['corpus']['command'])}`): {figures['documents']:,.0f} "
+        f"Measured (`{read('training')['parts']['corpus']['command']}`): {figures['documents']:,.0f} "
         f"generated documents of 50 words were read and tokenised at {rows_per_second:,.0f} documents per second "
         f"into a cache of {figures['cache_gigabytes']:.1f} GB. Training read {speed:,.0f} tokens per second "
         f"on two cores and used at most {figures['peak_anonymous_gigabytes']:.2f} GB of its own memory. "

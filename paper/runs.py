@@ -118,7 +118,7 @@ def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
         found: Result = {
             "row": run.row.name,
             **run.key,
-            "train_command": capsulet.load(folder).config.command,
+            "train_command": record.neutral(capsulet.load(folder).config.command),
             "parameters": training.parameters,
             "best_epoch": training.best.epoch,
             "epochs": [

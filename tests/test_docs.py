@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import capsulet
+from benchmarks import record
 from capsulet.cli.main import build_parser
 from docs import commands, drift, labels, options, pages, paper, peers, results, small, speed, trust
 from docs.__main__ import GENERATORS
@@ -68,7 +69,7 @@ def test_the_paper_s_tables_are_those_of_their_files() -> None:
 def test_recorded_folders_become_placeholders() -> None:
     command = "python -m benchmarks.browser /x/ag.onnx --texts ../shared/data/ag/test.csv --data /x/y --model ../m/one"
     expected = "python -m benchmarks.browser ag.onnx --texts DATA/ag/test.csv --data DATA --model one"
-    assert pages.neutral(command) == expected
+    assert record.neutral(command) == expected
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
