@@ -180,7 +180,7 @@ def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path
     source = read_source(model)
     with ExitStack() as scratch:
         files = LabelledFiles([str(rows_file)], [str(rows_file)], ReadOptions(), None)
-        corpora = prepare(files, source.options.text, 0.25, scratch, Listener())
+        corpora = prepare(files, source.config.options.text, 0.25, scratch, Listener())
         settings = search.Search(source, file_sample(source, corpora, unseen=True), lambda done, steps: None)
         setting = Setting(source.num_words, 4, 3)
         before = settings.measure(settings.students.student(setting), setting).error

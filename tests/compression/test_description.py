@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import capsulet
-from capsulet.compression import description, search, students
-from capsulet.compression.description import json_bytes, thinned_calibration
+from capsulet.compression import file as files
+from capsulet.compression import search, students
+from capsulet.compression.file import json_bytes, thinned_calibration
 from capsulet.evaluation import abstention
 from capsulet.evaluation import describe as validation
 from capsulet.evaluation.labels import label_matrix
@@ -70,7 +71,7 @@ def test_it_is_fitted_to_what_the_file_says(
 def test_without_texts_it_is_that_of_the_whole_model(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(description, "FEW_VALUES", 20)
+    monkeypatch.setattr(files, "FEW_VALUES", 20)
     small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
     before = json.loads((whole / "config.json").read_text())
     rankings = {key: small.config.calibration.pop(key) for key in abstention.RANKINGS}

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capsulet.compression.kept_words import KeptWords, WordRanking
-from capsulet.compression.source import Source, read_source
+from capsulet.compression.source import KeptWords, Source, WordRanking, read_source
 from capsulet.text.packed_dictionary import pack_words
 from capsulet.text.vocabulary import UNKNOWN_ID
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.compression.metric import Metric, metric_of
+from capsulet.compression.trials import Metric, metric_of
 from capsulet.errors import InputError
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.text.corpus import Corpus, choose_rows

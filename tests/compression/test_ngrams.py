@@ -18,9 +18,9 @@ def test_few_bits_keep_most_of_it(bits: int) -> None:
     levels = np.clip(generator.laplace(0, 12, (5000, 3)).round(), -127, 127).astype(np.int8)
     levels[:, 2] = 0
     scales = np.array([0.1, 2.0, 1.0], np.float32)
-    found = in_few_bits(levels, scales, bits)
-    assert np.abs(found.levels).max() <= 2 ** (bits - 1) - 1 and not found.levels[:, 2].any()
-    whole, small = levels * scales, found.levels * found.scales
+    few, few_scales = in_few_bits(levels, scales, bits)
+    assert np.abs(few).max() <= 2 ** (bits - 1) - 1 and not few[:, 2].any()
+    whole, small = levels * scales, few * few_scales
     lost = np.square(whole - small).sum(0)[:2] / np.square(whole).sum(0)[:2]
     assert (lost < {4: 0.05, 2: 0.5}[bits]).all()
     # at the largest value's own scale nearly everything would be rounded to nothing

@@ -1,4 +1,4 @@
-"""A compressed model as one ONNX file."""
+"""A compressed model as one ONNX file: its graph, its words, its calibration and histograms, and its size by part."""
 
 from __future__ import annotations
 
@@ -11,31 +11,41 @@ import numpy as np
 import onnx
 import torch
 
-from capsulet.compression import description
-from capsulet.compression.adaptation import Student
-from capsulet.compression.codes import compose
-from capsulet.compression.kept_words import KeptWords, WordRanking
+from capsulet.compression.codes import Floats, compose
 from capsulet.compression.ngrams import NgramTables
-from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting, bits_of, round_weights
-from capsulet.compression.source import Source
-from capsulet.compression.students import plain_network
+from capsulet.compression.sample import Sample
+from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting
+from capsulet.compression.source import KeptWords, Source, WordRanking
+from capsulet.compression.students import CODEBOOKS, Student, plain_network
+from capsulet.drifting.histograms import largest_json
+from capsulet.evaluation import abstention
+from capsulet.evaluation.describe import chosen_rows, describe_corpus
 from capsulet.model.graph import build_graph
 from capsulet.model.network import Network
-from capsulet.model.quantisation import Rounded, as_rows, from_rows
-from capsulet.storage.file import with_metadata
+from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows, rounded
+from capsulet.model.shapes import LEVELS
+from capsulet.runtime.classifier import Classifier
+from capsulet.runtime.session import Session
+from capsulet.storage.file import TOKENIZER_KEY, with_metadata
+from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.text.packed_dictionary import pack_words
 from capsulet.text.vocabulary import UNKNOWN
 
 SPARE = 400  # bytes for figures of the compression and for longer numbers, in estimates
+FEW_VALUES = 200  # per ranking of the validation texts: --coverage answers up to half a per cent more than requested
+PARTS = ("codes", "codebooks", "GRU", "capsules", "n-grams", "dictionary", "graph", "metadata")
+PREFIXES = {
+    "codes": "codes", "code_": "codes", "codebooks": "codebooks", "table": "codes", "gru": "GRU", "votes": "capsules",
+    "transforms": "capsules", "classes": "capsules", "projection": "capsules", "words": "dictionary",
+    "ngrams": "n-grams",
+}  # fmt: skip
 
 
 class FileBuilder:
-    """Builds the files of one model, or estimates their sizes."""
+    """Builds and describes the files of one model, or estimates their sizes."""
 
-    def __init__(
-        self, source: Source, ranking: WordRanking, ngrams: NgramTables, descriptions: description.Description
-    ) -> None:
-        self.source, self.ranking, self.ngrams, self.descriptions = source, ranking, ngrams, descriptions
+    def __init__(self, source: Source, sample: Sample, ranking: WordRanking, ngrams: NgramTables) -> None:
+        self.source, self.sample, self.ranking, self.ngrams = source, sample, ranking, ngrams
         self.sizes: dict[Setting, int] = {}  # of files without words
 
     def build(self, student: Student, setting: Setting, facts: Mapping[str, Any]) -> tuple[bytes, Network]:
@@ -43,7 +53,7 @@ class FileBuilder:
         kept = self.ranking.keep(setting.words)
         weights: dict[str, Any] = {**round_weights(student.weights(), setting, student.scales())}
         choices = student.choices[kept.model_ids]
-        codebooks = weights["embedding.codebooks"].values().reshape(setting.codebooks, CODEWORDS, -1)
+        codebooks = weights[CODEBOOKS].values().reshape(setting.codebooks, CODEWORDS, -1)
         plain = {
             name: from_rows(name, weights[name].values(), value.shape)
             for name, value in self.source.network_weights.items()
@@ -56,23 +66,26 @@ class FileBuilder:
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
         source, words = self.source, kept.words
+        ngrams = source.config.ngrams if setting.ngram_bits else None
+        facts = {"calibration": None, "histograms": None, **facts}
+        size = kept.word_ids.size
         config = dataclasses.replace(
-            source.config,
-            vocab_size=kept.word_ids.size,
-            dictionary_words=len(words),
-            ngrams=source.config.ngrams if setting.ngram_bits else None,
-            **{"calibration": None, "histograms": None, **facts},
+            source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
         )
-        model = build_graph(weights, source.options.model, pack_words(words))
+        model = build_graph(weights, source.config.options.model, pack_words(words))
         shorten_names(model)
-        card = source.card + card_section(setting, source.has_ngrams)
-        return with_metadata(model, config, bare_tokenizer(source.tokenizer), card)
+        tokenizer = json.loads(source.tokenizer)
+        tokenizer["model"]["vocab"] = {UNKNOWN: 0}  # the words are in the graph
+        bare_tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        return with_metadata(
+            model, config, bare_tokenizer, source.card + card_section(setting, LEVELS in source.weights)
+        )
 
     def size(self, setting: Setting) -> int:
         """Estimated bytes of a file, a little more than it will have: they do not depend on the values of weights."""
         empty = dataclasses.replace(setting, words=0)
         if empty not in self.sizes:
-            facts = compression_facts(empty) | self.descriptions.placeholder(setting.words)
+            facts = {"compression": dataclasses.asdict(empty), **self.placeholder(setting.words)}
             self.sizes[empty] = len(self.pack(self.zero_weights(empty), self.ranking.keep(0), empty, facts)) + SPARE
         bytes_per_word = -(-setting.codebooks * CODE_BITS // 8) + self.ngrams.key_bytes(setting.ngram_bits)
         return self.sizes[empty] + bytes_per_word * setting.words + self.ranking.packed_size(setting.words)
@@ -80,37 +93,69 @@ class FileBuilder:
     def zero_weights(self, setting: Setting) -> dict[str, Any]:
         """Weights of a file without words, all zero."""
         codebooks = np.zeros((setting.codebooks, CODEWORDS, self.source.vectors.shape[1]), np.float32)
-        weights: dict[str, Any] = {}
-        for name, value in {**self.source.network_weights, "embedding.codebooks": codebooks}.items():
-            rows = as_rows(name, value)
-            scales = np.zeros(len(rows), np.float16)
-            weights[name] = Rounded(np.zeros(rows.shape, np.uint8), scales, bits_of(name, setting))
-        weights["embedding.choices"] = np.zeros((1, setting.codebooks), np.uint8)
+        weights: dict[str, Any] = {"embedding.choices": np.zeros((1, setting.codebooks), np.uint8)}
+        for name, value in {**self.source.network_weights, CODEBOOKS: codebooks}.items():
+            levels = np.zeros(as_rows(name, value).shape, np.uint8)
+            weights[name] = Rounded(levels, np.zeros(len(levels), np.float16), setting.bits_of(name))
         return weights | self.ngrams.weights(setting.ngram_bits, np.zeros(1, np.int64))
 
+    def description(self, session: Session, kept: KeptWords) -> dict[str, Any]:
+        """Calibration and histograms of a file, fitted on the validation texts if those are suitable."""
+        if not self.sample.can_describe:
+            return self.inherited(len(kept.words))
+        rows = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
+        description = describe_corpus(Classifier(session, "the new file"), self.encoded(rows, kept))
+        return {**description, **thinned_calibration(description.get("calibration"), self.calibration_bytes)}
 
-def compression_facts(setting: Setting, **more: Any) -> dict[str, Any]:
-    """The `compression` entry of a configuration."""
-    return {"compression": {**dataclasses.asdict(setting), **more}}
+    def encoded(self, corpus: Corpus, kept: KeptWords) -> Corpus:
+        """Texts with the ids of the file; words that the file does not know are marked as unknown."""
+        assert corpus.word_ids is not None
+        words = corpus.word_ids.read_as(corpus.ids)
+        unknown = corpus.word_ids.is_similar(corpus.ids) | ~np.isin(self.sample.model_ids, kept.model_ids)[words]
+        ids = kept.word_ids.mark_unknown(kept.file_ids[self.sample.model_ids][words], unknown)
+        return dataclasses.replace(corpus, ids=ids.astype(np.int32), word_ids=kept.word_ids)
+
+    def inherited(self, words: int) -> dict[str, Any]:
+        """Calibration of the whole model, and those of its histograms that hold for a file of `words` words."""
+        inherited, histograms = thinned_calibration(self.source.config.calibration), self.source.config.histograms
+        if histograms is not None:  # scores and codes depend on the weights, unknown words on the words that are kept
+            parts = {"texts", "length", *(["unknown"] if words == self.source.num_words else [])}
+            inherited["histograms"] = {key: value for key, value in histograms.items() if key in parts}
+        return inherited
+
+    def placeholder(self, words: int) -> dict[str, Any]:
+        """Text that is at least as long as the description of a file of `words` words."""
+        if not self.sample.can_describe:
+            return self.inherited(words)
+        size = largest_json(len(self.source.config.labels), len(self.sample.valid)) + self.calibration_bytes
+        return {"calibration": {"placeholder": "x" * size}}
+
+    @property
+    def calibration_bytes(self) -> int:
+        """Largest size of a calibration on the validation texts; long numbers leave room for fewer values."""
+        texts = len(self.sample.valid)
+        values = 0 if self.source.config.multi_label else len(abstention.RANKINGS) * min(FEW_VALUES, texts)
+        return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
+
+
+def round_weights(weights: dict[str, Floats], setting: Setting, scales: dict[str, Floats]) -> dict[str, Rounded]:
+    """Round weights, at the given scales or, where none are given, at those with the smallest error."""
+    rounded_weights = {}
+    for name, weight in weights.items():
+        rows, bits = np.ascontiguousarray(as_rows(name, weight)), setting.bits_of(name)
+        rounded_weights[name] = rounded(rows, scales[name] if name in scales else best_scales(rows, bits), bits)
+    return rounded_weights
 
 
 def card_section(setting: Setting, had_ngrams: bool) -> str:
     """Section about the compression in the model card of a file."""
+    ngrams = "N-gram features are left out.\n" if had_ngrams else ""
     if setting.ngram_bits:
         ngrams = f"N-gram features have {setting.ngram_bits} bits per number.\n"
-    else:
-        ngrams = "N-gram features are left out.\n" if had_ngrams else ""
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} most important words. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n{ngrams}"
     )
-
-
-def bare_tokenizer(tokenizer: str) -> str:
-    """A tokenizer without its words; the unknown word has id 0."""
-    described = json.loads(tokenizer)
-    described["model"]["vocab"] = {UNKNOWN: 0}
-    return json.dumps(described, ensure_ascii=False, separators=(",", ":"))
 
 
 def shorten_names(model: onnx.ModelProto) -> None:
@@ -120,8 +165,39 @@ def shorten_names(model: onnx.ModelProto) -> None:
     short: dict[str, str] = {}
     for node in graph.node:
         node.name = ""
-        for place, name in enumerate(node.input):
-            node.input[place] = short.get(name, name)
-        for place, name in enumerate(node.output):
-            if name not in keep:
-                node.output[place] = short.setdefault(name, f"_{len(short)}")
+        node.input[:] = [short.get(name, name) for name in node.input]
+        node.output[:] = [name if name in keep else short.setdefault(name, f"_{len(short)}") for name in node.output]
+
+
+def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:
+    """The calibration of a model, if any, with fewer values per ranking: all values would take 50 KB.
+
+    Counts at the remaining values stay exact, so every guarantee holds; a threshold may answer slightly more texts.
+    """
+    values = FEW_VALUES
+    if stored is None:
+        return {}
+    while True:
+        calibration = {"calibration": abstention.thinned(stored, values, "the model")}
+        if json_bytes(calibration) <= most_bytes or values < 3:
+            return calibration
+        values = values * 9 // 10
+
+
+def json_bytes(value: Any) -> int:
+    """Bytes of a value as JSON without spaces."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def bytes_by_part(data: bytes) -> dict[str, int]:
+    """Bytes of a file that each part takes; they sum to the size of the file."""
+    model = onnx.load_model_from_string(data)
+    sizes = dict.fromkeys(PARTS, 0)
+    for constant in model.graph.initializer:
+        part = next((part for prefix, part in PREFIXES.items() if constant.name.startswith(prefix)), "graph")
+        sizes[part] += constant.ByteSize()
+    for entry in model.metadata_props:
+        has_words = entry.key == TOKENIZER_KEY and not sizes["dictionary"]  # exported files: words in the tokenizer
+        sizes["dictionary" if has_words else "metadata"] += entry.ByteSize()
+    sizes["graph"] += len(data) - sum(sizes.values())
+    return sizes

@@ -7,10 +7,9 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
-from capsulet.compression.source import Source
+from capsulet.compression.source import Ids, Source
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
 from capsulet.text.corpus import Corpora, Corpus, word_counts
@@ -25,14 +24,9 @@ class Sample:
 
     train: Corpus | None  # None: the texts are made up and have no labels
     valid: Corpus
-    model_ids: NDArray[np.int64]  # id in the model of each word of the corpora
+    model_ids: Ids  # id in the model of each word of the corpora
     counts: Floats  # (V,) occurrences of each word of the model
     unseen: bool = False  # whether the model was not trained on the validation texts
-
-    @property
-    def labelled(self) -> Corpus | None:
-        """Validation texts, if they have labels."""
-        return None if self.train is None else self.valid
 
     @property
     def can_describe(self) -> bool:
@@ -43,10 +37,9 @@ class Sample:
 def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     """Texts of files, with the classes of the model."""
     labels = source.config.labels
-    strange = [label for label in corpora.labels if label not in labels]
-    if strange:
+    if unknown := [label for label in corpora.labels if label not in labels]:
         raise InputError(
-            f"label {strange[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
+            f"label {unknown[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
         )
     model_ids = ids_in_model(source, json.loads(corpora.tokenizer)["model"]["vocab"])
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
@@ -58,7 +51,7 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     return Sample(train, valid if len(valid) else train, model_ids, counts, unseen)
 
 
-def ids_in_model(source: Source, vocabulary: dict[str, int]) -> NDArray[np.int64]:
+def ids_in_model(source: Source, vocabulary: dict[str, int]) -> Ids:
     """Id in the model of each word of another vocabulary."""
     known = {word: number for number, word in enumerate(source.words)}
     similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
@@ -71,9 +64,9 @@ def ids_in_model(source: Source, vocabulary: dict[str, int]) -> NDArray[np.int64
 
 def made_up_sample(source: Source) -> Sample:
     """Random texts of the model's words, with frequencies by rank; they have no labels."""
-    generator = np.random.default_rng(0)
     shares = source.zipf().astype(np.float64)
-    ids = generator.choice(len(shares), MADE_UP_TEXTS * MADE_UP_LENGTH, p=shares / shares.sum())
-    starts = np.arange(0, len(ids) + 1, MADE_UP_LENGTH, dtype=np.int64)
+    size = MADE_UP_TEXTS * MADE_UP_LENGTH
+    ids = np.random.default_rng(0).choice(len(shares), size, p=shares / shares.sum())
+    starts = np.arange(0, size + 1, MADE_UP_LENGTH, dtype=np.int64)
     corpus = Corpus(ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32))
     return Sample(None, corpus, np.arange(len(shares)), source.zipf())

@@ -1,26 +1,27 @@
-"""Search for the setting of a compression, by trials on texts that the model was not trained on."""
+"""Search for the file that reaches the goal of a compression, by trials on the validation texts."""
 
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from capsulet.compression.adaptation import Student, renumbered
-from capsulet.compression.description import Description
 from capsulet.compression.file import FileBuilder
-from capsulet.compression.kept_words import WordRanking
 from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
-from capsulet.compression.source import Source
-from capsulet.compression.students import Students
+from capsulet.compression.source import Source, WordRanking
+from capsulet.compression.students import Student, Students, renumbered
 from capsulet.compression.trials import Judge, Trial
-from capsulet.errors import InputError
+from capsulet.errors import CapsuletError, InputError
+from capsulet.runtime.session import open_session
 from capsulet.text.batch import ordered_batches
+from capsulet.text.preparation import Tell, silent
 from capsulet.training.loop import EVALUATION_BATCH
 
 BITS = (8, 6, 5, 4, 3)
@@ -28,17 +29,21 @@ CODEBOOKS = (8, 6, 4)
 CURVE_SHARES = (1.0, 0.5, 0.25, 0.1)  # of the words
 CURVE_CODEBOOKS = 6
 FEWEST_WORDS = 256
+DEFAULT_LOSS = 0.3  # percentage points
+MOST_ATTEMPTS = 3  # adapted files until one loses little enough
 NEARLY = 0.9  # sizes are estimated too large: a target above this share of the smallest estimate is attempted
 
 
 class Search:
     """Settings of one model, tried on the sample."""
 
-    def __init__(self, source: Source, sample: Sample, progress: Callable[[int, int], None]) -> None:
-        self.source, self.sample = source, sample
+    def __init__(
+        self, source: Source, sample: Sample, progress: Callable[[int, int], None], tell: Tell = silent,
+        threads: int | None = None,
+    ) -> None:  # fmt: skip
+        self.source, self.sample, self.tell, self.threads = source, sample, tell, threads
         self.ranking, self.ngrams = WordRanking(source, sample.counts), NgramTables(source)
-        self.descriptions = Description(source, sample)
-        self.files = FileBuilder(source, self.ranking, self.ngrams, self.descriptions)
+        self.files = FileBuilder(source, sample, self.ranking, self.ngrams)
         self.students = Students(source, sample, self.ranking, self.ngrams, progress)
         self.judge = Judge(source, sample, self.students.whole_model)
 
@@ -62,7 +67,7 @@ class Search:
     def measure_each(self, student: Student, settings: Sequence[Setting], adapted: bool) -> list[Trial]:
         """Trials of a student with settings that differ in their n-gram features only; the network runs once."""
         texts = self.judge.trial_texts
-        answers = [np.zeros((len(texts), self.source.num_classes), np.float32) for _ in settings]
+        answers = [np.zeros((len(texts), len(self.source.config.labels)), np.float32) for _ in settings]
         features = [self.ngrams.features(setting.ngram_bits) for setting in settings]
         student_ids = self.students.ids(settings[0])
         for rows, batch in ordered_batches(texts, EVALUATION_BATCH):
@@ -109,25 +114,22 @@ class Search:
         """Trials of each number of codebooks with as many words as fit into `target` bytes."""
         trials = []
         for codebooks in CODEBOOKS:
-            words = self.most_words(Setting(0, codebooks, bits, ngram_bits), target)
-            if words < self.smallest.words:
+            setting = self.with_most_words(Setting(0, codebooks, bits, ngram_bits), target)
+            if setting.words < self.smallest.words:
                 continue
-            setting = Setting(words, codebooks, bits, ngram_bits)
             trials.append(self.measure(self.students.student(setting, self.students.warmed(bits)), setting))
-            if words == self.source.num_words:
+            if setting.words == self.source.num_words:
                 break  # fewer codebooks would only lose
         return trials
 
-    def most_words(self, setting: Setting, target: int) -> int:
-        """Largest number of words with which a file of this setting fits into `target` bytes; 0 if none fit."""
+    def with_most_words(self, setting: Setting, target: int) -> Setting:
+        """The setting with the largest number of words that fits into `target` bytes; 0 words if none fit."""
         low, high = 0, self.source.num_words
         while low < high:
             middle = (low + high + 1) // 2
-            if self.files.size(dataclasses.replace(setting, words=middle)) <= target:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+            fits = self.files.size(dataclasses.replace(setting, words=middle)) <= target
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return dataclasses.replace(setting, words=low)
 
     def too_small(self, target: int, smallest: str) -> InputError:
         """Error for a target that no file of the model reaches."""
@@ -136,3 +138,65 @@ class Search:
             f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest} "
             f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
         )
+
+    def best_file(self, target_size: int | None, max_loss: float | None) -> tuple[bytes, Trial, list[Trial]]:
+        """The file that reaches the goal, its trial, and the curve of the trials before it."""
+        if target_size is not None:
+            self.tell("trying settings that fit the size")
+            setting, curve = self.fit_size(target_size), self.curve
+            data, chosen = self.make_file(setting)
+            if len(data) > target_size:
+                raise self.too_small(target_size, f"{len(data):,}")
+            return data, chosen, curve
+        if self.sample.train is not None:
+            return self.hold_loss(max_loss)
+        return *self.make_file(self.largest), []
+
+    def hold_loss(self, max_loss: float | None) -> tuple[bytes, Trial, list[Trial]]:
+        """The smallest adapted file that loses at most `max_loss` points, by up to three attempts, smallest first.
+
+        With few validation texts the default loss may be out of reach: one of 273 texts is more than 0.3 points. Then
+        the file that loses least is taken, with a note. A `max_loss` that is out of reach is an error.
+        """
+        self.tell("trying settings")
+        limit = DEFAULT_LOSS if max_loss is None else max_loss
+        good = [trial for trial in self.curve if 100 * (self.judge.trial_accuracy - trial.accuracy) <= limit]
+        settings = [trial.setting for trial in good[:: max(1, len(good) // MOST_ATTEMPTS)]][: MOST_ATTEMPTS - 1]
+        settings.append(self.largest)
+        attempts: list[tuple[float, bytes, Trial]] = []
+        for number, setting in enumerate(settings, 1):
+            data, trial = self.make_file(setting)
+            loss = 100 * (self.judge.accuracy - trial.accuracy)
+            if loss <= limit:
+                return data, trial, self.curve
+            attempts.append((loss, data, trial))
+            more = ": trying a larger file" if settings[number:] else ""
+            self.tell(f"{len(data):,} bytes lose {loss:.2f} points{more}")
+        loss, data, trial = min(attempts, key=lambda attempt: attempt[0])
+        least = f"the best file loses {loss:.2f} points on the {len(self.sample.valid):,} validation texts"
+        if max_loss is not None:
+            raise CapsuletError(
+                f"--max-loss {limit:g} could not be held: {least}; nothing was written; allow more, or give "
+                "--target-size"
+            )
+        self.tell(f"{least}, more than the default of {limit:g}: it is written all the same")
+        return data, trial, self.curve
+
+    def make_file(self, setting: Setting) -> tuple[bytes, Trial]:
+        """The file of a setting, adapted if there are training texts, and its trial on all validation texts."""
+        self.tell(str(setting))
+        student, adapted = self.students.student(setting), False
+        if self.sample.train is not None:
+            learned = self.students.adapted(setting, self.students.steps)
+            if self.measure(learned, setting).error <= self.measure(student, setting).error:
+                student, adapted = learned, True
+        facts = {"compression": {**dataclasses.asdict(setting), "adapted": adapted}}
+        kept = self.ranking.keep(setting.words)
+        data, network = self.files.build(student, setting, facts)
+        with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
+            file = Path(scratch) / "model.onnx"
+            file.write_bytes(data)
+            session = open_session(file, self.threads)
+            lengths = self.judge.file_lengths(session, network, kept)
+        data, _ = self.files.build(student, setting, {**facts, **self.files.description(session, kept)})
+        return data, self.judge.judge(lengths, slice(None), setting, len(data), adapted)

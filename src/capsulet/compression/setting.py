@@ -1,4 +1,4 @@
-"""Settings of a compression: what a file spends its bytes on, and weights rounded accordingly."""
+"""Settings of a compression: the number of words and the bits that a file spends on each part."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import math
 import re
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from capsulet.errors import InputError
-from capsulet.model.quantisation import Rounded, as_rows, best_scales, rounded
 
 CODEWORDS, CODE_BITS = 16, 4
 CODEBOOK_BITS = BIAS_BITS = 8
 UNITS = {"": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1024, "MIB": 1024**2, "GIB": 1024**3}
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -32,6 +26,10 @@ class Setting:
         ngrams = f", {self.ngram_bits}-bit n-gram features" if self.ngram_bits else ""
         return f"{self.words:,} words, {self.codebooks} codebooks, {self.bits}-bit weights{ngrams}"
 
+    def bits_of(self, name: str) -> int:
+        """Bits per number of the weight with this name."""
+        return CODEBOOK_BITS if name == "embedding.codebooks" else BIAS_BITS if ".bias_" in name else self.bits
+
 
 def parse_size(size: str | int | float) -> int:
     """Bytes of a size such as `500KB`, `0.5MB`, `512KiB` or a number."""
@@ -43,20 +41,3 @@ def parse_size(size: str | int | float) -> int:
     if not 1 <= number < 2**63:
         raise InputError(f"--target-size is {text!r:.40}: expected at least 1 byte and less than 2^63 bytes")
     return math.floor(number)
-
-
-def bits_of(name: str, setting: Setting) -> int:
-    """Bits per number of a weight."""
-    if name == "embedding.codebooks":
-        return CODEBOOK_BITS
-    return BIAS_BITS if ".bias_" in name else setting.bits
-
-
-def round_weights(weights: dict[str, Floats], setting: Setting, scales: dict[str, Floats]) -> dict[str, Rounded]:
-    """Round weights, at the given scales or, where none are given, at those with the smallest error."""
-    rounded_weights = {}
-    for name, weight in weights.items():
-        rows, bits = np.ascontiguousarray(as_rows(name, weight)), bits_of(name, setting)
-        own_scales = scales[name] if name in scales else best_scales(rows, bits)
-        rounded_weights[name] = rounded(rows, own_scales, bits)
-    return rounded_weights

@@ -1,24 +1,27 @@
-"""The model to compress: its weights, its words, their vectors and their importance."""
+"""The model to compress: its weights, its words by importance, and the words that a compressed file keeps."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats, gate_weighting
-from capsulet.config import ModelOptions, Options
+from capsulet.config import ModelOptions
 from capsulet.errors import InputError, ModelError
-from capsulet.model.shapes import LEVELS
 from capsulet.runtime.session import open_session
 from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
 from capsulet.storage.model_config import ModelConfig
-from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID, SimilarWords
+from capsulet.text.packed_dictionary import pack_words
+from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID, SimilarWords, WordIds
 
 HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
+
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,29 +36,14 @@ class Source:
     vectors: Floats  # (V, D)
 
     @property
-    def options(self) -> Options:
-        """The options of the training."""
-        return self.config.options
-
-    @property
     def num_words(self) -> int:
-        """Words that the model knows."""
+        """Number of known words."""
         return len(self.words) - FIRST_WORD
-
-    @property
-    def num_classes(self) -> int:
-        """Number of labels."""
-        return len(self.config.labels)
 
     @property
     def network_weights(self) -> dict[str, Floats]:
         """Weights of encoder and head."""
         return {name: value for name, value in self.weights.items() if name.startswith(("encoder.", "head."))}
-
-    @property
-    def has_ngrams(self) -> bool:
-        """Whether the model has n-gram features."""
-        return LEVELS in self.weights
 
     @property
     def gate_weighting(self) -> Floats:
@@ -69,20 +57,17 @@ class Source:
         frequencies[PADDING_ID] = 0
         return frequencies
 
-    def importance(self, counts: Floats) -> NDArray[np.int64]:
+    def importance(self, counts: Floats) -> Ids:
         """Ids of the known words, most important first: frequent words with vectors far from the unknown word's."""
         distances = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.gate_weighting).sum(1)
         # square root: the distance counts more than the frequency (measured in docs/results/log.md)
         scores = (np.sqrt(counts + 0.1) * distances)[FIRST_WORD:]
-        order: NDArray[np.int64] = FIRST_WORD + np.argsort(-scores, kind="stable")
-        return order
+        return FIRST_WORD + np.argsort(-scores, kind="stable")
 
-    def similar_words(self, kept: NDArray[np.int64]) -> SimilarWords | None:
+    def similar_words(self, kept: Ids) -> SimilarWords | None:
         """Similar words among the kept ones; None if the model does not read unknown words as known ones."""
-        if not self.config.reads_similar_words:
-            return None
         known = {self.words[number]: number for number in kept.tolist()}
-        return SimilarWords(lambda: known)
+        return SimilarWords(lambda: known) if self.config.reads_similar_words else None
 
 
 def read_source(path: Path) -> Source:
@@ -125,3 +110,62 @@ def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:
         shares = (np.arange(num_codewords) == codes.argmax(-1)[..., None]).astype(np.float32)
     vectors: Floats = shares.reshape(len(codes), -1) @ codebooks.reshape(-1, size)
     return vectors
+
+
+class KeptWords:
+    """Some words of a model. Ids in the model are `model_ids`, ids in the compressed file are `file_ids`."""
+
+    def __init__(self, source: Source, kept: Ids) -> None:
+        self.source, self.kept = source, kept
+
+    @cached_property
+    def model_ids(self) -> Ids:
+        """Ids in the model, by id in the file: the unknown word, then the kept words by spelling."""
+        by_spelling = sorted(self.kept.tolist(), key=lambda number: self.source.words[number].encode())
+        return np.array([UNKNOWN_ID, *by_spelling], np.int64)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Kept words, by id in the file from 1 on."""
+        return [self.source.words[number] for number in self.model_ids[1:]]
+
+    @cached_property
+    def read_as(self) -> Ids:
+        """Id in the model of the word that the file reads each word of the model as: (V,)."""
+        read_as = np.full(len(self.source.words), UNKNOWN_ID, np.int64)
+        read_as[self.kept] = self.kept
+        if similar := self.source.similar_words(self.kept):
+            left_out = np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:]  # padding and the unknown word stay
+            for number in left_out.tolist():
+                read_as[number] = similar.ids.get(similar.nearest(self.source.words[number]) or "", UNKNOWN_ID)
+        return read_as
+
+    @cached_property
+    def file_ids(self) -> Ids:
+        """Id in the file of the word that the file reads each word of the model as: (V,)."""
+        ids = np.zeros(len(self.source.words), np.int64)
+        ids[self.model_ids[1:]] = np.arange(1, len(self.model_ids))
+        return ids[self.read_as]
+
+    @property
+    def word_ids(self) -> WordIds:
+        """Ids of the file: no padding, the unknown word is 0."""
+        return WordIds(len(self.model_ids), unknown=0)
+
+
+class WordRanking:
+    """Words of a model by importance; a compressed file keeps the first ones."""
+
+    def __init__(self, source: Source, counts: Floats) -> None:
+        self.source, self.order = source, source.importance(counts)
+        self.packed_sizes: dict[int, int] = {}
+
+    def keep(self, count: int) -> KeptWords:
+        """The `count` most important words."""
+        return KeptWords(self.source, self.order[:count])
+
+    def packed_size(self, count: int) -> int:
+        """Bytes of the packed dictionary of the `count` most important words."""
+        if count not in self.packed_sizes:
+            self.packed_sizes[count] = len(pack_words(self.source.words[number] for number in self.order[:count]))
+        return self.packed_sizes[count]

@@ -1,52 +1,107 @@
-"""Students: compressed networks that learn to answer like the whole model."""
+"""Students: compressed networks that learn to answer like the whole model, by quantisation-aware training.
+
+Weights are rounded in every forward pass, and rounding passes gradients straight through (Bengio et al. 2013). Each row
+has a scale that is learned as well (learned step size quantisation, Esser et al. 2020). The loss is the squared
+distance between the class lengths of student and teacher on the same texts; labels are not needed.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.func import functional_call
 
-from capsulet.compression.adaptation import Answering, Lessons, Rounding, Student, adapt
 from capsulet.compression.codes import Floats, fit_codes
-from capsulet.compression.kept_words import WordRanking
 from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
-from capsulet.compression.setting import CODEWORDS, Setting, bits_of
-from capsulet.compression.source import Source
+from capsulet.compression.setting import CODEWORDS, Setting
+from capsulet.compression.source import Ids, Source, WordRanking
 from capsulet.config import decided
+from capsulet.model.embedding import FixedCodes
+from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
 from capsulet.model.ngrams import NgramFeatures
-from capsulet.model.quantisation import as_rows, best_scales
+from capsulet.model.quantisation import as_rows, best_scales, from_rows
+from capsulet.text.batch import Batch, Plan, gather, ordered_batches
+from capsulet.text.corpus import Corpus
+from capsulet.training.loop import EVALUATION_BATCH, finite
+from capsulet.training.optimiser import learning_rate_factor
 
+LEARNING_RATE, WARMUP, LARGEST_GRADIENT = 5e-4, 0.05, 1.0
+SCALE_RATE = 2.0  # learning rate of the logarithm of a scale, relative to that of a weight
 PASSES, FEWEST_STEPS, MOST_STEPS = 1.25, 300, 3000  # of an adaptation
 FEW_BITS = 5  # weights of this precision or less are adapted for a few steps before they are compared
-WARM_STEPS = 40
-WARM_CODEBOOKS = 6
+WARM_STEPS, WARM_CODEBOOKS = 40, 6
+CODEBOOKS = "embedding.codebooks"
+
+Answering = Callable[[Tensor, Tensor], Classes]  # ids (B, T) and lengths (B,) to classes
+
+
+class Rounding:
+    """Rounds one weight to a number of bits, with a learned scale per row."""
+
+    def __init__(self, scales: Floats, bits: int) -> None:
+        self.offset = 2 ** (bits - 1)
+        self.start = torch.from_numpy(scales).unsqueeze(1)  # (R, 1)
+        self.growth = torch.zeros_like(self.start, requires_grad=True)  # logarithm of scale / start
+
+    @property
+    def scales(self) -> Tensor:
+        """Scales (R, 1)."""
+        return self.start * self.growth.exp()
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Rounded rows (R, n); gradients pass through rounding but not through clipping."""
+        scales = self.scales
+        steps = (rows / scales).clamp(-self.offset, self.offset - 1)
+        return (steps + (steps.round() - steps).detach()) * scales
+
+
+class Student:
+    """A network with fixed codes for words and rounded weights."""
+
+    def __init__(
+        self, network: Network, choices: NDArray[np.uint8], codebooks: Floats, roundings: dict[str, Rounding]
+    ) -> None:
+        embedding = FixedCodes(torch.from_numpy(choices.astype(np.int64)), torch.from_numpy(codebooks))
+        self.network = Network(embedding, network.encoder, network.pooling, network.head, 0.0, 0.0)
+        self.choices, self.roundings = choices, roundings  # choices (V, M)
+
+    def __call__(self, ids: Tensor, lengths: Tensor) -> Classes:
+        weights: dict[str, Tensor] = dict(self.network.named_parameters())
+        for name, rounding in self.roundings.items():
+            rows = rounding(as_rows(name, weights[name]))
+            weights[name] = from_rows(name, rows, tuple(weights[name].shape))
+        classes: Classes = functional_call(self.network, weights, (ids, lengths))
+        return classes
+
+    def weights(self) -> dict[str, Floats]:
+        """Weights before rounding, by name."""
+        return {name: value.detach().numpy() for name, value in self.network.named_parameters()}
+
+    def scales(self) -> dict[str, Floats]:
+        """Scales (R,) of the rounded weights, by name."""
+        return {name: rounding.scales.detach().numpy()[:, 0] for name, rounding in self.roundings.items()}
 
 
 class Students:
     """Makes and adapts students of one model; each knows every word of the model by its id in the model."""
 
     def __init__(
-        self,
-        source: Source,
-        sample: Sample,
-        ranking: WordRanking,
-        ngrams: NgramTables,
+        self, source: Source, sample: Sample, ranking: WordRanking, ngrams: NgramTables,
         progress: Callable[[int, int], None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source, self.sample, self.ranking, self.ngrams, self.progress = source, sample, ranking, ngrams, progress
+        self.training = source.config.options.training
         self.teacher = plain_network(source, source.network_weights, source.vectors)
+        self.whole_model = self.with_ngrams(self.teacher, ngrams.whole)
         self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
         self.warm: dict[int, Student] = {}
-
-    @property
-    def whole_model(self) -> Answering:
-        """The model itself: network and n-gram features."""
-        return self.with_ngrams(self.teacher, self.ngrams.whole)
 
     def with_ngrams(self, network: Answering, ngrams: NgramFeatures | None) -> Answering:
         """A network whose answers are extended by n-gram features."""
@@ -54,10 +109,9 @@ class Students:
             return network
         return lambda ids, lengths: self.teacher.head.extended(network(ids, lengths), ngrams(ids))
 
-    def ids(self, setting: Setting) -> NDArray[np.int64]:
+    def ids(self, setting: Setting) -> Ids:
         """Id that a student of this setting reads for each word of the corpora."""
-        read: NDArray[np.int64] = self.ranking.keep(setting.words).read_as[self.sample.model_ids]
-        return read
+        return self.ranking.keep(setting.words).read_as[self.sample.model_ids]
 
     def codes(self, num_codebooks: int) -> tuple[NDArray[np.uint8], Floats]:
         """Choices (V, M) and codebooks (M, K, D) for all words; fitted once."""
@@ -73,27 +127,41 @@ class Students:
     def student(self, setting: Setting, start: Student | None = None) -> Student:
         """A student of this precision, with the weights of the model or of the student `start`."""
         choices, codebooks = self.codes(setting.codebooks)
-        network_weights = start.network_weights() if start else self.source.network_weights
-        scales = start.scales() if start else {}
+        weights = {**(start.weights() if start else self.source.network_weights), CODEBOOKS: codebooks}
+        start_scales = {**(start.scales() if start else {}), CODEBOOKS: None}  # the codebooks are new
         roundings = {}
-        for name, value in {**network_weights, "embedding.codebooks": codebooks}.items():
+        for name, value in weights.items():
             if ".bias_" not in name:  # eight bits hardly change them
-                rows, bits = as_rows(name, value), bits_of(name, setting)
-                own = scales.get(name) if name != "embedding.codebooks" else None
-                roundings[name] = Rounding(best_scales(rows, bits) if own is None else own, bits)
-        network = plain_network(self.source, network_weights, self.source.vectors)
+                scales, bits = start_scales.get(name), setting.bits_of(name)
+                roundings[name] = Rounding(best_scales(as_rows(name, value), bits) if scales is None else scales, bits)
+        del weights[CODEBOOKS]
+        network = plain_network(self.source, weights, self.source.vectors)
         return Student(network, choices, codebooks.copy(), roundings)
 
     def adapted(self, setting: Setting, steps: int) -> Student:
-        """A student after `steps` steps on the training texts."""
-        student, train, training = self.student(setting), self.sample.train, self.source.options.training
+        """A student that was trained for `steps` steps on the training texts to answer like the whole model."""
+        student, student_ids, train = self.student(setting), self.ids(setting), self.sample.train
         assert train is not None
-        lessons = Lessons(
-            train, self.ids(setting), self.sample.model_ids, decided(training.batch_size), steps, training.seed
-        )
         # the teacher has all n-gram features: the student learns what its own, of fewer bits or none, leave out
         answering = self.with_ngrams(student, self.ngrams.features(setting.ngram_bits))
-        adapt(student, answering, self.whole_model, lessons, lambda done, _: self.progress(done, steps))
+        weights = [parameter for parameter in student.network.parameters() if parameter.requires_grad]
+        scales = [rounding.growth for rounding in student.roundings.values()]
+        groups = [{"params": weights, "peak": LEARNING_RATE}, {"params": scales, "peak": SCALE_RATE * LEARNING_RATE}]
+        adam = torch.optim.Adam(groups, fused=True)
+        batches = training_batches(train, decided(self.training.batch_size), steps, self.training.seed)
+        for step, batch in enumerate(batches):
+            lengths = torch.from_numpy(batch.lengths)
+            with torch.no_grad():
+                wanted = self.whole_model(renumbered(batch, self.sample.model_ids), lengths).lengths  # (B, C)
+            adam.zero_grad(set_to_none=True)
+            loss = (answering(renumbered(batch, student_ids), lengths).lengths - wanted).square().sum(1).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(weights, LARGEST_GRADIENT)
+            for group in adam.param_groups:
+                group["lr"] = group["peak"] * learning_rate_factor("linear", WARMUP, step, steps)
+            adam.step()
+            finite(float(loss.item()))
+            self.progress(step + 1, steps)
         return student
 
     def warmed(self, bits: int) -> Student | None:
@@ -105,17 +173,39 @@ class Students:
             self.warm[bits] = self.adapted(setting, min(WARM_STEPS, self.steps))
         return self.warm[bits]
 
-    @cached_property
+    @property
     def steps(self) -> int:
         """Steps of an adaptation: little more than one pass over the training texts, more passes over few texts."""
         assert self.sample.train is not None
-        texts = len(self.sample.train)
-        steps_per_pass = texts / decided(self.source.options.training.batch_size)
+        steps_per_pass = len(self.sample.train) / decided(self.training.batch_size)
         return round(min(MOST_STEPS, max(FEWEST_STEPS, PASSES * steps_per_pass)))
+
+
+def training_batches(corpus: Corpus, batch_size: int, steps: int, seed: int) -> Iterator[Batch]:
+    """The batch of each step; every pass over the corpus has a new random order."""
+    for step in range(steps):
+        done, place = divmod(step, -(-len(corpus) // batch_size))
+        if place == 0:
+            plan = Plan(corpus, batch_size, np.random.default_rng([seed, done]))
+        yield gather(corpus, plan[place])
+
+
+def renumbered(batch: Batch, ids: Ids) -> Tensor:
+    """Words of a batch (B, T) with other ids."""
+    return torch.from_numpy(ids[batch.ids])
+
+
+@torch.no_grad()
+def class_lengths(network: Answering, corpus: Corpus, ids: Ids, num_classes: int) -> Floats:
+    """Class lengths of every text: (n, C); `ids` are those that the network reads for each word of the corpus."""
+    lengths = np.zeros((len(corpus), num_classes), np.float32)
+    for rows, batch in ordered_batches(corpus, EVALUATION_BATCH):
+        lengths[rows] = network(renumbered(batch, ids), torch.from_numpy(batch.lengths)).lengths.numpy()
+    return lengths
 
 
 def plain_network(source: Source, weights: Mapping[str, Floats], vectors: Floats) -> Network:
     """A network with these weights and a table of word vectors."""
-    options = dataclasses.replace(source.options.model, embedding="plain")
+    options = dataclasses.replace(source.config.options.model, embedding="plain")
     state = {name: np.ascontiguousarray(value) for name, value in {**weights, "embedding.table": vectors}.items()}
-    return load_network(options, len(vectors), source.num_classes, state)
+    return load_network(options, len(vectors), len(source.config.labels), state)

@@ -10,24 +10,54 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capsulet.compression.adaptation import Answering, class_lengths
 from capsulet.compression.codes import Floats
-from capsulet.compression.kept_words import KeptWords
-from capsulet.compression.metric import metric_of
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
-from capsulet.compression.source import Source
+from capsulet.compression.source import Ids, KeptWords, Source
+from capsulet.compression.students import Answering, class_lengths
 from capsulet.errors import CapsuletError
+from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.outputs import LENGTHS
 from capsulet.results import CurvePoint
 from capsulet.runtime.session import Session
-from capsulet.text.corpus import choose_rows
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpus, choose_rows
 
 TRIAL_TEXTS, TRIAL_TOKENS = 1500, 120_000  # at most, of the validation texts
 CHECKED_TEXTS = 64
 TOLERANCE = 1e-4  # between class lengths of a file and of its weights
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Accuracy, or micro-F1 of a multi-label model: true labels compared with class lengths (B, C)."""
+
+    truth: Flags  # (n, C)
+    thresholds: NDArray[np.float64] | None  # (C,) of a multi-label model
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return "accuracy" if self.thresholds is None else "micro-F1"
+
+    def score(self, lengths: Floats, rows: Ids | slice = slice(None)) -> float:
+        """Micro-F1 of the class lengths of some rows; with one label per text this is the accuracy."""
+        truth, given = self.truth[rows], given_labels(lengths, self.thresholds)
+        return float(2 * (truth & given).sum() / max(truth.sum() + given.sum(), 1))
+
+    def agreement(self, lengths: Floats, others: Floats) -> float:
+        """Share of the texts that get the same labels by two models."""
+        same = given_labels(lengths, self.thresholds) == given_labels(others, self.thresholds)
+        return float(same.all(1).mean())
+
+
+def metric_of(thresholds: Sequence[float] | None, valid: Corpus | None, lengths: Floats) -> Metric:
+    """The metric by the labels of validation texts; without texts, by the answers (n, C) of the whole model."""
+    limits = None if thresholds is None else np.array(thresholds)
+    truth = given_labels(lengths, limits) if valid is None else true_labels(valid, np.arange(len(valid)))
+    return Metric(truth, limits)
 
 
 @dataclass(frozen=True)
@@ -54,45 +84,37 @@ class Judge:
     """Judges answers on the validation texts; trials use some of them, finished files all."""
 
     def __init__(self, source: Source, sample: Sample, whole_model: Answering) -> None:
-        self.sample, self.num_classes = sample, source.num_classes
-        self.wanted = class_lengths(whole_model, sample.valid, sample.model_ids, self.num_classes)  # (n, C)
-        self.metric = metric_of(source.config.thresholds, sample.labelled, self.wanted)
+        self.sample, self.num_classes, valid = sample, len(source.config.labels), sample.valid
+        self.wanted = class_lengths(whole_model, valid, sample.model_ids, self.num_classes)  # (n, C)
+        labelled = None if sample.train is None else valid
+        self.metric = metric_of(source.config.thresholds, labelled, self.wanted)
         self.accuracy = self.metric.score(self.wanted)
-        count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(sample.valid) // len(sample.valid.ids) + 1)
-        self.trial_rows = np.unique(np.linspace(0, len(sample.valid) - 1, count).astype(np.int64))
-        self.trial_texts = choose_rows(sample.valid, self.trial_rows)
+        count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)
+        self.trial_rows = np.unique(np.linspace(0, len(valid) - 1, count).astype(np.int64))
+        self.trial_texts = choose_rows(valid, self.trial_rows)
         self.trial_accuracy = self.metric.score(self.wanted[self.trial_rows], self.trial_rows)
 
-    def judge(
-        self, lengths: Floats, rows: NDArray[np.int64] | slice, setting: Setting, size: int, adapted: bool
-    ) -> Trial:
+    def judge(self, lengths: Floats, rows: Ids | slice, setting: Setting, size: int, adapted: bool) -> Trial:
         """The trial of class lengths of some validation rows."""
         wanted = self.wanted[rows]
-        error = float(np.square(lengths - wanted).sum(1).mean())
-        return Trial(
-            setting, self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted), error, size, adapted
-        )
+        accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted)
+        return Trial(setting, accuracy, agreement, float(np.square(lengths - wanted).sum(1).mean()), size, adapted)
 
     def file_lengths(self, session: Session, network: Network, kept: KeptWords) -> Floats:
         """Class lengths of every validation text by a file; CapsuletError unless its weights give the same."""
-        ids = kept.file_ids[self.sample.model_ids]
+        ids, valid = kept.file_ids[self.sample.model_ids], self.sample.valid
 
         def through_file(ids: Tensor, counts: Tensor) -> Classes:
-            (values,) = session.run([LENGTHS], ids.numpy(), counts.numpy())
-            lengths = torch.from_numpy(values)
+            lengths = torch.from_numpy(session.run([LENGTHS], ids.numpy(), counts.numpy())[0])
             return Classes(lengths, lengths, lengths)
 
-        lengths = class_lengths(through_file, self.sample.valid, ids, self.num_classes)
-        checked = choose_rows(self.sample.valid, np.arange(min(CHECKED_TEXTS, len(self.sample.valid))))
+        lengths = class_lengths(through_file, valid, ids, self.num_classes)
+        checked = choose_rows(valid, np.arange(min(CHECKED_TEXTS, len(valid))))
         of_network = class_lengths(network, checked, ids, self.num_classes)
         difference = float(np.abs(of_network - lengths[: len(checked)]).max())
-        if difference > TOLERANCE or not same_ids(session, kept.words):
+        same_ids = all(session.tokenizer.token_to_id(word) == number for number, word in enumerate(kept.words, 1))
+        if difference > TOLERANCE or not same_ids:
             raise CapsuletError(
                 f"the compressed file answers differently from its own weights (by {difference:g}); nothing was written"
             )
         return lengths
-
-
-def same_ids(session: Session, words: Sequence[str]) -> bool:
-    """Whether the tokenizer of a file gives its words the ids from 1 on."""
-    return all(session.tokenizer.token_to_id(word) == number for number, word in enumerate(words, 1))
