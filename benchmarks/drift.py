@@ -196,7 +196,6 @@ def false_alarms(sample: Sample, reference: Histograms, size: int, draws: int) -
             parts[part] += p_value <= max(RATES)
         order = generator.permutation(number)
         again = fit(sample.traits[order[size : size + reference.texts]], reference.num_classes, several)
-        assert again is not None
         smallest["redrawn"].append(min(p_values(again, sample.traits[order[:size]]).values()))
     rates = {
         f"{kind}_at_{rate}": float((np.array(found) <= rate).mean())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capsulet.drifting import permutation
-from capsulet.drifting.permutation import DEALS, compare, holm
+from capsulet.drifting.permutation import DRAWS, compare, holm
 
 
 def test_two_bins_are_fisher_s_exact_test() -> None:
@@ -18,8 +18,8 @@ def test_two_bins_are_fisher_s_exact_test() -> None:
     exact = sum(ways[k] for k in range(18) if abs(k - 8.5) >= 3.5) / sum(ways.values())
     assert compare(one, other).p_value == pytest.approx(exact, rel=0.25)
     with pytest.MonkeyPatch.context() as patch:  # without an early end the estimate is as good as its number of deals
-        patch.setattr(permutation, "ENOUGH", DEALS + 1)
-        assert compare(one, other).p_value == pytest.approx(exact, abs=4 * math.sqrt(exact / DEALS))
+        patch.setattr(permutation, "ENOUGH", DRAWS + 1)
+        assert compare(one, other).p_value == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS))
 
 
 def test_the_chi_square_distribution_where_it_holds() -> None:
@@ -27,7 +27,7 @@ def test_the_chi_square_distribution_where_it_holds() -> None:
     even = np.full(5, 10_000)
     skewed = even + np.array([308, -308, 0, 0, 0])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(permutation, "ENOUGH", DEALS + 1)
+        patch.setattr(permutation, "ENOUGH", DRAWS + 1)
         assert compare(even, skewed).p_value == pytest.approx(0.05, abs=0.009)
 
 
@@ -45,7 +45,7 @@ def test_what_moved_and_what_chance_moves() -> None:
     same = compare(np.array([500, 500]), np.array([50, 50]))
     assert same.p_value > 0.5 and same.moved == 0 and 0.02 < same.chance < 0.08
     other = compare(np.array([900, 100, 0]), np.array([10, 20, 70]))
-    assert other.p_value == 1 / (DEALS + 1) and other.moved == pytest.approx(0.8)
+    assert other.p_value == 1 / (DRAWS + 1) and other.moved == pytest.approx(0.8)
     assert compare(np.array([10, 0]), np.array([10, 0])).p_value == 1
     assert compare(np.array([12, 8]), np.array([5, 15])) == compare(np.array([12, 8]), np.array([5, 15]))
 

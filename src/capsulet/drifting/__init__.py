@@ -1,1 +1,1 @@
-"""Whether new texts still look like the validation texts of a model."""
+"""Drift detection: whether new texts still look like the validation texts of a model."""

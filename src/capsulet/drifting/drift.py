@@ -1,10 +1,10 @@
-"""`capsulet.drift`: do new texts look like the validation texts of a model, and if not, what moved?"""
+"""`capsulet.drift`: whether new texts look like the validation texts of a model, and what has changed."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, Histograms, fit, from_json
+from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import MOST_CODES, traits_of
 from capsulet.errors import InputError
+from capsulet.evaluation.abstention import remedy
 from capsulet.model.outputs import CODES
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
@@ -25,8 +26,8 @@ from capsulet.text.tokens import encodings
 
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
-MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words that are shown, and that are counted at a time
-FINE = 1000  # parts of one between which medians of scores are told apart
+MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
+SCORE_STEPS = 1000  # scores are counted in steps of 1 / 1000 to find their median
 NO_CODES = "the embedding has no codes"
 NOT_STORED = "the model has no histogram of it: "
 OnWindow = Callable[[DriftWindow], None]
@@ -45,18 +46,21 @@ def drift(
 ) -> Drift:
     """Compare the texts of files, or `texts`, with the validation texts of a model, in bounded memory.
 
-    Texts like the validation texts are called drifted with a probability of `false_alarm` at most. `window` also
-    compares every so many texts in a row, each at that rate.
+    Texts like the validation texts are called drifted with a probability of at most `false_alarm`. `window` is a number
+    of texts: each run of this many texts is also compared on its own, at the same rate of false alarms.
     """
-    check_rate(false_alarm)
-    check_window(window)
+    number = isinstance(false_alarm, (int, float)) and not isinstance(false_alarm, bool)
+    if not number or not SMALLEST_RATE <= false_alarm <= LARGEST_RATE:
+        raise InputError(
+            f"--false-alarm is {false_alarm!r}: expected a share from {SMALLEST_RATE} to {LARGEST_RATE}, such as 0.01"
+        )
+    if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
+        raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
     names = [files] if isinstance(files, (str, Path)) else list(files)
     if bool(names) == (texts is not None):
         raise InputError("drift takes files or texts, one of the two")
     if isinstance(texts, (str, bytes)):
-        raise InputError(
-            f"drift got one {type(texts).__name__} as texts, expected several texts: write texts=[text, …]"
-        )
+        raise InputError(f"drift got one {type(texts).__name__} as texts, expected several: write texts=[text, …]")
     classifier = model if isinstance(model, Classifier) else load(model)
     skipped = SkippedRows()
     if texts is None:
@@ -64,250 +68,187 @@ def drift(
         rows = read_rows(names, labelled=False, options=options, skipped=skipped, allow_empty=True)
         texts = (row.text for row in rows)
     source = ", ".join(map(str, names)) or "texts"
-    found = compare_texts(classifier, texts, source, false_alarm, window, on_window)
+    comparison = compare_texts(classifier, texts, source, false_alarm, window, on_window)
     if skipped.count:
         tell(skipped.summary())
-    return found
-
-
-def check_rate(rate: Any) -> None:
-    """A false-alarm rate that can be kept."""
-    number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
-    if not number or not SMALLEST_RATE <= rate <= LARGEST_RATE:
-        raise InputError(
-            f"--false-alarm is {rate!r}: expected a share from {SMALLEST_RATE} to {LARGEST_RATE}, such as 0.01"
-        )
-
-
-def check_window(window: Any) -> None:
-    """Windows of enough texts."""
-    if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
-        raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
+    return comparison
 
 
 def stored_histograms(classifier: Classifier) -> Histograms:
-    """The histograms of a model, or what to do where it has none."""
+    """Return the histograms of a model; InputError if it has none."""
     stored = classifier.config.histograms
     if stored is None:
-        folder = Path(classifier.path).is_dir()
-        remedy = (
-            f"`capsulet calibrate {classifier.path} TRAINING_FILE` (or --valid FILE with at least {FEWEST_TEXTS} "
-            "labelled texts) adds them without training"
-            if folder
-            else "run `capsulet calibrate` on the folder that it was made from, and export or compress that again, "
-            f"with at least {FEWEST_TEXTS} texts to validate on"
-        )
         raise InputError(
-            f"{classifier.path} has no histograms of its validation texts, which drift compares with: {remedy}"
+            f"{classifier.path} has no histograms of its validation texts, which drift compares with: "
+            f"{remedy(classifier.path, 'TRAINING_FILE')}; it takes at least {FEWEST_TEXTS} validation texts"
         )
     return from_json(stored, len(classifier.labels), classifier.multi_label, classifier.path)
 
 
 def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> dict[str, Any] | None:
-    """The `histograms` of a configuration, from validation texts; nothing where they are too few."""
+    """Return the `histograms` of a configuration, from tokenised validation texts; None if there are too few."""
     if len(encoded) < FEWEST_TEXTS:
         return None
-    found = fit(traits_of(classifier, encoded), len(classifier.labels), classifier.multi_label)
-    return None if found is None else found.as_json()
+    return fit(traits_of(classifier, encoded), len(classifier.labels), classifier.multi_label).as_json()
 
 
-class Gathering:
-    """Histograms of new texts that come bit by bit."""
+class TextCounts:
+    """Histograms, means and medians of new texts. Texts may be added in parts."""
 
     def __init__(self, reference: Histograms) -> None:
         self.reference, self.texts = reference, 0
         self.counts = {part: np.zeros_like(counts) for part, counts in reference.counts.items()}
-        self.lengths = np.zeros(1, np.int64)  # texts of each number of tokens
-        self.scores = np.zeros(FINE + 1, np.int64)  # texts of each score
-        self.unknown = 0.0  # sum of the shares
+        self.lengths, self.scores = Counter[int](), Counter[int]()  # texts by number of tokens, and by score
+        self.unknown = 0.0  # sum of the shares of unknown words
 
     def add(self, classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> None:
-        """Count texts."""
+        """Count tokenised texts."""
         traits = traits_of(classifier, encoded)
-        if "codes" in self.counts and traits.codes is None:
-            del self.counts["codes"]
-        known = replace(self.reference, counts={part: self.reference.counts[part] for part in self.counts})
-        for part, counts in known.count(traits).items():
+        for part, counts in self.reference.count(traits).items():
             self.counts[part] += counts
         self.texts += len(traits)
         self.unknown += float(traits.unknown.sum())
-        self.lengths = added(self.lengths, np.bincount(traits.length))
-        self.scores += np.bincount(np.rint(traits.score * FINE).astype(np.int64), minlength=FINE + 1)
+        self.lengths.update(traits.length.tolist())
+        self.scores.update(np.rint(traits.score * SCORE_STEPS).astype(np.int64).tolist())
 
-    def merge(self, other: Gathering) -> None:
-        """Count the texts of another one."""
-        self.counts = {part: self.counts[part] + counts for part, counts in other.counts.items()}
-        self.texts, self.unknown = self.texts + other.texts, self.unknown + other.unknown
-        self.lengths, self.scores = added(self.lengths, other.lengths), self.scores + other.scores
+    def merge(self, more: TextCounts) -> None:
+        """Add the texts of other counts."""
+        self.counts = {part: self.counts[part] + counts for part, counts in more.counts.items()}
+        self.texts, self.unknown = self.texts + more.texts, self.unknown + more.unknown
+        self.lengths.update(more.lengths)
+        self.scores.update(more.scores)
 
     def usual(self) -> dict[str, float]:
-        """Mean of the share of unknown words, medians of length and score."""
-        return {
-            "unknown": self.unknown / self.texts,
-            "length": float(median(self.lengths)),
-            "score": median(self.scores) / FINE,
-        }
+        """Return the mean share of unknown words and the medians of length and score."""
+        length, score = float(median(self.lengths)), median(self.scores) / SCORE_STEPS
+        return {"unknown": self.unknown / self.texts, "length": length, "score": score}
+
+    def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
+        """Compare each part with that of the validation texts."""
+        reference, usual, parts = self.reference, self.usual(), []
+        tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
+        adjusted = holm([test.p_value for test in tests.values()])
+        for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
+            before, after = (counts / counts.sum() for counts in (reference.counts[part], self.counts[part]))
+            names = bin_names(part, len(before), classifier)
+            change = change_of(part, reference.usual.get(part, 0), usual.get(part, 0), before, after, names)
+            parts.append(
+                DriftPart(
+                    part, test.p_value, p_value, test.moved, test.chance, p_value <= false_alarm, change, names,
+                    tuple(np.round(before, 6).tolist()), tuple(np.round(after, 6).tolist()),
+                )
+            )  # fmt: skip
+        return parts
 
 
-def added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of counts of which one may have fewer."""
-    found = np.zeros(max(len(one), len(other)), np.int64)
-    found[: len(one)] += one
-    found[: len(other)] += other
-    return found
+def median(counts: Counter[int]) -> int:
+    """Return the lower median of values, from the number of texts that have each value."""
+    values = sorted(counts)
+    reached = np.cumsum([counts[value] for value in values])
+    return values[int(np.searchsorted(reached, reached[-1] / 2))]
 
 
-def median(counts: NDArray[np.int64]) -> int:
-    """The value that half of them reach at most, from how many have each value."""
-    return int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-
-
-class UnknownWords:
-    """In how many texts each unknown word is; of many, only the most frequent are followed."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def add(self, texts: Sequence[str], found: Sequence[Any], unknown: int) -> None:
-        """Count the words of texts and their encodings."""
-        for text, encoding in zip(texts, found, strict=True):
-            ids = encoding.ids
-            if unknown in ids:
-                spans = (span for number, span in zip(ids, encoding.offsets, strict=True) if number == unknown)
-                self.counts.update({text[start:end].lower() for start, end in spans})
-        if len(self.counts) > 2 * MOST_SPELLINGS:
-            self.counts = Counter(dict(self.counts.most_common(MOST_SPELLINGS)))
-
-    def most(self) -> tuple[tuple[str, int], ...]:
-        """The most frequent ones."""
-        order = sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        return tuple(order[:MOST_WORDS])
+def count_unknown_words(counts: Counter[str], classifier: Classifier, texts: Sequence[str]) -> None:
+    """Count in how many texts each unknown word is; if there are many, only the most frequent stay in the counts."""
+    unknown = classifier.unknown_id
+    for text, encoding in zip(texts, encodings(classifier.session.tokenizer, texts), strict=True):
+        ids = encoding.ids
+        if unknown in ids:
+            spans = (span for number, span in zip(ids, encoding.offsets, strict=True) if number == unknown)
+            counts.update({text[start:end].lower() for start, end in spans})
+    if len(counts) > 2 * MOST_SPELLINGS:
+        for word, _ in counts.most_common()[MOST_SPELLINGS:]:
+            del counts[word]
 
 
 def compare_texts(
-    classifier: Classifier,
-    texts: Iterable[str],
-    source: str,
-    false_alarm: float,
-    window: int | None,
+    classifier: Classifier, texts: Iterable[str], source: str, false_alarm: float, window: int | None,
     on_window: OnWindow,
-) -> Drift:
-    """What `drift` gives, for texts that are read once."""
+) -> Drift:  # fmt: skip
+    """Compare texts with the validation texts; `source` names them in errors. The texts are read once."""
     reference = stored_histograms(classifier)
-    whole, words, windows = Gathering(reference), UnknownWords(), []
-    unknown = classifier.unknown_id
-    for part in pieces(checked(texts), window):
-        here = Gathering(reference)
-        for some in part:
-            found = encodings(classifier.session.tokenizer, some)
-            here.add(classifier, classifier.session.encode(some))
-            words.add(some, found, unknown)
-        whole.merge(here)
-        if window and here.texts >= FEWEST_TEXTS:
-            parts = compared(here, classifier, false_alarm)
-            moved = [part for part in parts if part.drifted]
+    total, words, windows = TextCounts(reference), Counter[str](), []
+    remaining, most = checked(texts), window or AT_ONCE
+    ended = False
+    while not ended:
+        counts = TextCounts(reference)
+        while chunk := list(itertools.islice(remaining, min(AT_ONCE, most - counts.texts))):
+            count_unknown_words(words, classifier, chunk)
+            counts.add(classifier, classifier.session.encode(chunk))
+        total.merge(counts)
+        ended = counts.texts < most
+        if window and counts.texts >= FEWEST_TEXTS:
+            parts = counts.parts(classifier, false_alarm)
+            drifted = [part for part in parts if part.drifted]
             windows.append(
                 DriftWindow(
-                    whole.texts - here.texts + 1, here.texts, bool(moved), smallest(parts),
-                    tuple(part.name for part in moved), tuple(part.change for part in moved),
+                    total.texts - counts.texts + 1, counts.texts, bool(drifted), smallest_p_value(parts),
+                    tuple(part.name for part in drifted), tuple(part.change for part in drifted),
                 )
             )  # fmt: skip
             on_window(windows[-1])
-    if whole.texts < FEWEST_TEXTS:
+    if total.texts < FEWEST_TEXTS:
         raise InputError(
-            f"{source}: too few texts to tell drift from chance, {whole.texts}, expected at least {FEWEST_TEXTS}: "
+            f"{source}: too few texts to tell drift from chance, {total.texts}, expected at least {FEWEST_TEXTS}: "
             "collect more"
         )
-    parts = compared(whole, classifier, false_alarm)
+    parts = total.parts(classifier, false_alarm)
     return Drift(
-        drifted=any(part.drifted for part in parts), p_value=smallest(parts), false_alarm=false_alarm,
-        texts=whole.texts, validation_texts=reference.texts, parts=tuple(parts),
-        absent=absent_parts(whole, classifier), unknown_words=words.most(), windows=tuple(windows),
+        drifted=any(part.drifted for part in parts), p_value=smallest_p_value(parts), false_alarm=false_alarm,
+        texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
+        absent=absent_parts(reference, classifier), windows=tuple(windows),
+        unknown_words=tuple(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]),
     )  # fmt: skip
 
 
-def pieces(texts: Iterable[str], window: int | None) -> Iterator[Iterator[list[str]]]:
-    """Windows of texts, each in lists of at most AT_ONCE; without a window there is one for every list."""
-    source = iter(texts)
-    for text in source:
-        yield lists(itertools.islice(itertools.chain([text], source), window or AT_ONCE))
-
-
-def lists(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Texts in lists of at most AT_ONCE."""
-    while some := list(itertools.islice(texts, AT_ONCE)):
-        yield some
-
-
-def smallest(parts: Sequence[DriftPart]) -> float:
-    """The p-value of the whole."""
+def smallest_p_value(parts: Sequence[DriftPart]) -> float:
+    """Return the p-value of all parts together."""
     return min(part.adjusted_p_value for part in parts)
 
 
-def absent_parts(gathered: Gathering, classifier: Classifier) -> dict[str, str]:
-    """Why parts are not there."""
-    outputs = {node.name for node in classifier.session.graph.get_outputs()}
-    few = f"{NOT_STORED}too few validation texts"
-    small = f"{NOT_STORED}it was compressed without texts that it had not seen, which may have changed it"
-    reason = small if classifier.config.compression is not None and "classes" not in gathered.counts else few
-    absent = [part for part in ("unknown", "length", "codes", "classes", "score") if part not in gathered.counts]
-    return {part: NO_CODES if part == "codes" and "codes" not in outputs else reason for part in absent}
-
-
-def compared(gathered: Gathering, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
-    """Every part beside that of the validation texts."""
-    reference = gathered.reference
-    tests = {part: compare(reference.counts[part], counts) for part, counts in gathered.counts.items()}
-    adjusted = holm([test.p_value for test in tests.values()])
-    usual, found = gathered.usual(), []
-    for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
-        before, after = (counts / counts.sum() for counts in (reference.counts[part], gathered.counts[part]))
-        names = bin_names(part, len(before), classifier)
-        change = change_of(part, reference.usual.get(part, 0), usual.get(part, 0), before, after, names)
-        found.append(
-            DriftPart(
-                part, test.p_value, p_value, test.moved, test.chance, p_value <= false_alarm, change, names,
-                tuple(np.round(before, 6).tolist()), tuple(np.round(after, 6).tolist()),
-            )
-        )  # fmt: skip
-    return found
+def absent_parts(reference: Histograms, classifier: Classifier) -> dict[str, str]:
+    """Return the parts that cannot be compared, and why."""
+    reason = f"{NOT_STORED}too few validation texts"
+    if classifier.config.compression is not None and "classes" not in reference.counts:
+        reason = f"{NOT_STORED}it was compressed without texts that it was not trained on, which may have changed it"
+    no_codes = CODES not in {node.name for node in classifier.session.graph.get_outputs()}
+    absent = [part for part in PARTS if part not in reference.counts]
+    return {part: NO_CODES if part == "codes" and no_codes else reason for part in absent}
 
 
 def bin_names(part: str, number: int, classifier: Classifier) -> tuple[str, ...]:
-    """What each bin holds, for people."""
+    """Return the name of each bin of a part."""
     if part in EDGES:
         scale, unit = (100, " %") if part == "unknown" else (1, "")
         ends = [f"{scale * edge:g}{unit}" for edge in EDGES[part]]
         return (*(f"up to {end}" for end in ends), f"over {ends[-1]}")
     if part == "classes":
-        labels, classes = classifier.labels, len(classifier.labels)
-        if classes > MOST_CLASSES:  # the first and the last that share a bin
-            firsts = [-(-place * classes // MOST_CLASSES) for place in range(MOST_CLASSES + 1)]
+        names = labels = classifier.labels
+        if len(labels) > MOST_CLASSES:  # the first and the last class of each bin
+            firsts = [-(-place * len(labels) // MOST_CLASSES) for place in range(MOST_CLASSES + 1)]
             pairs = itertools.pairwise(firsts)
-            names = [labels[a] if b - a == 1 else f"{labels[a]} … {labels[b - 1]}" for a, b in pairs]
-        else:
-            names = list(labels)
+            names = tuple(labels[a] if b - a == 1 else f"{labels[a]} … {labels[b - 1]}" for a, b in pairs)
         return (*names, "(no label)")[:number]
-    codes = next(node.shape for node in classifier.session.graph.get_outputs() if node.name == CODES)
-    codewords = int(codes[-1])
-    size = int(codes[-2]) * codewords
-    firsts = [place * size // MOST_CODES for place in range(MOST_CODES)] if size > MOST_CODES else list(range(size))
+    shape = next(node.shape for node in classifier.session.graph.get_outputs() if node.name == CODES)
+    codewords, size = int(shape[-1]), int(shape[-2]) * int(shape[-1])
+    bins = min(size, MOST_CODES)
+    firsts = [place * size // bins for place in range(bins)]
     return (*(f"codeword {first % codewords} of codebook {first // codewords}" for first in firsts), "(no known word)")
 
 
 def change_of(
     part: str, was: float, now: float, before: NDArray[np.float64], after: NDArray[np.float64], names: Sequence[str]
 ) -> str:
-    """In which direction a part has moved."""
+    """Describe in words how a part has changed."""
     if part == "unknown":
         return f"unknown words {100 * was:.1f} % → {100 * now:.1f} %"
     if part == "length":
         word = "as long" if was == now else "longer" if now > was else "shorter"
         return f"texts {word}: median {was:g} → {now:g} tokens"
     if part == "score":
-        word = "as high" if abs(was - now) < 0.5 / FINE else "higher" if now > was else "lower"
+        word = "as high" if abs(was - now) < 0.5 / SCORE_STEPS else "higher" if now > was else "lower"
         return f"scores {word}: median {was:.3f} → {now:.3f}"
+    title, verb = ("codes", "stands out in ") if part == "codes" else ("predicted classes", "")
     most = np.argsort(-np.abs(after - before), kind="stable")[:2]
-    told = "stands out in " if part == "codes" else ""
-    shares = (f"{names[place]} {told}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)
-    return f"{'codes' if part == 'codes' else 'predicted classes'}: {', '.join(shares)}"
+    shares = (f"{names[place]} {verb}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)
+    return f"{title}: {', '.join(shares)}"

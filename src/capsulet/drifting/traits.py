@@ -1,4 +1,4 @@
-"""What is noted of every text to notice drift: five values, or four where a model has no codes."""
+"""Traits of texts that drift is detected by: five values per text, or four if the model has no codes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from capsulet.text.batch import pad
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MOST_CODES = 64  # codewords that are told apart; more are added up, neighbours to neighbours
+MOST_CODES = 64  # largest number of values per text; of more codewords, the weights of neighbours are summed
 
 
 @dataclass(frozen=True)
 class Traits:
-    """The values of B texts."""
+    """Values of B texts."""
 
     unknown: Floats  # (B,) share of unknown words
     length: Integers  # (B,) tokens
-    codes: Floats | None  # (B, at most MOST_CODES) mean weight of each codeword over the known words; none known: nan
-    classes: Integers  # (B,) the predicted class, or C where a multi-label model gives none
-    score: Floats  # (B,) of the predicted class, as `predict` gives it
+    codes: (
+        Floats | None
+    )  # (B, at most MOST_CODES) mean weight of each codeword over the known words, nan if none is known
+    classes: Integers  # (B,) predicted class, or C if a multi-label model gives no label
+    score: Floats  # (B,) score of the predicted class, as `predict` returns it
 
     def __len__(self) -> int:
         return len(self.length)
@@ -36,42 +38,40 @@ class Traits:
 
 
 def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> Traits:
-    """The traits of texts that are ids already, each batch through the graph once."""
+    """Return the traits of tokenised texts; each batch runs through the graph once."""
+    session, num_classes = classifier.session, len(classifier.labels)
     counts = np.array([len(ids) for ids in encoded], dtype=np.int64)
     order = np.argsort(counts, kind="stable")
-    lengths = np.empty((len(encoded), len(classifier.labels)), np.float32)
+    lengths = np.empty((len(encoded), num_classes), np.float32)
     names, usage = [outputs.LENGTHS], None
-    for node in classifier.session.graph.get_outputs():
+    for node in session.graph.get_outputs():
         if node.name == outputs.CODES:
             names.append(outputs.CODES)
-            size = int(node.shape[-2] * node.shape[-1])
-            usage = np.full((len(encoded), min(size, MOST_CODES)), np.nan)
+            usage = np.full((len(encoded), min(int(node.shape[-2] * node.shape[-1]), MOST_CODES)), np.nan)
 
     def fill(rows: Integers) -> None:
         ids, sizes = pad([encoded[row] for row in rows])
-        values = classifier.session.run(names, ids, sizes)
+        values = session.run(names, ids, sizes)
         lengths[rows] = values[0]
         if usage is not None:
-            usage[rows] = mean_codes(values[1], sizes, classifier.session.word_ids.is_unknown(ids))
+            usage[rows] = mean_codes(values[1], sizes, session.word_ids.is_unknown(ids))
 
-    session = classifier.session
-    session.for_each(list(batches(counts[order].tolist(), order, len(classifier.labels), session.workers)), fill)
+    session.for_each(list(batches(counts[order].tolist(), order, num_classes, session.workers)), fill)
     classes = lengths.argmax(1).astype(np.int64)
     scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
     score = scores[np.arange(len(scores)), classes].astype(np.float64)
     if classifier.thresholds is not None:
         given = np.where(lengths >= classifier.thresholds, lengths, -1)
-        classes = np.where(given.max(1) >= 0, given.argmax(1), len(classifier.labels))
-    return Traits(unknown_shares(encoded, classifier.session), counts, usage, classes, score)
+        classes = np.where(given.max(1) >= 0, given.argmax(1), num_classes)
+    return Traits(unknown_shares(encoded, session), counts, usage, classes, score)
 
 
 def mean_codes(codes: NDArray[np.float32], sizes: Integers, unknown: NDArray[np.bool_]) -> Floats:
-    """Codes (B, T, M, K) to their means over the known words of each text: (B, at most MOST_CODES)."""
+    """Average codes (B, T, M, K) over the known words of each text: (B, at most MOST_CODES)."""
     known = (np.arange(unknown.shape[1]) < sizes[:, None]) & ~unknown  # (B, T)
     flat = codes.reshape(*unknown.shape, -1)
     sums = np.einsum("btk,bt->bk", flat, known.astype(np.float32)).astype(np.float64)
     if sums.shape[1] > MOST_CODES:
-        starts = np.arange(MOST_CODES) * sums.shape[1] // MOST_CODES
-        sums = np.add.reduceat(sums, starts, axis=1)
+        sums = np.add.reduceat(sums, np.arange(MOST_CODES) * sums.shape[1] // MOST_CODES, axis=1)
     number = known.sum(1)[:, None]
     return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
