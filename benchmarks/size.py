@@ -34,7 +34,7 @@ from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.compression.setting import parse_size
 from capsulet.evaluation import abstention
-from capsulet.evaluation.reliability import calibration_error
+from capsulet.evaluation.metrics import calibration_error
 from capsulet.runtime.classifier import unknown_shares
 
 SETS = ("ag_news_61k", "imdb", "banking77")

@@ -31,7 +31,7 @@ from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.errors import InputError
 from capsulet.evaluation import abstention
-from capsulet.evaluation.reliability import counted
+from capsulet.evaluation.metrics import counted
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions

@@ -23,7 +23,6 @@ LAYERS = (
     {"evaluation", "storage"},
     {"runtime"},
     {"training", "drifting", "report"},
-    {"evaluation.describe"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
     {"training.model_writer"},
     {"training.run"},

@@ -13,7 +13,7 @@ import pytest
 import capsulet
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.evaluate import evaluate_pairs
-from capsulet.evaluation.reliability import calibration_error
+from capsulet.evaluation.metrics import calibration_error
 from tests.conftest import SETS, TINY
 from tests.test_contract import NASTY, Trained, network_of
 

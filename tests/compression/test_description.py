@@ -14,7 +14,7 @@ from capsulet.compression import file as files
 from capsulet.compression import search, students
 from capsulet.compression.file import json_bytes, thinned_calibration
 from capsulet.evaluation import abstention
-from capsulet.evaluation import describe as validation
+from capsulet.evaluation import calibrate as validation
 from capsulet.evaluation.labels import label_matrix
 from capsulet.runtime.classifier import unknown_shares
 from tests.conftest import TINY

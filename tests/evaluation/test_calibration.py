@@ -21,7 +21,7 @@ from capsulet.evaluation.calibration import (
     sigmoid,
     softmax,
 )
-from capsulet.evaluation.reliability import ReliabilityCounts, calibration_error, counted
+from capsulet.evaluation.metrics import ReliabilityCounts, calibration_error, counted
 
 
 def made_up(texts: int, classes: int, factor: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation.describe import chosen_rows, describe
+from capsulet.evaluation.calibrate import chosen_rows, describe
 from capsulet.evaluation.evaluate import evaluate_pairs
 from tests.conftest import TEXTS
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
 
 
 def test_of_very_many_texts_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("capsulet.evaluation.describe.MOST_ROWS", 10)
+    monkeypatch.setattr("capsulet.evaluation.calibrate.MOST_ROWS", 10)
     rows = chosen_rows(1000)
     assert len(set(rows.tolist())) == 10 and (np.diff(rows) > 0).all()
     assert chosen_rows(10).tolist() == list(range(10))

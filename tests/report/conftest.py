@@ -11,8 +11,7 @@ import pytest
 
 from capsulet.config import build_options
 from capsulet.evaluation.evaluate import reliability_of
-from capsulet.evaluation.metrics import counted_labels
-from capsulet.evaluation.reliability import counted
+from capsulet.evaluation.metrics import counted, counted_labels
 from capsulet.report.measures import Answers, Measures, Mistake
 from capsulet.report.page import Report
 from capsulet.results import Epoch, Explanation, TokenContribution

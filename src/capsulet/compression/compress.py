@@ -13,7 +13,7 @@ from capsulet.compression.sample import Sample, file_sample, made_up_sample
 from capsulet.compression.setting import parse_size
 from capsulet.compression.source import Source, read_source
 from capsulet.errors import InputError
-from capsulet.evaluation.describe import chosen_rows, other_rows
+from capsulet.evaluation.calibrate import chosen_rows, other_rows
 from capsulet.results import Compression
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.export import check_file

@@ -19,7 +19,7 @@ from capsulet.compression.source import KeptWords, Source, WordRanking
 from capsulet.compression.students import CODEBOOKS, Student, plain_network
 from capsulet.drifting.histograms import largest_json
 from capsulet.evaluation import abstention
-from capsulet.evaluation.describe import chosen_rows, describe_corpus
+from capsulet.evaluation.calibrate import chosen_rows, describe_corpus
 from capsulet.model.graph import build_graph
 from capsulet.model.network import Network
 from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows, rounded

@@ -68,8 +68,8 @@ def rank(values: NDArray[Any], wrong: NDArray[np.bool_]) -> Ranking:
     ranked, errors = values[order], np.cumsum(wrong[order])
     # the last of equal values: all that reach it are counted
     last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
-    columns = tuple(np.round(ranked[last], 6).tolist()), tuple((last + 1).tolist()), tuple(errors[last].tolist())
-    return Ranking(*columns).thinned(MOST_VALUES)
+    columns = (np.round(ranked[last], 6), last + 1, errors[last])
+    return Ranking(*(tuple(column.tolist()) for column in columns)).thinned(MOST_VALUES)
 
 
 def ranking_from_json(stored: Any, source: str) -> Ranking:
@@ -160,9 +160,7 @@ def confidence(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float
     words. Nothing in it is fitted to the validation texts, because the guarantees rest on their ranking. The power and
     UNKNOWN_COST were chosen on classes left out of a training (docs/results/log.md).
     """
-    inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
-    squares = inside / (1 - inside)  # s², as squash makes s²/(1 + s²) of s
-    values = 0.5 * np.log((squares * squares).sum(1)) - UNKNOWN_COST * unknown
+    values = 0.5 * np.log(fourth_powers(lengths).sum(1)) - UNKNOWN_COST * unknown
     return np.where(unknown >= MOSTLY, STRANGE, values)
 
 
@@ -174,9 +172,14 @@ def certainty(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float6
 
 def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
     """Score by which a label gets into a conformal set: its share of Σ s⁴, with nothing fitted: (B, C) -> (B, C)."""
-    inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
-    fourth = (inside / (1 - inside)) ** 2
+    fourth = fourth_powers(lengths)
     return np.asarray(fourth / fourth.sum(1, keepdims=True))
+
+
+def fourth_powers(lengths: NDArray[Any]) -> NDArray[np.float64]:
+    """Return s⁴ of the lengths s before squash, which makes s²/(1 + s²) of s: (B, C) -> (B, C)."""
+    inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
+    return np.square(inside / (1 - inside))
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,8 @@ class Rules:
             if least is not None:
                 abstains |= order(lengths, unknown) < least
         return [
-            "" if not here else UNKNOWN_WORDS if share >= MOSTLY else LOW_CONFIDENCE
-            for here, share in zip(abstains, unknown, strict=True)
+            "" if not abstain else UNKNOWN_WORDS if share >= MOSTLY else LOW_CONFIDENCE
+            for abstain, share in zip(abstains, unknown, strict=True)
         ]
 
     def conformal_sets(self, lengths: NDArray[Any], labels: Sequence[str]) -> list[tuple[str, ...] | None]:

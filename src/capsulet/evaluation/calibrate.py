@@ -1,4 +1,4 @@
-"""`capsulet.calibrate`: fit the calibration of a model again."""
+"""`capsulet.calibrate`, and calibration and histograms of a configuration from validation texts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.drifting import drift
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation.describe import FEWEST_ROWS, chosen_rows, describe_all, other_rows
-from capsulet.evaluation.labels import label_matrix
-from capsulet.runtime.classifier import Classifier, load
+from capsulet.evaluation import abstention, calibration
+from capsulet.evaluation.labels import Flags, label_matrix
+from capsulet.evaluation.metrics import calibration_error
+from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
-from capsulet.text.corpus import Labels
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
+
+FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 
 
 def calibrate(
@@ -35,34 +40,28 @@ def calibrate(
         raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
     if bool(paths(files)) == bool(paths(valid)):
         raise InputError(
-            "calibrate takes the files that the model was trained on, or --valid FILE with other labelled texts, one "
-            "of the two"
+            "calibrate takes the files that the model was trained on, or --valid FILE with other labelled texts: give "
+            "one of the two"
         )
-    classifier = load(model)
-    several = classifier.multi_label
-    reading = dataclasses.replace(reading, multi_label=several)
-    pairs = list(labelled_pairs(valid if paths(valid) else files, reading, tell, known=classifier.labels))
-    chosen = (
-        validation_rows(classifier, [label for _, label in pairs], files) if paths(files) else np.arange(len(pairs))
-    )
-    few, rows = len(chosen), chosen[chosen_rows(len(chosen))]
-    source = ", ".join(paths(valid) or paths(files))
-    if few < FEWEST_ROWS:
+    classifier, sources = load(model), paths(valid) or paths(files)
+    reading = dataclasses.replace(reading, multi_label=classifier.multi_label)
+    pairs = list(labelled_pairs(sources, reading, tell, known=classifier.labels))
+    rows = np.arange(len(pairs))
+    if paths(files):
+        rows = validation_rows(classifier, [labels for _, labels in pairs], files)
+    count, rows, source = len(rows), rows[chosen_rows(len(rows))], ", ".join(sources)
+    if count < FEWEST_ROWS:
+        texts = f"{count} validation text{'s' * (count != 1)}"
+        raise InputError(f"{source}: {texts}, expected at least {FEWEST_ROWS}: name more with --valid")
+    truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, classifier.multi_label)
+    if not classifier.multi_label and truth.any(0).sum() < 2:
         raise InputError(
-            f"{source}: {few} validation text{'s' * (few != 1)}, expected at least {FEWEST_ROWS}: name more with "
-            "--valid"
-        )
-    truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, several)
-    if not several and truth.any(0).sum() < 2:
-        raise InputError(
-            f"{source}: all {few:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
+            f"{source}: all {count:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
             "classes: name more texts with --valid"
         )
-    texts = classifier.session.encode([pairs[row][0] for row in rows])
-    description = describe_all(classifier, texts, truth)
+    description = describe_all(classifier, classifier.session.encode([pairs[row][0] for row in rows]), truth)
     write(model, description)
-    calibrated: dict[str, Any] = description["calibration"]
-    return calibrated
+    return dict(description["calibration"])
 
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
@@ -73,8 +72,7 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     data, fraction = classifier.config.data, classifier.config.options.training.valid_fraction
     expected = data.train_rows, data.valid_rows
     if classifier.multi_label:
-        starts = np.cumsum([0, *(len(own) for own in sets)])
-        train, valid = label_set_split(targets, starts, fraction)
+        train, valid = label_set_split(targets, np.cumsum([0, *map(len, sets)]), fraction)
     else:
         train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):
@@ -90,3 +88,68 @@ def write(model: Path, description: Mapping[str, Any]) -> None:
     if files.get(CARD) == model_card(config).encode():
         files[CARD] = model_card(changed).encode()
     write_folder(model, files, changed)
+
+
+def chosen_rows(count: int) -> NDArray[np.int64]:
+    """Return the validation texts to fit on: all, or a random sample of `MOST_ROWS`."""
+    if count <= MOST_ROWS:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).permutation(count)[:MOST_ROWS])
+
+
+def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
+    """Return the `calibration` and `histograms` of a configuration, from a corpus of validation texts."""
+    rows = chosen_rows(len(corpus))
+    encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
+    return describe_all(classifier, encoded, true_labels(corpus, rows))
+
+
+def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
+    """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
+    fitted = describe(classifier, encoded, truth)
+    if fitted is not None:
+        # the histogram of scores is made of calibrated scores, as `predict` returns them
+        config = dataclasses.replace(classifier.config, calibration=fitted)
+        classifier = Classifier(classifier.session._replace(config=config), classifier.path)
+    histograms = drift.describe(classifier, encoded)
+    description = {"calibration": fitted, "histograms": histograms}
+    return {key: value for key, value in description.items() if value is not None}
+
+
+def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
+    """Return the `calibration` of a configuration, or None if there are too few texts.
+
+    For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
+    """
+    if len(truth) < FEWEST_ROWS:
+        return None
+    lengths, several, every = classifier.lengths_of(encoded), classifier.multi_label, np.arange(len(truth))
+    fitted, losses = calibration.fit(lengths, truth, several)
+    right = truth if several else truth[every, lengths.argmax(1)]
+
+    def error(scores: NDArray[Any]) -> float:
+        return round(calibration_error((scores if several else scores.max(1)).ravel(), right.ravel()), 6)
+
+    log_losses = {name: round(loss, 6) for name, loss in losses.items()}
+    errors = {"error_before": error(lengths), "error_after": error(fitted.probabilities(lengths))}
+    description = {**fitted.as_json(), "texts": len(truth), "log_losses": log_losses, **errors}
+    if several:
+        return description
+    unknown = unknown_shares(encoded, classifier.session)
+    rankings = {
+        "confidence": abstention.confidence(lengths, unknown),
+        "certainty": abstention.certainty(lengths, unknown),
+        "set_score": abstention.set_scores(lengths)[every, truth.argmax(1)],
+    }
+    return description | {name: abstention.rank(values, ~right).as_json() for name, values in rankings.items()}
+
+
+def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
+    """Return the error message for files that are not the training files."""
+    if not expected[1]:
+        return "the model was trained without validation texts: name texts it was not trained on with --valid"
+    return (
+        f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was "
+        f"trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not "
+        "trained on with --valid"
+    )

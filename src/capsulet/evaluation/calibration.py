@@ -16,7 +16,7 @@ curve, because rare labels have too few texts for a curve of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -153,8 +153,8 @@ def fit_classes(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dic
     parts = folds(truth)
     losses: dict[tuple[str, str], float] = {}
     factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
-    for scale in SCALES:
-        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts, factors[scale])
+    for scale, factor in factors.items():
+        losses["temperature", scale] = left_out_loss("temperature", scale, lengths, truth, parts, factor)
     scale = min(losses, key=lambda pair: losses[pair])[1]
     for method, fewest in FEWEST_ROWS.items():
         if len(truth) >= fewest and method != "temperature":
@@ -175,19 +175,12 @@ def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibra
 
     plain = Calibration("platt", "logit", 1.0, each=True)
     losses = {"length": 0.0, "platt": 0.0}
-    for part in range(FOLDS):
-        inside, outside = parts != part, parts == part
-        if inside.any() and outside.any():
-            for name, candidate in (("length", plain), ("platt", fitted(inside))):
-                probabilities = candidate.probabilities(lengths[outside])
-                losses[name] += outside.sum() / len(truth) * label_log_loss(probabilities, truth[outside])
+    for inside, outside in splits(parts):
+        for name, candidate in (("length", plain), ("platt", fitted(inside))):
+            probabilities = np.clip(candidate.probabilities(lengths[outside]), SMALLEST, 1 - SMALLEST)
+            loss = float(-np.log(np.where(truth[outside], probabilities, 1 - probabilities)).mean())
+            losses[name] += outside.sum() / len(truth) * loss
     return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
-
-
-def label_log_loss(probabilities: Numbers, truth: NDArray[np.bool_]) -> float:
-    """Mean negative log likelihood of the presence or absence of each label."""
-    inside = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
-    return float(-np.log(np.where(truth, inside, 1 - inside)).mean())
 
 
 def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -208,16 +201,22 @@ def folds(truth: Classes) -> Classes:
     return parts
 
 
+def splits(parts: Classes) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield which texts to fit on and which are left out, for each part; parts without texts are skipped."""
+    for part in range(FOLDS):
+        left_out: NDArray[np.bool_] = parts == part
+        if left_out.any() and not left_out.all():
+            yield ~left_out, left_out
+
+
 def left_out_loss(
     method: str, scale: str, lengths: NDArray[Any], truth: Classes, parts: Classes, start: float
 ) -> float:
     """Mean log loss of the texts under a calibration that was fitted without their part."""
     total = 0.0
-    for part in range(FOLDS):
-        inside, outside = parts != part, parts == part
-        if inside.any() and outside.any():
-            fitted = fit_one(method, scale, lengths[inside], truth[inside], start)
-            total += outside.sum() * log_loss(fitted.probabilities(lengths[outside]), truth[outside])
+    for inside, outside in splits(parts):
+        fitted = fit_one(method, scale, lengths[inside], truth[inside], start)
+        total += outside.sum() * log_loss(fitted.probabilities(lengths[outside]), truth[outside])
     return float(total / len(truth))
 
 
@@ -253,10 +252,8 @@ def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
         low, high = (factor, high) if slope < 0 else (low, factor)
         curve = float(((probabilities * scores * scores).sum(1) - mean * mean).mean())
         step = factor - slope / curve if curve > 0 else high
-        new = step if low < step < high else (low + min(high, 4 * low + 1)) / 2
-        done = abs(new - factor) <= 1e-6 * factor
-        factor = new
-        if done:
+        before, factor = factor, step if low < step < high else (low + min(high, 4 * low + 1)) / 2
+        if abs(factor - before) <= 1e-6 * before:
             break
     return factor / width
 
@@ -283,15 +280,13 @@ def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, floa
 def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
     """Return points of a rising line, the share of right answers by value; neighbours that would fall are pooled."""
     order = np.argsort(values, kind="stable")
-    pieces = np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10)))
     blocks: list[list[float]] = []  # sum of values, right answers, texts
-    for piece in pieces:
+    for piece in np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10))):
         blocks.append([float(values[piece].sum()), float(right[piece].sum()), float(len(piece))])
         while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
             last = blocks.pop()
-            blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
+            blocks[-1] = [sum(pair) for pair in zip(blocks[-1], last, strict=True)]
     totals, rights, counts = np.array(blocks).T
-    shares = np.maximum.accumulate(
-        (rights + 1) / (counts + 2)
-    )  # one right and one wrong answer are added: no share is 0 or 1
+    # one right and one wrong answer are added: no share is 0 or 1
+    shares = np.maximum.accumulate((rights + 1) / (counts + 2))
     return tuple((round(float(x), 6), round(float(y), 6)) for x, y in zip(totals / counts, shares, strict=True))

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from capsulet.errors import InputError
 from capsulet.evaluation.labels import LabelledTexts, label_matrix
-from capsulet.evaluation.metrics import LabelCounts
-from capsulet.evaluation.reliability import ReliabilityCounts
+from capsulet.evaluation.metrics import LabelCounts, ReliabilityCounts
 from capsulet.report.measures import Recorder
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin

@@ -1,4 +1,4 @@
-"""Accuracy, F1, confusions and precision at k from matrices of labels, and the fit of thresholds. NumPy only."""
+"""Accuracy, F1, confusions, precision at k, calibration error, and the fit of thresholds. NumPy only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from capsulet.evaluation.labels import Flags, given_labels
 from capsulet.results import ClassScores, Confusion, Evaluation
 
+BINS = 15  # of scores
 CUTS = (1, 3, 5)  # k of precision at k
 POOL = 5_000_000  # largest number of scores that are ranked together
 PRIOR = 10  # positives of the average label that are added to those of each label when its threshold is fitted
@@ -65,19 +66,15 @@ class LabelCounts:
 
     def evaluation(self, labels: Sequence[str]) -> Evaluation:
         """Return all metrics."""
-        several = self.thresholds is not None
+        multi_label = self.thresholds is not None
+        precision_at = {str(cut): hits / max(cut * self.texts, 1) for cut, hits in self.hits.items()}
         return Evaluation(
-            accuracy=self.accuracy,
-            macro_f1=self.macro_f1,
-            count=self.texts,
+            accuracy=self.accuracy, macro_f1=self.macro_f1, count=self.texts,
             classes=class_scores(self.right, self.true_count, self.given_count, labels),
             confusions=frequent_confusions(self.confusions, labels),
-            subset_accuracy=self.accuracy if several else None,
-            micro_f1=self.micro_f1 if several else None,
-            precision_at={str(cut): hits / max(cut * self.texts, 1) for cut, hits in self.hits.items()}
-            if several
-            else None,
-        )
+            subset_accuracy=self.accuracy if multi_label else None, micro_f1=self.micro_f1 if multi_label else None,
+            precision_at=precision_at if multi_label else None,
+        )  # fmt: skip
 
 
 def counted_labels(truth: Flags, lengths: NDArray[Any], thresholds: NDArray[np.float64] | None = None) -> LabelCounts:
@@ -160,3 +157,43 @@ def between(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def counts_above(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> Counts:
     """Number of descending scores at or above each cut."""
     return np.searchsorted(-scores, -cuts, side="right")
+
+
+class ReliabilityCounts:
+    """Scores and right answers, counted in bins of equal width. Answers may be added in parts."""
+
+    def __init__(self, bins: int = BINS) -> None:
+        self.counts, self.sums, self.rights = np.zeros((3, bins))
+
+    def add(self, confidence: NDArray[Any], right: NDArray[np.bool_]) -> None:
+        """Count answers by their scores (n,) and whether they are right (n,)."""
+        bins = len(self.counts)
+        places = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+        self.counts += np.bincount(places, minlength=bins)
+        self.sums += np.bincount(places, weights=confidence.astype(np.float64), minlength=bins)
+        self.rights += np.bincount(places, weights=right.astype(np.float64), minlength=bins)
+
+    @property
+    def rows(self) -> list[tuple[int, float, float]]:
+        """Number of answers, mean score and share of right answers in each bin. An empty bin has zeros."""
+        return [
+            (int(count), float(total / max(count, 1)), float(good / max(count, 1)))
+            for count, total, good in zip(self.counts, self.sums, self.rights, strict=True)
+        ]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean gap between score and share of right answers."""
+        return float(sum(abs(row[1] - row[2]) * row[0] for row in self.rows) / max(self.counts.sum(), 1))
+
+
+def counted(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> ReliabilityCounts:
+    """Count answers by their scores (n,) and whether they are right (n,), all at once."""
+    counts = ReliabilityCounts(bins)
+    counts.add(confidence, right)
+    return counts
+
+
+def calibration_error(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> float:
+    """Expected calibration error of answers by their scores (n,) and whether they are right (n,)."""
+    return counted(confidence, right, bins).error

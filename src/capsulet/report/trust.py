@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from capsulet.evaluation.reliability import BINS
+from capsulet.evaluation.metrics import BINS
 from capsulet.report import charts
 from capsulet.report.elements import cell, columns, figure, scrolled, section, table
 from capsulet.report.measures import Answers, Measures, coverage

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from capsulet.config import ModelOptions
-from capsulet.evaluation.describe import describe_corpus
+from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
 from capsulet.report.measures import Measures, Recorder, corpus_texts
 from capsulet.results import Epoch
