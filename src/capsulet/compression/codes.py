@@ -43,8 +43,7 @@ def fit_codes(
 def gate_weighting(input_weights: Floats) -> Floats:
     """Matrix W (D, D) such that |e W| is the change that an error e makes in gates of these weights (G, D)."""
     values, directions = np.linalg.eigh(input_weights.T @ input_weights)
-    weighting: Floats = (directions * np.sqrt(np.maximum(values, 1e-3 * values.max()))).astype(np.float32)
-    return weighting
+    return np.asarray(directions * np.sqrt(np.maximum(values, 1e-3 * values.max())), np.float32)
 
 
 def start(
@@ -73,8 +72,7 @@ def start(
 
 def solve(sample: Floats, weights: Floats, choices: NDArray[np.int64], num_codewords: int) -> Floats:
     """Codewords (M, K, D) with the smallest squared error for these choices."""
-    num_codebooks = choices.shape[1]
-    size = num_codebooks * num_codewords
+    num_codebooks, size = choices.shape[1], choices.shape[1] * num_codewords
     chosen = np.zeros((len(sample), size), np.float32)
     np.put_along_axis(chosen, choices + num_codewords * np.arange(num_codebooks), 1, axis=1)
     weighted = chosen * weights[:, None]
@@ -96,8 +94,7 @@ def choose(targets: Floats, choices: NDArray[np.int64], books: Floats, generator
 
 def nearest_codewords(vectors: Floats, codewords: Floats) -> NDArray[np.int64]:
     """Index of the codeword (K, D) nearest to each vector (V, D)."""
-    nearest: NDArray[np.int64] = (np.square(codewords).sum(1) - 2 * vectors @ codewords.T).argmin(1)
-    return nearest
+    return np.asarray((np.square(codewords).sum(1) - 2 * vectors @ codewords.T).argmin(1))
 
 
 def compose(choices: NDArray[np.integer], books: Floats) -> Floats:

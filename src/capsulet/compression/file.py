@@ -65,10 +65,9 @@ class FileBuilder:
 
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
-        source, words = self.source, kept.words
+        source, words, size = self.source, kept.words, kept.word_ids.size
         ngrams = source.config.ngrams if setting.ngram_bits else None
         facts = {"calibration": None, "histograms": None, **facts}
-        size = kept.word_ids.size
         config = dataclasses.replace(
             source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
         )

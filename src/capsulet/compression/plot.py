@@ -7,8 +7,7 @@ import math
 from capsulet.report.svg import Axis, Box, Frame, picture, text
 from capsulet.results import Compression, CurvePoint
 
-WIDTH, HEIGHT = 640, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 70, 20, 40, 50
 
 
 def curve_plot(compression: Compression) -> str:
@@ -21,12 +20,10 @@ def curve_plot(compression: Compression) -> str:
     low, high = max(min(shares), best - 12) - 0.5, min(best + 0.5, 100.5)
     left, right = min(sizes) / 1.15, max(sizes) * 1.15
     uncompressed = max(before, low)
-    measured = (
-        f"validation {compression.measure}, %" if compression.accuracy is not None else "answers that stay the same, %"
-    )
+    measured = "answers that stay the same" if compression.accuracy is None else f"validation {compression.measure}"
     frame = Frame(
         Axis("kilobytes, everything counted", left, right, sizes_named(left, right), "{:g}".format, logarithmic=True),
-        Axis(measured, low, high, ticks(low, high), "{:g}".format),
+        Axis(f"{measured}, %", low, high, ticks(low, high), "{:g}".format),
         Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
     )
     title = f"{compression.bytes / 1000:,.0f} KB instead of {compression.bytes_before / 1000:,.0f} KB"

@@ -13,9 +13,10 @@ from capsulet.compression.source import Ids, Source
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
 from capsulet.text.corpus import Corpora, Corpus, word_counts
-from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID
+from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID
 
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
+HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,12 @@ def ids_in_model(source: Source, vocabulary: dict[str, int]) -> Ids:
 
 
 def made_up_sample(source: Source) -> Sample:
-    """Random texts of the model's words, with frequencies by rank; they have no labels."""
-    shares = source.zipf().astype(np.float64)
+    """Random texts of the model's words, with frequencies by rank, which is the id; they have no labels."""
+    frequencies: Floats = (1 / (np.arange(len(source.words)) + HEAD_OF_ZIPF)).astype(np.float32)
+    frequencies[PADDING_ID] = 0
+    shares = frequencies.astype(np.float64)
     size = MADE_UP_TEXTS * MADE_UP_LENGTH
     ids = np.random.default_rng(0).choice(len(shares), size, p=shares / shares.sum())
     starts = np.arange(0, size + 1, MADE_UP_LENGTH, dtype=np.int64)
     corpus = Corpus(ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32))
-    return Sample(None, corpus, np.arange(len(shares)), source.zipf())
+    return Sample(None, corpus, np.arange(len(shares)), frequencies)

@@ -60,8 +60,7 @@ class Search:
 
     def measure(self, student: Student, setting: Setting) -> Trial:
         """Trial of a student."""
-        (trial,) = self.measure_each(student, [setting], adapted=False)
-        return trial
+        return self.measure_each(student, [setting], adapted=False)[0]
 
     @torch.no_grad()
     def measure_each(self, student: Student, settings: Sequence[Setting], adapted: bool) -> list[Trial]:

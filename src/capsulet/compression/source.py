@@ -17,9 +17,7 @@ from capsulet.runtime.session import open_session
 from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.packed_dictionary import pack_words
-from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID, SimilarWords, WordIds
-
-HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
+from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
 
 Ids = NDArray[np.int64]
 
@@ -50,12 +48,6 @@ class Source:
         """Matrix (D, D) that weights errors of word vectors by their effect on the gates of the first layer."""
         names = ("encoder.gru.weight_ih_l0", "encoder.gru.weight_ih_l0_reverse")
         return gate_weighting(np.concatenate([self.weights[name] for name in names]))
-
-    def zipf(self) -> Floats:
-        """Expected frequency of each word by its rank, which is its id: (V,)."""
-        frequencies: Floats = (1 / (np.arange(len(self.words)) + HEAD_OF_ZIPF)).astype(np.float32)
-        frequencies[PADDING_ID] = 0
-        return frequencies
 
     def importance(self, counts: Floats) -> Ids:
         """Ids of the known words, most important first: frequent words with vectors far from the unknown word's."""
@@ -108,8 +100,7 @@ def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:
         shares = powers / powers.sum(-1, keepdims=True)
     else:
         shares = (np.arange(num_codewords) == codes.argmax(-1)[..., None]).astype(np.float32)
-    vectors: Floats = shares.reshape(len(codes), -1) @ codebooks.reshape(-1, size)
-    return vectors
+    return np.asarray(shares.reshape(len(codes), -1) @ codebooks.reshape(-1, size))
 
 
 class KeptWords:

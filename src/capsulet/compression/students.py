@@ -177,8 +177,8 @@ class Students:
     def steps(self) -> int:
         """Steps of an adaptation: little more than one pass over the training texts, more passes over few texts."""
         assert self.sample.train is not None
-        steps_per_pass = len(self.sample.train) / decided(self.training.batch_size)
-        return round(min(MOST_STEPS, max(FEWEST_STEPS, PASSES * steps_per_pass)))
+        steps = PASSES * (len(self.sample.train) / decided(self.training.batch_size))
+        return round(min(MOST_STEPS, max(FEWEST_STEPS, steps)))
 
 
 def training_batches(corpus: Corpus, batch_size: int, steps: int, seed: int) -> Iterator[Batch]:

@@ -86,8 +86,7 @@ class Judge:
     def __init__(self, source: Source, sample: Sample, whole_model: Answering) -> None:
         self.sample, self.num_classes, valid = sample, len(source.config.labels), sample.valid
         self.wanted = class_lengths(whole_model, valid, sample.model_ids, self.num_classes)  # (n, C)
-        labelled = None if sample.train is None else valid
-        self.metric = metric_of(source.config.thresholds, labelled, self.wanted)
+        self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.wanted)
         self.accuracy = self.metric.score(self.wanted)
         count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)
         self.trial_rows = np.unique(np.linspace(0, len(valid) - 1, count).astype(np.int64))

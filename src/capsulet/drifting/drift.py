@@ -118,14 +118,11 @@ class TextCounts:
         self.lengths.update(more.lengths)
         self.scores.update(more.scores)
 
-    def usual(self) -> dict[str, float]:
-        """Return the mean share of unknown words and the medians of length and score."""
-        length, score = float(median(self.lengths)), median(self.scores) / SCORE_STEPS
-        return {"unknown": self.unknown / self.texts, "length": length, "score": score}
-
     def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
         """Compare each part with that of the validation texts."""
-        reference, usual, parts = self.reference, self.usual(), []
+        reference, parts, length = self.reference, [], float(median(self.lengths))
+        score = median(self.scores) / SCORE_STEPS
+        usual = {"unknown": self.unknown / self.texts, "length": length, "score": score}
         tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
         adjusted = holm([test.p_value for test in tests.values()])
         for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
@@ -168,8 +165,7 @@ def compare_texts(
     """Compare texts with the validation texts; `source` names them in errors. The texts are read once."""
     reference = stored_histograms(classifier)
     total, words, windows = TextCounts(reference), Counter[str](), []
-    remaining, most = checked(texts), window or AT_ONCE
-    ended = False
+    remaining, most, ended = checked(texts), window or AT_ONCE, False
     while not ended:
         counts = TextCounts(reference)
         while chunk := list(itertools.islice(remaining, min(AT_ONCE, most - counts.texts))):
@@ -182,7 +178,8 @@ def compare_texts(
             drifted = [part for part in parts if part.drifted]
             windows.append(
                 DriftWindow(
-                    total.texts - counts.texts + 1, counts.texts, bool(drifted), smallest_p_value(parts),
+                    total.texts - counts.texts + 1, counts.texts, bool(drifted),
+                    min(part.adjusted_p_value for part in parts),
                     tuple(part.name for part in drifted), tuple(part.change for part in drifted),
                 )
             )  # fmt: skip
@@ -194,16 +191,11 @@ def compare_texts(
         )
     parts = total.parts(classifier, false_alarm)
     return Drift(
-        drifted=any(part.drifted for part in parts), p_value=smallest_p_value(parts), false_alarm=false_alarm,
-        texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
+        drifted=any(part.drifted for part in parts), p_value=min(part.adjusted_p_value for part in parts),
+        false_alarm=false_alarm, texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
         absent=absent_parts(reference, classifier), windows=tuple(windows),
         unknown_words=tuple(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]),
     )  # fmt: skip
-
-
-def smallest_p_value(parts: Sequence[DriftPart]) -> float:
-    """Return the p-value of all parts together."""
-    return min(part.adjusted_p_value for part in parts)
 
 
 def absent_parts(reference: Histograms, classifier: Classifier) -> dict[str, str]:

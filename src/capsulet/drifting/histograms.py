@@ -21,13 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from capsulet.drifting.traits import MOST_CODES, Traits
+from capsulet.drifting.traits import MOST_CODES, Floats, Integers, Traits
 from capsulet.errors import ModelError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PARTS = ("unknown", "length", "codes", "classes", "score")
 # upper ends, inclusive, of all bins but the last

@@ -68,7 +68,6 @@ def holm(p_values: list[float]) -> list[float]:
     """Adjust the p-values of several tests: the smallest is below a rate by chance no more often (Holm 1979)."""
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
-    adjusted[order] = np.maximum.accumulate(
-        [min(1.0, (len(order) - place) * p_values[row]) for place, row in enumerate(order)]
-    )
+    products = [min(1.0, (len(order) - place) * p_values[row]) for place, row in enumerate(order)]
+    adjusted[order] = np.maximum.accumulate(products)
     return [float(value) for value in adjusted]

@@ -145,14 +145,6 @@ def binomial_tail(wrong: int, count: int, share: float) -> float:
     return min(1.0, math.exp(top) * sum(math.exp(value - top) for value in logs))
 
 
-def check_share(name: str, value: Any) -> float:
-    """Return a share between 0 and 1, or raise an error."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        example = 0.02 if name == "max-error" else 0.9
-        raise InputError(f"--{name} is {value!r}: expected a share from 0 to 1, such as {example}")
-    return float(value)
-
-
 def confidence(lengths: NDArray[Any], unknown: NDArray[Any]) -> NDArray[np.float64]:
     """Similarity of a text to any of the classes: lengths (B, C), shares of unknown words (B,) -> (B,).
 
@@ -218,8 +210,12 @@ def rules(
     """Return the thresholds for these requests, from the `calibration` in the configuration of a model."""
     if coverage is not None and max_error is not None:
         raise InputError("--coverage and --max-error set the same threshold: leave one of them out")
-    given = {"coverage": coverage, "max-error": max_error, "sets": sets}
-    requests = {name: check_share(name, value) for name, value in given.items() if value is not None}
+    options = {"coverage": coverage, "max-error": max_error, "sets": sets}
+    requests = {name: value for name, value in options.items() if value is not None}
+    for name, value in requests.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            example = 0.02 if name == "max-error" else 0.9
+            raise InputError(f"--{name} is {value!r}: expected a share from 0 to 1, such as {example}")
     if not requests and not abstain:
         return Rules()
     if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():

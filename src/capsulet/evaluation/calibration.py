@@ -144,7 +144,10 @@ def fit(
 
     Return the best calibration and the cross-validated log loss of every candidate.
     """
-    lengths, truth = sample(lengths, truth)
+    most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
+    if len(truth) > most:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:most])
+        lengths, truth = lengths[chosen], truth[chosen]
     return fit_labels(lengths, truth) if multi_label else fit_classes(lengths, truth.argmax(1))
 
 
@@ -181,15 +184,6 @@ def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibra
             loss = float(-np.log(np.where(truth[outside], probabilities, 1 - probabilities)).mean())
             losses[name] += outside.sum() / len(truth) * loss
     return plain if losses["length"] <= losses["platt"] else fitted(np.ones(len(truth), bool)), losses
-
-
-def sample(lengths: NDArray[Any], truth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a fixed sample of the texts: about MOST_LENGTHS lengths, but at least FEWEST_TEXTS texts."""
-    most = max(FEWEST_TEXTS, MOST_LENGTHS // lengths.shape[1])
-    if len(truth) <= most:
-        return lengths, truth
-    chosen = np.sort(np.random.default_rng(0).permutation(len(truth))[:most])
-    return lengths[chosen], truth[chosen]
 
 
 def folds(truth: Classes) -> Classes:

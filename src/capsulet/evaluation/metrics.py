@@ -150,8 +150,7 @@ def ranked(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> tuple[NDArr
 def between(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Middles between neighbouring scores that differ, with 1 and 0 as the outermost scores."""
     steps = np.concatenate([[1.0], scores[np.insert(np.diff(scores) != 0, 0, True)], [0.0]])
-    middles: NDArray[np.float64] = (steps[:-1] + steps[1:]) / 2
-    return middles
+    return np.asarray((steps[:-1] + steps[1:]) / 2)
 
 
 def counts_above(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> Counts:
