@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from capsulet.report.elements import cell, columns, document, highlighted, soft, table
@@ -34,27 +34,23 @@ def article(text: str, explanation: Explanation) -> str:
     if explanation.contrast:
         parts.append(soft(f"and not {explanation.contrast.label}, because"))
         parts.append(f"<p>{highlighted(text, explanation.contrast.tokens)}</p>")
-    tables = [word_table(explanation)]
-    if explanation.capsules:
-        rows = [
-            (cell(str(part.capsule)), cell(f"{part.coupling:.3f}"), cell(f"{part.contribution:+.4f}"))
-            for part in explanation.capsules[:MOST_ROWS]
-        ]
-        tables.append(table(("primary capsule", "coupling", "contribution"), rows))
-    if explanation.codewords:
-        rows = [
-            (cell(f"{part.codebook}.{part.codeword}"), cell(" ".join(part.words)), cell(f"{part.contribution:+.4f}"))
-            for part in explanation.codewords[:MOST_ROWS]
-        ]
-        tables.append(table(("codeword", "words", "contribution"), rows))
-    return "<article>\n" + "\n".join([*parts, columns(*(f"<div>{one}</div>" for one in tables))]) + "\n</article>"
+    return "<article>\n" + "\n".join([*parts, columns(*tables(explanation))]) + "\n</article>"
 
 
-def word_table(explanation: Explanation) -> str:
-    """Return the words with the largest contributions, with the change when a word is left out if that is known."""
+def tables(explanation: Explanation) -> Iterator[str]:
+    """Yield the largest contributions of words, with the change when a word is left out, of capsules and codewords."""
     tokens, changes = explanation.tokens, explanation.occlusion
-    rows = []
-    for place in sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]:
-        row = [cell(tokens[place].name), cell(f"{tokens[place].contribution:+.4f}")]
-        rows.append(row + ([] if changes is None else [cell(f"{changes[place]:+.4f}")]))
-    return table(["word", "contribution"] + ["left out"] * (changes is not None), rows)
+    numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
+    places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
+    rows = [[cell(tokens[place].name), *(cell(f"{values[place]:+.4f}") for values in numbers)] for place in places]
+    yield f"<div>{table(('word', 'contribution', 'left out')[: 1 + len(numbers)], rows)}</div>"
+    capsules, codewords = explanation.capsules[:MOST_ROWS], explanation.codewords[:MOST_ROWS]
+    if capsules:
+        cells = ((str(part.capsule), f"{part.coupling:.3f}", f"{part.contribution:+.4f}") for part in capsules)
+        yield f"<div>{table(('primary capsule', 'coupling', 'contribution'), (map(cell, row) for row in cells))}</div>"
+    if codewords:
+        cells = (
+            (f"{part.codebook}.{part.codeword}", " ".join(part.words), f"{part.contribution:+.4f}")
+            for part in codewords
+        )
+        yield f"<div>{table(('codeword', 'words', 'contribution'), (map(cell, row) for row in cells))}</div>"

@@ -140,7 +140,9 @@ class Frame:
 
     def line(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
         """Draw a line; `kind` is its class."""
-        path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in thinned(points))
+        if len(points) > MOST_POINTS:
+            points = [points[round(place)] for place in np.linspace(0, len(points) - 1, MOST_POINTS)]
+        path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
         self.parts.append(f'<path class="{kind}" d="M{path}"/>')
 
     def dot(self, x: float, y: float, colour: str, words: str, radius: float = 4) -> None:
@@ -162,24 +164,15 @@ class Frame:
         return f'<svg class="chart" {box}>{"".join(self.parts)}</svg>'
 
 
-def thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """At most `MOST_POINTS` of the points, with the first and the last."""
-    if len(points) <= MOST_POINTS:
-        return points
-    return [points[round(place)] for place in np.linspace(0, len(points) - 1, MOST_POINTS)]
-
-
 def picture(title: str, width: float, height: float, parts: Iterable[str]) -> str:
-    """Return a drawing as an SVG file."""
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    style = f"{coloured(LIGHT)}\n@media (prefers-color-scheme: dark) {{\n{coloured(DARK)}\n}}"
+    """Return a drawing as an SVG file. Colours replace variables, which many programs know only in pages."""
+    variable = re.compile(r"var\(--([\w-]+)\)")
+    light, dark = variable.sub(lambda name: LIGHT[name[1]], STYLE), variable.sub(lambda name: DARK[name[1]], STYLE)
+    size = f'width="{width:g}" height="{height:g}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', f"<title>{escape(title)}</title>",
-        f"<style>\n{style}\n</style>", f'<rect class="paper" width="{width:g}" height="{height:g}"/>', *parts, "</svg>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" {size}>',
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n</style>",
+        f'<rect class="paper" {size}/>', *parts, "</svg>",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def coloured(colours: dict[str, str]) -> str:
-    """The style sheet with colours in place of variables, which many programs do not know outside of a page."""
-    return re.sub(r"var\(--([\w-]+)\)", lambda match: colours[match[1]], STYLE)
