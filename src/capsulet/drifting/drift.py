@@ -195,7 +195,7 @@ def compare_texts(
     """What `drift` gives, for texts that are read once."""
     reference = stored_histograms(classifier)
     whole, words, windows = Gathering(reference), UnknownWords(), []
-    unknown = classifier.unknown_id
+    unknown = classifier.session.word_ids.unknown
     for part in pieces(checked(texts), window):
         here = Gathering(reference)
         for some in part:

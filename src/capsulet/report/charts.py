@@ -23,14 +23,14 @@ def legend(series: Iterable[tuple[str, str]]) -> str:
 def line_chart(series: Sequence[Series], across: Axis, up: Axis, marks: Iterable[tuple[float, float, str]] = ()) -> str:
     """Draw lines with a legend; `marks` are dots (x, y, words)."""
     frame = Frame(across, up)
-    for one in series:
-        frame.line(f"line {one.colour}", one.points)
-        if len(one.points) == 1:
-            frame.dot(*one.points[0], one.colour, one.name)
+    for name, colour, points in series:
+        frame.line(f"line {colour}", points)
+        if len(points) == 1:
+            frame.dot(*points[0], colour, name)
     for x, y, words in marks:
         frame.dot(x, y, "mark", words)
-    names = ", ".join(one.name for one in series)
-    return legend((one.name, one.colour) for one in series) + frame.chart(f"{names} by {across.title}")
+    names = ", ".join(line.name for line in series)
+    return legend(line[:2] for line in series) + frame.chart(f"{names} by {across.title}")
 
 
 def reliability_chart(bins: Sequence[ReliabilityBin], before: Sequence[ReliabilityBin] = ()) -> str:

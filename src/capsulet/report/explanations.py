@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from capsulet.report.elements import cell, columns, document, highlighted, soft, table
@@ -37,20 +37,22 @@ def article(text: str, explanation: Explanation) -> str:
     return "<article>\n" + "\n".join([*parts, columns(*tables(explanation))]) + "\n</article>"
 
 
-def tables(explanation: Explanation) -> Iterator[str]:
-    """Yield the largest contributions of words, with the change when a word is left out, of capsules and codewords."""
+def tables(explanation: Explanation) -> list[str]:
+    """Return the largest contributions of words, with the change when a word is left out, of capsules and codewords."""
     tokens, changes = explanation.tokens, explanation.occlusion
     numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
     places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
-    rows = [[cell(tokens[place].name), *(cell(f"{values[place]:+.4f}") for values in numbers)] for place in places]
-    yield f"<div>{table(('word', 'contribution', 'left out')[: 1 + len(numbers)], rows)}</div>"
-    capsules, codewords = explanation.capsules[:MOST_ROWS], explanation.codewords[:MOST_ROWS]
-    if capsules:
-        cells = ((str(part.capsule), f"{part.coupling:.3f}", f"{part.contribution:+.4f}") for part in capsules)
-        yield f"<div>{table(('primary capsule', 'coupling', 'contribution'), (map(cell, row) for row in cells))}</div>"
-    if codewords:
-        cells = (
+    listed: dict[tuple[str, ...], list[tuple[str, ...]]] = {
+        ("word", "contribution", "left out")[: 1 + len(numbers)]: [
+            (tokens[place].name, *(f"{values[place]:+.4f}" for values in numbers)) for place in places
+        ],
+        ("primary capsule", "coupling", "contribution"): [
+            (str(part.capsule), f"{part.coupling:.3f}", f"{part.contribution:+.4f}") for part in explanation.capsules
+        ],
+        ("codeword", "words", "contribution"): [
             (f"{part.codebook}.{part.codeword}", " ".join(part.words), f"{part.contribution:+.4f}")
-            for part in codewords
-        )
-        yield f"<div>{table(('codeword', 'words', 'contribution'), (map(cell, row) for row in cells))}</div>"
+            for part in explanation.codewords
+        ],
+    }
+    cells = {names: [map(cell, row) for row in rows[:MOST_ROWS]] for names, rows in listed.items() if rows}
+    return [f"<div>{table(names, rows)}</div>" for names, rows in cells.items()]

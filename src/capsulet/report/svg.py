@@ -87,8 +87,8 @@ def axis(title: str, values: Iterable[float], written: Callable[[float], str], w
     low, high = min(values), max(values)
     if high - low < 1e-9:
         low, high = low - (1 if whole else 0.05), high + (1 if whole else 0.05)
-    step = 10 ** math.floor(math.log10((high - low) / 4))
-    step = next(step * factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= 5)
+    power = 10 ** math.floor(math.log10((high - low) / 4))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (power * factor) <= 5)
     step = max(round(step), 1) if whole else step
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = [number * step for number in range(first, last + 1)]
@@ -99,8 +99,7 @@ def axis(title: str, values: Iterable[float], written: Callable[[float], str], w
 
 def share_axis(title: str, low: float = 0.0) -> Axis:
     """Return an axis from `low`, a round number of percent, to 100 %."""
-    step = (1 - low) / 5
-    return Axis(title, low, 1.0, [low + number * step for number in range(6)], percent)
+    return Axis(title, low, 1.0, [low + number * ((1 - low) / 5) for number in range(6)], percent)
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
@@ -113,18 +112,17 @@ class Frame:
 
     def __init__(self, across: Axis, up: Axis, box: Box | None = None) -> None:
         self.box = box or Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)
-        self.across, self.up = across, up
-        self.parts: list[str] = []
+        self.across, self.up, self.parts = across, up, list[str]()
         left, top, width, height = self.box
         bottom = top + height
         for value in up.ticks:
             y = self.y(value)
-            self.parts.append(f'<path class="grid" d="M{left:g} {y:.1f}h{width:g}"/>')
-            self.parts.append(text(left - 6, y + 3.5, up.written(value), "end"))
+            tick = f'<path class="grid" d="M{left:g} {y:.1f}h{width:g}"/>'
+            self.parts += [tick, text(left - 6, y + 3.5, up.written(value), "end")]
         for value in across.ticks:
             x = self.x(value)
-            self.parts.append(f'<path class="grid" d="M{x:.1f} {bottom:g}v4"/>')
-            self.parts.append(text(x, bottom + 16, across.written(value), "middle"))
+            tick = f'<path class="grid" d="M{x:.1f} {bottom:g}v4"/>'
+            self.parts += [tick, text(x, bottom + 16, across.written(value), "middle")]
         self.parts.append(text(left + width / 2, bottom + 34, across.title, "middle"))
         if up.title:
             x, y = left - 46, top + height / 2

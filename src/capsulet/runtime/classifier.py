@@ -49,11 +49,6 @@ class Classifier:
         """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
         return None if self.thresholds is None else np.asarray(self.probabilities(self.thresholds[None])[0])
 
-    @property
-    def unknown_id(self) -> int:
-        """The id of unknown words that are similar to no known word; compressed models have another one."""
-        return self.session.word_ids.unknown
-
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import itertools
 import json
 import logging
 import os
@@ -43,15 +44,9 @@ def start_ray(workers: int) -> None:
 
 
 def predict_on_ray(
-    model: str | Path,
-    folder: str | Path,
-    out: str | Path,
-    workers: int,
-    *,
-    text_columns: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    progress: Callable[[int, int, int], None] = lambda shards, all_shards, rows: None,
-) -> int:
+    model: str | Path, folder: str | Path, out: str | Path, workers: int, *, text_columns: Sequence[str] = (),
+    keep: Sequence[str] = (), progress: Callable[[int, int, int], None] = lambda shards, all_shards, rows: None,
+) -> int:  # fmt: skip
     """Label every row of the Parquet files of a folder, and return the number of rows.
 
     Each file gets a file of the same name in `out`, with one row per row in the same order: the columns in `keep`,
@@ -134,7 +129,10 @@ class ShardLabeller:
                 texts = [names[place] for place in places]
                 if missing := [name for name in keep if name not in names]:
                     raise InputError(f"{source_path}: no column {missing[0]!r}, found: {', '.join(names)}")
-                fields = [*map(schema.field, keep), *answer_fields(self.classifier.multi_label)]
+                answers = {"label": pyarrow.string(), "score": pyarrow.float32()}
+                if self.classifier.multi_label:  # lists of labels and of their scores
+                    answers = {f"{name}s": pyarrow.list_(kind) for name, kind in answers.items()}
+                fields = [*map(schema.field, keep), *itertools.starmap(pyarrow.field, answers.items())]
                 schema = pyarrow.schema(fields, metadata={ORIGIN: json.dumps(made_from).encode()})
                 with parquet.ParquetWriter(part, schema) as writer:
                     needed = list(dict.fromkeys([*texts, *keep]))
@@ -165,16 +163,6 @@ class ShardLabeller:
         arrays = [batch.column(name) for name in schema.names[:-2]]
         arrays += [pyarrow.array(values, kind) for values, kind in zip(answers, schema.types[-2:], strict=True)]
         return pyarrow.record_batch(arrays, schema=schema)
-
-
-def answer_fields(multi_label: bool) -> list[Any]:
-    """Columns of an answer: label and score, or lists of them."""
-    import pyarrow
-
-    text, number = pyarrow.string(), pyarrow.float32()
-    if multi_label:
-        return [pyarrow.field("labels", pyarrow.list_(text)), pyarrow.field("scores", pyarrow.list_(number))]
-    return [pyarrow.field("label", text), pyarrow.field("score", number)]
 
 
 def finished_rows(path: Path, made_from: dict[str, Any]) -> int | None:
