@@ -52,8 +52,8 @@ def histogram(edges: Sequence[float], counts: Sequence[int], title: str, unit: s
     """Draw a bar for the count between each two neighbouring edges."""
     across = axis(title, [0, edges[-1]], plain)
     up = axis("", [0, max(counts)], plain, whole=True)
-    box = Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HISTOGRAM_HEIGHT)
-    frame = Frame(across._replace(high=max(across.high, edges[-1])), up, box)
+    across = across._replace(high=max(across.high, edges[-1]))
+    frame = Frame(across, up, Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HISTOGRAM_HEIGHT))
     for low, high, count in zip(edges, edges[1:], counts, strict=False):
         if count:
             frame.bar((low, high), (0, count), "one", f"{count:,} {unit}: {plain(low)} to {plain(high)}")
@@ -96,7 +96,6 @@ def heat_map(matrix: NDArray[np.int64], labels: Sequence[str]) -> str:
 def similar_order(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order classes so that confused ones are neighbours: by the second eigenvector of the Laplacian of their graph."""
     links = matrix + matrix.T + 0.01  # a weak link between all classes makes the graph connected
-    links = links.astype(np.float64)
     np.fill_diagonal(links, 0)
     _, vectors = np.linalg.eigh(np.diag(links.sum(1)) - links)
     return np.argsort(vectors[:, 1], kind="stable")

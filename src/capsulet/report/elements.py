@@ -68,10 +68,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 def table(
     names: Sequence[str], rows: Iterable[Iterable[str]], kind: str = "", words: str = "", sortable: bool = False
 ) -> str:
-    """Return a table with these column names; `rows` are `<td>` elements, and `words` is a column of words.
-
-    A column of a sortable table is sorted when its name is pressed.
-    """
+    """Return a table of `<td>` elements; `words` names a column of words. A press on a sortable column's name sorts."""
     before, after = ('<button type="button">', "</button>") if sortable else ("", "")
     heads = (f"<th{' class=words' * (name == words)}>{before}{escape(name)}{after}</th>" for name in names)
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)

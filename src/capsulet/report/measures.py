@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,31 +67,22 @@ class Recorder:
 
     def __init__(self, classifier: Classifier) -> None:
         self.classifier = classifier
-        num_classes, kinds = len(classifier.labels), 2 if classifier.multi_label else 1
-        self.given_counts = np.zeros(num_classes, np.int64)
-        self.matrix = np.zeros((num_classes, num_classes) if kinds == 1 else (0, 0), np.int64)
-        self.sizes: list[Counts] = []  # (2, B): numbers of true and of given labels
-        self.tokens: list[Counts] = []
-        self.right: list[NDArray[np.bool_]] = []
-        self.certainty: list[Floats] = []
-        self.unknown = 0
+        self.given_counts = np.zeros(len(classifier.labels), np.int64)
+        # numbers of true labels, given labels, tokens and unknown words; true and given class; certainty: each (B,)
+        self.columns: list[tuple[NDArray[Any], ...]] = []
         # margin, label and mistake; labels given wrongly, and labels missed; most confident first
-        self.mistakes: list[list[tuple[float, str, Unexplained]]] = [[] for _ in range(kinds)]
+        self.mistakes: list[list[tuple[float, str, Unexplained]]] = [[], []] if classifier.multi_label else [[]]
 
     def __call__(self, window: LabelledTexts, lengths: NDArray[np.float32]) -> None:
         """Take in texts with their class lengths (B, C)."""
         texts, encoded, truth = window
-        given = given_labels(lengths, self.classifier.thresholds)
+        given, session = given_labels(lengths, self.classifier.thresholds), self.classifier.session
         self.keep_mistakes(texts, truth, given, lengths)
-        session = self.classifier.session
-        self.unknown += sum(int(np.count_nonzero(session.word_ids.is_unknown(ids))) for ids in encoded)
-        self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
-        self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))
-        if not self.classifier.multi_label:
-            np.add.at(self.matrix, (truth.argmax(1), given.argmax(1)), 1)
-            self.right.append(np.asarray((truth & given).any(1)))
-            self.certainty.append(abstention.certainty(lengths, unknown_shares(encoded, session)))
+        unknown = [np.count_nonzero(session.word_ids.is_unknown(ids)) for ids in encoded]
+        counts = truth.sum(1), given.sum(1), np.array([len(ids) for ids in encoded]), np.array(unknown)
+        certainty = abstention.certainty(lengths, unknown_shares(encoded, session))
+        self.columns.append((*counts, truth.argmax(1), given.argmax(1), certainty))
 
     def keep_mistakes(self, texts: Sequence[str], truth: Flags, given: Flags, lengths: NDArray[np.float32]) -> None:
         """Keep the most confident mistakes of each kind: at most one per text."""
@@ -125,14 +116,17 @@ class Recorder:
             tuple(Mistake(*mistake, self.classifier.explain(mistake[0], label)) for _, label, mistake in entries)
             for entries in (*self.mistakes, [])[:2]
         )
-        sizes, tokens = np.concatenate(self.sizes, axis=1), np.concatenate(self.tokens)
-        true_sizes, given_sizes = (np.bincount(column, minlength=int(sizes.max()) + 1) for column in sizes)
-        answers = None
+        *sizes, tokens, unknown, true, given, certainty = map(np.concatenate, zip(*self.columns, strict=True))
+        most = max(int(column.max()) for column in sizes)
+        true_sizes, given_sizes = (np.bincount(column, minlength=most + 1) for column in sizes)
+        answers, num_classes = None, len(self.classifier.labels)
         if not self.classifier.multi_label:
-            answers = Answers(self.matrix, np.concatenate(self.right), np.concatenate(self.certainty))
+            matrix = np.zeros((num_classes, num_classes), np.int64)
+            np.add.at(matrix, (true, given), 1)
+            answers = Answers(matrix, true == given, certainty)
         return Measures(
             evaluation, self.classifier.labels, self.given_counts, true_sizes, given_sizes, tokens,
-            self.unknown / max(int(tokens.sum()), 1), mistakes, missed, answers, self.classifier.score_thresholds,
+            int(unknown.sum()) / max(int(tokens.sum()), 1), mistakes, missed, answers, self.classifier.score_thresholds,
         )  # fmt: skip
 
 

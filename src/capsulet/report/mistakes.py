@@ -18,8 +18,8 @@ def mistakes(measures: Measures) -> str:
         return section(TITLE, soft("None: every text was given exactly its labels."))
     if measures.answers:
         explained = f"The predicted label and the label in the files, with their scores. {marked}"
-        explained += "Look here first for wrong labels."
-        return section(TITLE, soft(explained), items(measures.mistakes, prediction))
+        remark = soft(explained + "Look here first for wrong labels.")
+        return section(TITLE, remark, items(measures.mistakes, prediction))
     explained = f"The score and the threshold of a label. {marked}Look here first for wrong and missing labels."
     kinds = {"Given, and not in the files": measures.mistakes, "In the files, and not given": measures.missed}
     lists = (f"<h3>{title}</h3>{items(listed, decision)}" for title, listed in kinds.items() if listed)

@@ -148,13 +148,9 @@ def data(report: Report) -> str:
 
 
 def length_bars(tokens: NDArray[np.int64]) -> tuple[list[float], list[int]]:
-    """Return edges and heights of a histogram of lengths.
-
-    Lengths are whole numbers, so every bar is a whole number wide: others would leave gaps. The last bar includes the
-    longest 1 % of the texts.
-    """
+    """Return edges and heights of a histogram of lengths. The last bar includes the longest 1 % of the texts."""
     usual = max(float(np.percentile(tokens, 99)), 10) + 1
-    width = math.ceil(usual / MOST_BARS)
+    width = math.ceil(usual / MOST_BARS)  # a whole number, as lengths are: other widths would leave gaps
     edges = width * np.arange(math.ceil(usual / width) + 1)
     counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
     return edges.astype(float).tolist(), counts.tolist()

@@ -81,9 +81,8 @@ def plain(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
-def axis(title: str, values: Iterable[float], written: Callable[[float], str], whole: bool = False) -> Axis:
+def axis(title: str, values: Sequence[float], written: Callable[[float], str], whole: bool = False) -> Axis:
     """Return an axis with round ticks that holds these values; with `whole`, ticks are whole numbers."""
-    values = list(values)
     low, high = min(values), max(values)
     if high - low < 1e-9:
         low, high = low - (1 if whole else 0.05), high + (1 if whole else 0.05)

@@ -36,9 +36,8 @@ def class_words(
     place = classifier.labels.index(label)
     vocabulary, word_ids = classifier.session.tokenizer.get_vocab(), classifier.session.word_ids
     spellings = sorted(vocabulary, key=vocabulary.__getitem__)
-    encoded = classifier.session.encode(list(texts))
-    if not encoded:
-        encoded = [np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings))]
+    alone = (np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings)))
+    encoded = classifier.session.encode(list(texts)) or list(alone)
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, values in contributions(classifier, encoded, place):
         ids = np.where(word_ids.is_unknown(ids), word_ids.unknown, ids)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from capsulet.errors import InputError, unknown_label
 from capsulet.evaluation import abstention, calibration
 from capsulet.evaluation.labels import given_labels
-from capsulet.model.outputs import LENGTHS
+from capsulet.model import outputs
 from capsulet.results import Explanation, Prediction
 from capsulet.runtime.attribution import Layer
-from capsulet.runtime.explanation import encoder_layers, explain, occlusion
+from capsulet.runtime.explanation import explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
@@ -139,7 +139,7 @@ class Classifier:
         lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
 
         def fill(rows: NDArray[np.int64]) -> None:
-            lengths[rows] = self.session.run([LENGTHS], *pad([encoded[row] for row in rows]))[0]
+            lengths[rows] = self.session.run([outputs.LENGTHS], *pad([encoded[row] for row in rows]))[0]
 
         parts = batches(sizes[order].tolist(), order, len(self.labels), self.session.workers)
         self.session.for_each(list(parts), fill)
@@ -170,10 +170,7 @@ class Classifier:
         return dataclasses.replace(explanation, **changes)
 
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
-        """Explain every label that the text is given, best first; without any, the best label.
-
-        A single-label model explains the best label.
-        """
+        """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
         check_text(text, 0)
         lengths = self.lengths([text])[0]
         given = self.given(lengths, lengths) if self.multi_label else ()
@@ -182,8 +179,12 @@ class Classifier:
 
     @functools.cached_property
     def layers(self) -> list[Layer]:
-        """Weights of the encoder, for explanations."""
-        return encoder_layers(self.session)
+        """Weights of the encoder, which are outputs of the graph, for explanations."""
+        one_word, layers = (np.zeros((1, 1), np.int64), np.ones(1, np.int64)), list[Layer]()
+        while self.session.has(outputs.encoder_output(len(layers), outputs.ENCODER_KINDS[0])):
+            names = [outputs.encoder_output(len(layers), kind) for kind in outputs.ENCODER_KINDS]
+            layers.append(Layer(*self.session.run(names, *one_word)))
+        return layers
 
 
 def load(path: str | Path, threads: int | None = None) -> Classifier:

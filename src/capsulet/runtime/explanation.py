@@ -47,30 +47,16 @@ def explain(
     if ngrams is not None:
         parts += ngrams
     contributions, difference = tokens(parts[:, 0]), tokens(parts[:, 0] - parts[:, 1])
+    coupling, shares = values[outputs.COUPLING][0, :, chosen], values[outputs.SHARES][0, :, chosen]  # (N,)
+    largest_first = np.argsort(-np.abs(shares), kind="stable")
     other = Contrast(labels[against], float(lengths[against]), float(norms[against]), difference)
     return Explanation(
         labels[chosen], float(lengths[chosen]), float(norms[chosen]), contributions,
         contrast=None if contrast is None else other,
-        capsules=capsule_shares(values[outputs.COUPLING][0, :, chosen], values[outputs.SHARES][0, :, chosen]),
+        capsules=tuple(CapsuleShare(int(row), float(coupling[row]), float(shares[row])) for row in largest_first),
         ngrams=0.0 if ngrams is None else float(ngrams[:, 0].sum()),
         codewords=codeword_shares(values[outputs.CODES][0], contributions) if outputs.CODES in values else (),
     )  # fmt: skip
-
-
-def encoder_layers(session: Session) -> list[Layer]:
-    """Weights of the encoder, which are outputs of the graph."""
-    one_word = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
-    layers: list[Layer] = []
-    while session.has(outputs.encoder_output(len(layers), outputs.ENCODER_KINDS[0])):
-        names = [outputs.encoder_output(len(layers), kind) for kind in outputs.ENCODER_KINDS]
-        layers.append(Layer(*session.run(names, *one_word)))
-    return layers
-
-
-def capsule_shares(coupling: NDArray[np.float32], shares: NDArray[np.float32]) -> tuple[CapsuleShare, ...]:
-    """Contribution of each primary capsule, largest first: coupling (N,), shares (N,)."""
-    order = np.argsort(-np.abs(shares), kind="stable")
-    return tuple(CapsuleShare(int(place), float(coupling[place]), float(shares[place])) for place in order)
 
 
 def codeword_shares(codes: NDArray[np.float32], tokens: Sequence[TokenContribution]) -> tuple[CodewordShare, ...]:

@@ -1,4 +1,4 @@
-"""Load a model folder or file: its graph, tokenizer and configuration."""
+"""Load a model folder, or a file with tokenizer and configuration in its metadata, and run its graph."""
 
 from __future__ import annotations
 
@@ -88,10 +88,7 @@ class Session(NamedTuple):
 
 
 def open_session(path: Path, threads: int | None = None) -> Session:
-    """Load a model folder, or a file that carries tokenizer and configuration in its metadata.
-
-    `threads` process batches in parallel; None: one per core.
-    """
+    """Load a model folder or file. `threads` is the number of batches that run in parallel; None: one per core."""
     if path.is_dir():
         config = read_config(path)
         tokenizer = parse_tokenizer(read_file(path, TOKENIZER, config), path / TOKENIZER)
