@@ -63,7 +63,7 @@ class Classifier:
 
         Scores are calibrated probabilities if the model has a calibration, and class lengths with `raw_scores`.
         `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
-        `sets` adds a set of labels that contains the true one with this probability. See docs/trust.md.
+        `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
