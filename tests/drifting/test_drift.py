@@ -181,7 +181,7 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
 
 def test_a_compressed_model_knows_its_unknown_word(folder: Path, tmp_path: Path) -> None:
     small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.onnx", threads=1).path)
-    assert small.unknown_id == 0 and capsulet.load(folder).unknown_id == 1
+    assert [model.session.word_ids.unknown for model in (small, capsulet.load(folder))] == [0, 1]
     first = small.session.tokenizer.id_to_token(1)
     assert [answer.reason for answer in small.predict(["selfie brexit", f"{first} {first}"], abstain=True)] == [
         "unknown words",

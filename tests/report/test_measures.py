@@ -89,7 +89,7 @@ def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:
     recorder = Recorder(classifier)
     window = LabelledTexts(["the match"], classifier.session.encode(["the match"]), np.array([[True, False, False]]))
     recorder(window, np.array([[0.2, 0.4, 0.8]], np.float32))
-    assert recorder.heaps[0][0].mistake[3:] == pytest.approx((0.4, 0.1))
+    assert recorder.mistakes[0][0][2][3:] == pytest.approx((0.4, 0.1))
 
 
 def test_coverage_goes_by_what_predict_goes_by(model: Path) -> None:

@@ -147,7 +147,7 @@ def median(counts: Counter[int]) -> int:
 
 def count_unknown_words(counts: Counter[str], classifier: Classifier, texts: Sequence[str]) -> None:
     """Count in how many texts each unknown word is; if there are many, only the most frequent stay in the counts."""
-    unknown = classifier.unknown_id
+    unknown = classifier.session.word_ids.unknown
     for text, encoding in zip(texts, encodings(classifier.session.tokenizer, texts), strict=True):
         ids = encoding.ids
         if unknown in ids:

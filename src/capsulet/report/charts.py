@@ -23,14 +23,14 @@ def legend(series: Iterable[tuple[str, str]]) -> str:
 def line_chart(series: Sequence[Series], across: Axis, up: Axis, marks: Iterable[tuple[float, float, str]] = ()) -> str:
     """Draw lines with a legend; `marks` are dots (x, y, words)."""
     frame = Frame(across, up)
-    for one in series:
-        frame.line(f"line {one.colour}", one.points)
-        if len(one.points) == 1:
-            frame.dot(*one.points[0], one.colour, one.name)
+    for name, colour, points in series:
+        frame.line(f"line {colour}", points)
+        if len(points) == 1:
+            frame.dot(*points[0], colour, name)
     for x, y, words in marks:
         frame.dot(x, y, "mark", words)
-    names = ", ".join(one.name for one in series)
-    return legend((one.name, one.colour) for one in series) + frame.chart(f"{names} by {across.title}")
+    names = ", ".join(line.name for line in series)
+    return legend(line[:2] for line in series) + frame.chart(f"{names} by {across.title}")
 
 
 def reliability_chart(bins: Sequence[ReliabilityBin], before: Sequence[ReliabilityBin] = ()) -> str:
@@ -52,8 +52,8 @@ def histogram(edges: Sequence[float], counts: Sequence[int], title: str, unit: s
     """Draw a bar for the count between each two neighbouring edges."""
     across = axis(title, [0, edges[-1]], plain)
     up = axis("", [0, max(counts)], plain, whole=True)
-    box = Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HISTOGRAM_HEIGHT)
-    frame = Frame(across._replace(high=max(across.high, edges[-1])), up, box)
+    across = across._replace(high=max(across.high, edges[-1]))
+    frame = Frame(across, up, Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HISTOGRAM_HEIGHT))
     for low, high, count in zip(edges, edges[1:], counts, strict=False):
         if count:
             frame.bar((low, high), (0, count), "one", f"{count:,} {unit}: {plain(low)} to {plain(high)}")
@@ -96,7 +96,6 @@ def heat_map(matrix: NDArray[np.int64], labels: Sequence[str]) -> str:
 def similar_order(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order classes so that confused ones are neighbours: by the second eigenvector of the Laplacian of their graph."""
     links = matrix + matrix.T + 0.01  # a weak link between all classes makes the graph connected
-    links = links.astype(np.float64)
     np.fill_diagonal(links, 0)
     _, vectors = np.linalg.eigh(np.diag(links.sum(1)) - links)
     return np.argsort(vectors[:, 1], kind="stable")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from capsulet.report import charts
 from capsulet.report.elements import (
-    cell,
     columns,
-    count_cell,
     figure,
     label_cell,
     number_cell,
@@ -19,7 +17,6 @@ from capsulet.report.elements import (
     table,
 )
 from capsulet.report.measures import Measures
-from capsulet.results import ClassScores
 
 MOST_ROWS = 1_000  # rows of the table of classes
 MOST_SIZES = 12  # numbers of labels per text that have a bar of their own
@@ -27,69 +24,52 @@ MOST_SIZES = 12  # numbers of labels per text that have a bar of their own
 
 def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
     """Return the metrics of each class; `trained` is the number of training texts of each."""
-    kind, kinds = ("class", "classes") if measures.answers else ("label", "labels")
-    classes, left_out = worst_classes(measures.evaluation.classes)
+    thresholds, classes = measures.thresholds, list(enumerate(measures.evaluation.classes))
+    kind, kinds = ("class", "classes") if thresholds is None else ("label", "labels")
+    remark, confused_with = "Press the name of a column to sort by it.", "most often predicted as"
+    if len(classes) > MOST_ROWS:
+        remark += f" The {MOST_ROWS:,} {kinds} with the lowest F1; {len(classes) - MOST_ROWS:,} more are left out."
+        classes = sorted(classes, key=lambda pair: pair[1].f1)[:MOST_ROWS]
     rows = []
     for place, scores in classes:
-        row = [label_cell(scores.label), *map(share_cell, (scores.f1, scores.precision, scores.recall))]
-        texts, learned = count_cell(scores.count), count_cell(trained.get(scores.label, 0))
-        if measures.thresholds is None:
-            row += [texts, learned, label_cell(confused_with(measures, place), "words")]
+        texts, learned = number_cell(scores.count), number_cell(trained.get(scores.label, 0))
+        if thresholds is None:
+            more = [texts, learned, label_cell(most_confused(measures, place), "words")]
         else:
-            threshold = float(measures.thresholds[place])
-            given = count_cell(int(measures.given_counts[place]))
-            row += [number_cell(round(threshold, 6), f"{threshold:.3f}"), texts, given, learned]
-        rows.append(row)
-    single, other = measures.thresholds is None, "most often predicted as"
-    more = ["texts", "trained on", other] if single else ["score ≥", "texts", "given", "trained on"]
-    remark = "Press the name of a column to sort by it."
-    if left_out:
-        remark += f" The {MOST_ROWS:,} {kinds} with the lowest F1; {left_out:,} more are left out."
-    explained = "A label is given to each text whose score for it reaches the threshold in the fifth column."
-    return section(
-        kinds.capitalize(), soft(remark), "" if single else soft(explained),
-        scrolled(table([kind, "F1", "precision", "recall", *more], rows, "full", words=other, sortable=True)),
-    )  # fmt: skip
+            threshold = number_cell(round(float(thresholds[place]), 6), f"{thresholds[place]:.3f}")
+            more = [threshold, texts, number_cell(int(measures.given_counts[place])), learned]
+        rows.append([label_cell(scores.label), *map(share_cell, (scores.f1, scores.precision, scores.recall)), *more])
+    names, explained = ["texts", "trained on", confused_with], ""
+    if thresholds is not None:
+        names = ["score ≥", "texts", "given", "trained on"]
+        explained = soft("A label is given to each text whose score for it reaches the threshold in the fifth column.")
+    names = [kind, "F1", "precision", "recall", *names]
+    listed = scrolled(table(names, rows, "full", words=confused_with, sortable=True))
+    return section(kinds.capitalize(), soft(remark), explained, listed)
 
 
-def confused_with(measures: Measures, place: int) -> str:
-    """Name the class that texts of a class are most often confused with, and how many of them."""
+def most_confused(measures: Measures, place: int) -> str:
+    """Return the class that texts of a class are most often predicted as instead, with their number."""
     assert measures.answers is not None
     wrong = measures.answers.matrix[place].copy()
     wrong[place] = 0
-    other = int(wrong.argmax())
-    return f"{measures.labels[other]} ({wrong[other]:,})" if wrong[other] else ""
-
-
-def worst_classes(classes: Sequence[ClassScores]) -> tuple[list[tuple[int, ClassScores]], int]:
-    """Return classes with their places, and how many are left out: of very many classes, the worst are kept."""
-    numbered = list(enumerate(classes))
-    left_out = max(len(numbered) - MOST_ROWS, 0)
-    return (sorted(numbered, key=lambda pair: pair[1].f1)[:MOST_ROWS] if left_out else numbered), left_out
+    return f"{measures.labels[wrong.argmax()]} ({wrong.max():,})" if wrong.any() else ""
 
 
 def labels_per_text(measures: Measures) -> str:
     """Return how many labels texts have and were given, and how often the highest scores are right."""
-    sizes = [cut_off(counts.tolist()) for counts in (measures.true_sizes, measures.given_sizes)]
+    sizes = [measures.true_sizes.tolist(), measures.given_sizes.tolist()]
     names = [str(number) for number in range(len(sizes[0]))]
-    if len(measures.true_sizes) > MOST_SIZES + 1:
-        names[-1] += "+"
-    rows = [(cell(cut), share_cell(value)) for cut, value in (measures.evaluation.precision_at or {}).items()]
-    return section(
-        "Labels per text",
-        columns(
-            figure(
-                "Number of labels", charts.paired_bars(names, ("in the files", "given"), sizes, "labels", "texts"),
-                "Number of texts by how many labels they have, and by how many they were given.",
-            ),
-            figure(
-                "Highest scores", table(("k", "precision@k"), rows, "full"),
-                "The mean share of true labels among the k highest scores of a text, without thresholds.",
-            ),
-        ),
+    if len(names) > MOST_SIZES + 1:  # the last bar includes all larger numbers
+        sizes = [[*counts[:MOST_SIZES], sum(counts[MOST_SIZES:])] for counts in sizes]
+        names = [*names[:MOST_SIZES], f"{MOST_SIZES}+"]
+    rows = [(label_cell(k), share_cell(value)) for k, value in (measures.evaluation.precision_at or {}).items()]
+    numbers = figure(
+        "Number of labels", charts.paired_bars(names, ("in the files", "given"), sizes, "labels", "texts"),
+        "Number of texts by how many labels they have, and by how many they were given.",
     )  # fmt: skip
-
-
-def cut_off(counts: list[int]) -> list[int]:
-    """Add the counts of all larger sizes to the last one that has a bar."""
-    return [*counts[:MOST_SIZES], sum(counts[MOST_SIZES:])] if len(counts) > MOST_SIZES + 1 else counts
+    highest = figure(
+        "Highest scores", table(("k", "precision@k"), rows, "full"),
+        "The mean share of true labels among the k highest scores of a text, without thresholds.",
+    )  # fmt: skip
+    return section("Labels per text", columns(numbers, highest))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.report import charts
-from capsulet.report.elements import columns, count_cell, figure, label_cell, named, scrolled, section, soft, table
+from capsulet.report.elements import columns, figure, label_cell, named, number_cell, scrolled, section, soft, table
 from capsulet.report.measures import Measures
 from capsulet.results import Confusion
 
@@ -40,32 +40,25 @@ def confusion(measures: Measures) -> str:
             "Blue: right. Orange: wrong. The colour is stronger for a larger share of the row. Classes that are "
             "confused with each other are neighbours. Point at a square, or touch it, to see its classes.",
         )
-    return section(
-        "Confusions",
-        columns(most_confused(measures.evaluation.confusions), drawn),
-        figure(
-            f"The {len(worst)} classes with the most confusions",
-            matrix_table(matrix, labels, worst.tolist()),
-            f"{explained} The last column is all other classes.",
-        )
-        if len(worst)
-        else soft("There are no confusions."),
-    )
+    shown = soft("There are no confusions.")
+    if len(worst):
+        title = f"The {len(worst)} classes with the most confusions"
+        caption = f"{explained} The last column is all other classes."
+        shown = figure(title, matrix_table(matrix, labels, worst.tolist()), caption)
+    return section("Confusions", columns(most_confused(measures.evaluation.confusions), drawn), shown)
 
 
 def matrix_table(matrix: NDArray[np.int64], labels: Sequence[str], places: Sequence[int]) -> str:
     """Return a confusion matrix in numbers, darker for a larger share of the row."""
-    everything = len(places) == len(labels)
-    names = [labels[place] for place in places]
-    heads = "".join(f'<th title="{escape(name)}"><span>{escape(name)}</span></th>' for name in names)
-    heads += "" if everything else "<th><span>(others)</span></th>"
+    names = [escape(labels[place]) for place in places]
+    heads = "".join(f'<th title="{name}"><span>{name}</span></th>' for name in names)
+    others = len(places) < len(labels)
+    heads += "<th><span>(others)</span></th>" * others
     rows = []
-    for place in places:
-        total = max(int(matrix[place].sum()), 1)
-        cells = [matrix_cell(int(matrix[place, other]), total, place == other) for other in places]
-        if not everything:
-            cells.append(matrix_cell(total - int(matrix[place, list(places)].sum()), total, False))
-        name = escape(labels[place])
+    for place, name in zip(places, names, strict=True):
+        counts, total = matrix[place, list(places)].tolist(), max(int(matrix[place].sum()), 1)
+        cells = [matrix_cell(count, total, place == other) for count, other in zip(counts, places, strict=True)]
+        cells += [matrix_cell(total - sum(counts), total, False)] * others
         rows.append(f'<tr><th title="{name}">{named(labels[place])}</th>{"".join(cells)}</tr>')
     kind = "matrix few" if len(places) <= FEW else "matrix"
     head = f"<thead><tr><th></th>{heads}</tr></thead>"
@@ -85,8 +78,8 @@ def matrix_cell(count: int, total: int, right: bool) -> str:
 def most_confused(confusions: Sequence[Confusion]) -> str:
     """Return the most frequent confusions as a table."""
     rows = [
-        (label_cell(pair.truth), label_cell(pair.predicted, "words"), count_cell(pair.count))
+        (label_cell(pair.truth), label_cell(pair.predicted, "words"), number_cell(pair.count))
         for pair in confusions[:WORST]
     ]
-    names = ("texts of", "predicted as", "texts")
-    return figure("Most frequent confusions", scrolled(table(names, rows, words=names[1]), "fit")) if rows else ""
+    listed = scrolled(table(("texts of", "predicted as", "texts"), rows, words="predicted as"), "fit")
+    return figure("Most frequent confusions", listed) if rows else ""

@@ -68,18 +68,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 def table(
     names: Sequence[str], rows: Iterable[Iterable[str]], kind: str = "", words: str = "", sortable: bool = False
 ) -> str:
-    """Return a table with these column names; `rows` are `<td>` elements, and `words` is a column of words.
-
-    A column of a sortable table is sorted when its name is pressed.
-    """
-    cells = "".join(
-        f"<th{' class=words' * (name == words)}>"
-        + (f'<button type="button">{escape(name)}</button>' if sortable else escape(name))
-        + "</th>"
-        for name in names
-    )
+    """Return a table of `<td>` elements; `words` names a column of words. A press on a sortable column's name sorts."""
+    before, after = ('<button type="button">', "</button>") if sortable else ("", "")
+    heads = (f"<th{' class=words' * (name == words)}>{before}{escape(name)}{after}</th>" for name in names)
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<table class="{kind}"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="{kind}"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def scrolled(table: str, kind: str = "") -> str:
@@ -97,14 +90,9 @@ def label_cell(label: str, kind: str = "") -> str:
     return f"<td{f' class={kind}' if kind else ''}>{named(label)}</td>"
 
 
-def number_cell(value: float, written: str) -> str:
-    """Return a cell with a number that is sorted as a number."""
-    return f'<td data-value="{value}">{written}</td>'
-
-
-def count_cell(value: int) -> str:
-    """Return a cell with a whole number."""
-    return number_cell(value, f"{value:,}")
+def number_cell(value: float, written: str = "") -> str:
+    """Return a cell with a number that is sorted as a number; a whole number is written with its thousands."""
+    return f'<td data-value="{value}">{written or f"{value:,}"}</td>'
 
 
 def share_cell(value: float) -> str:
@@ -129,7 +117,7 @@ def highlighted(text: str, tokens: Sequence[TokenContribution], excerpt: int | N
     and words with faint contributions are not marked.
     """
     largest = max((abs(token.contribution) for token in tokens), default=0.0) or 1.0
-    start, size = 0, len(text) if excerpt is None else excerpt
+    start, size, faint = (0, len(text), 0.0) if excerpt is None else (0, excerpt, FAINT)
     if len(text) > size:
         strongest = max(tokens, key=lambda token: token.contribution)
         start = min(max(strongest.start - size // 2, 0), len(text) - size)
@@ -137,17 +125,11 @@ def highlighted(text: str, tokens: Sequence[TokenContribution], excerpt: int | N
     parts, place = ["…" if start else ""], start
     for token in tokens:
         strength = abs(token.contribution) / largest
-        if token.start < place or token.end > end or token.start == token.end:
-            continue
-        if excerpt is not None and strength < FAINT:
-            continue
-        kind = "for" if token.contribution > 0 else "against"
-        parts.append(escape(text[place : token.start]))
-        parts.append(
-            f'<mark class="{kind}" style="--s:{round(60 * strength)}%" title="{token.contribution:+.3f}">'
-            f"{escape(text[token.start : token.end])}</mark>"
-        )
-        place = token.end
+        if place <= token.start < token.end <= end and strength >= faint:
+            kind = "for" if token.contribution > 0 else "against"
+            mark = f'<mark class="{kind}" style="--s:{round(60 * strength)}%" title="{token.contribution:+.3f}">'
+            parts.append(f"{escape(text[place : token.start])}{mark}{escape(text[token.start : token.end])}</mark>")
+            place = token.end
     return "".join([*parts, escape(text[place:end]), "…" if end < len(text) else ""])
 
 

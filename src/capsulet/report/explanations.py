@@ -34,27 +34,25 @@ def article(text: str, explanation: Explanation) -> str:
     if explanation.contrast:
         parts.append(soft(f"and not {explanation.contrast.label}, because"))
         parts.append(f"<p>{highlighted(text, explanation.contrast.tokens)}</p>")
-    tables = [word_table(explanation)]
-    if explanation.capsules:
-        rows = [
-            (cell(str(part.capsule)), cell(f"{part.coupling:.3f}"), cell(f"{part.contribution:+.4f}"))
-            for part in explanation.capsules[:MOST_ROWS]
-        ]
-        tables.append(table(("primary capsule", "coupling", "contribution"), rows))
-    if explanation.codewords:
-        rows = [
-            (cell(f"{part.codebook}.{part.codeword}"), cell(" ".join(part.words)), cell(f"{part.contribution:+.4f}"))
-            for part in explanation.codewords[:MOST_ROWS]
-        ]
-        tables.append(table(("codeword", "words", "contribution"), rows))
-    return "<article>\n" + "\n".join([*parts, columns(*(f"<div>{one}</div>" for one in tables))]) + "\n</article>"
+    return "<article>\n" + "\n".join([*parts, columns(*tables(explanation))]) + "\n</article>"
 
 
-def word_table(explanation: Explanation) -> str:
-    """Return the words with the largest contributions, with the change when a word is left out if that is known."""
+def tables(explanation: Explanation) -> list[str]:
+    """Return the largest contributions of words, with the change when a word is left out, of capsules and codewords."""
     tokens, changes = explanation.tokens, explanation.occlusion
-    rows = []
-    for place in sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]:
-        row = [cell(tokens[place].name), cell(f"{tokens[place].contribution:+.4f}")]
-        rows.append(row + ([] if changes is None else [cell(f"{changes[place]:+.4f}")]))
-    return table(["word", "contribution"] + ["left out"] * (changes is not None), rows)
+    numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
+    places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
+    listed: dict[tuple[str, ...], list[tuple[str, ...]]] = {
+        ("word", "contribution", "left out")[: 1 + len(numbers)]: [
+            (tokens[place].name, *(f"{values[place]:+.4f}" for values in numbers)) for place in places
+        ],
+        ("primary capsule", "coupling", "contribution"): [
+            (str(part.capsule), f"{part.coupling:.3f}", f"{part.contribution:+.4f}") for part in explanation.capsules
+        ],
+        ("codeword", "words", "contribution"): [
+            (f"{part.codebook}.{part.codeword}", " ".join(part.words), f"{part.contribution:+.4f}")
+            for part in explanation.codewords
+        ],
+    }
+    cells = {names: [map(cell, row) for row in rows[:MOST_ROWS]] for names, rows in listed.items() if rows}
+    return [f"<div>{table(names, rows)}</div>" for names, rows in cells.items()]

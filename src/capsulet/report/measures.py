@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ MOST_TEXTS = 5_000  # validation texts that are measured after a training: enoug
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Unexplained = tuple[str, tuple[str, ...], tuple[str, ...], float, float]  # a `Mistake` without its explanation
 
 
 class Mistake(NamedTuple):
@@ -62,51 +62,34 @@ class Measures:
     thresholds: Floats | None = None  # multi-label: (C,) on the scale of the scores
 
 
-class Entry(NamedTuple):
-    """A mistake in a heap: the least confident one is the first to leave."""
-
-    margin: float  # confidence of the mistake
-    number: int  # negative, different for each mistake: texts are never compared, and of equal margins the first wins
-    label: str
-    mistake: tuple[str, tuple[str, ...], tuple[str, ...], float, float]  # of a `Mistake`, without its explanation
-
-
 class Recorder:
     """Observes an evaluation. Keeps a few numbers per text, and the texts of the most confident mistakes."""
 
     def __init__(self, classifier: Classifier) -> None:
         self.classifier = classifier
-        num_classes, several = len(classifier.labels), classifier.multi_label
-        self.given_counts = np.zeros(num_classes, np.int64)
-        self.matrix = np.zeros((0, 0) if several else (num_classes, num_classes), np.int64)
-        self.sizes: list[Counts] = []  # (2, B): numbers of true and of given labels
-        self.tokens: list[Counts] = []
-        self.right: list[NDArray[np.bool_]] = []
-        self.certainty: list[Floats] = []
-        self.unknown = self.count = 0
-        self.heaps: list[list[Entry]] = [[], []] if several else [[]]  # given wrongly, missed
+        self.given_counts = np.zeros(len(classifier.labels), np.int64)
+        # numbers of true labels, given labels, tokens and unknown words; true and given class; certainty: each (B,)
+        self.columns: list[tuple[NDArray[Any], ...]] = []
+        # margin, label and mistake; labels given wrongly, and labels missed; most confident first
+        self.mistakes: list[list[tuple[float, str, Unexplained]]] = [[], []] if classifier.multi_label else [[]]
 
     def __call__(self, window: LabelledTexts, lengths: NDArray[np.float32]) -> None:
         """Take in texts with their class lengths (B, C)."""
         texts, encoded, truth = window
-        given = given_labels(lengths, self.classifier.thresholds)
+        given, session = given_labels(lengths, self.classifier.thresholds), self.classifier.session
         self.keep_mistakes(texts, truth, given, lengths)
-        session = self.classifier.session
-        self.unknown += sum(int(np.count_nonzero(session.word_ids.is_unknown(ids))) for ids in encoded)
-        self.tokens.append(np.array([len(ids) for ids in encoded]))
         self.given_counts += given.sum(0)
-        self.sizes.append(np.stack([truth.sum(1), given.sum(1)]))
-        if not self.classifier.multi_label:
-            np.add.at(self.matrix, (truth.argmax(1), given.argmax(1)), 1)
-            self.right.append(np.asarray((truth & given).any(1)))
-            self.certainty.append(abstention.certainty(lengths, unknown_shares(encoded, session)))
+        unknown = [np.count_nonzero(session.word_ids.is_unknown(ids)) for ids in encoded]
+        counts = truth.sum(1), given.sum(1), np.array([len(ids) for ids in encoded]), np.array(unknown)
+        certainty = abstention.certainty(lengths, unknown_shares(encoded, session))
+        self.columns.append((*counts, truth.argmax(1), given.argmax(1), certainty))
 
     def keep_mistakes(self, texts: Sequence[str], truth: Flags, given: Flags, lengths: NDArray[np.float32]) -> None:
         """Keep the most confident mistakes of each kind: at most one per text."""
         scores: Floats = lengths.astype(np.float64)
         if self.classifier.calibration is not None:
             scores = self.classifier.probabilities(lengths)
-        thresholds = self.classifier.score_thresholds
+        names, thresholds = np.array(self.classifier.labels, object), self.classifier.score_thresholds
         if thresholds is None:
             margins = [np.where(given & ~truth, scores, -1.0)]
         else:
@@ -114,55 +97,37 @@ class Recorder:
             above = np.maximum(scores - thresholds, 0) / np.maximum(1 - thresholds, 1e-9)
             below = np.maximum(thresholds - scores, 0) / np.maximum(thresholds, 1e-9)
             margins = [np.where(given & ~truth, above, -1.0), np.where(truth & ~given, below, -1.0)]
-        names = self.classifier.labels
-        for heap, margin in zip(self.heaps, margins, strict=True):
-            for row in np.flatnonzero(margin.max(1) >= 0).tolist():
+        most = MOST_MISTAKES // len(margins)
+        for mistakes, margin in zip(self.mistakes, margins, strict=True):
+            largest = margin.max(1)
+            for row in np.argsort(-largest, kind="stable")[: min(most, np.count_nonzero(largest >= 0))]:
                 place = int(margin[row].argmax())
-                self.count += 1
-                if len(heap) == self.most and (margin[row, place], -self.count) < heap[0][:2]:
-                    continue
-                true = tuple(names[index] for index in np.flatnonzero(truth[row]))
                 order = np.flatnonzero(given[row])[np.argsort(-scores[row, given[row]], kind="stable")]
                 compared = scores[row, truth[row].argmax()] if thresholds is None else thresholds[place]
-                mistake = texts[row], true, tuple(names[index] for index in order)
-                entry = Entry(
-                    float(margin[row, place]), -self.count, names[place],
-                    (*mistake, float(scores[row, place]), float(compared)),
-                )  # fmt: skip
-                (heapq.heappush if len(heap) < self.most else heapq.heappushpop)(heap, entry)
-
-    @property
-    def most(self) -> int:
-        """Largest number of mistakes of one kind."""
-        return MOST_MISTAKES // len(self.heaps)
+                true, predicted = tuple(names[truth[row]]), tuple(names[order])
+                mistake = texts[row], true, predicted, float(scores[row, place]), float(compared)
+                mistakes.append((float(largest[row]), names[place], mistake))
+            mistakes.sort(key=lambda entry: -entry[0])  # stable: the first of equal margins stays
+            del mistakes[most:]
 
     def finish(self, evaluation: Evaluation) -> Measures:
         """Return the measures, after all texts were observed."""
         mistakes, missed = (
-            tuple(
-                Mistake(*entry.mistake, self.classifier.explain(entry.mistake[0], entry.label))
-                for entry in sorted(heap, reverse=True)
-            )
-            for heap in (*self.heaps, [])[:2]
+            tuple(Mistake(*mistake, self.classifier.explain(mistake[0], label)) for _, label, mistake in entries)
+            for entries in (*self.mistakes, [])[:2]
         )
-        sizes, tokens = np.concatenate(self.sizes, axis=1), np.concatenate(self.tokens)
-        true_sizes, given_sizes = (np.bincount(column, minlength=int(sizes.max()) + 1) for column in sizes)
-        answers = None
+        *sizes, tokens, unknown, true, given, certainty = map(np.concatenate, zip(*self.columns, strict=True))
+        most = max(int(column.max()) for column in sizes)
+        true_sizes, given_sizes = (np.bincount(column, minlength=most + 1) for column in sizes)
+        answers, num_classes = None, len(self.classifier.labels)
         if not self.classifier.multi_label:
-            answers = Answers(self.matrix, np.concatenate(self.right), np.concatenate(self.certainty))
+            matrix = np.zeros((num_classes, num_classes), np.int64)
+            np.add.at(matrix, (true, given), 1)
+            answers = Answers(matrix, true == given, certainty)
         return Measures(
-            evaluation=evaluation,
-            labels=self.classifier.labels,
-            given_counts=self.given_counts,
-            true_sizes=true_sizes,
-            given_sizes=given_sizes,
-            tokens=tokens,
-            unknown_share=self.unknown / max(int(tokens.sum()), 1),
-            mistakes=mistakes,
-            missed=missed,
-            answers=answers,
-            thresholds=self.classifier.score_thresholds,
-        )
+            evaluation, self.classifier.labels, self.given_counts, true_sizes, given_sizes, tokens,
+            int(unknown.sum()) / max(int(tokens.sum()), 1), mistakes, missed, answers, self.classifier.score_thresholds,
+        )  # fmt: skip
 
 
 def coverage(certainty: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -188,9 +153,7 @@ def corpus_texts(corpus: Corpus, classifier: Classifier) -> Iterator[LabelledTex
     for start in range(0, len(every), LARGEST_WINDOW):
         rows = every[start : start + LARGEST_WINDOW]
         encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-        texts = []
-        for ids in encoded:
-            read = word_ids.read_as(ids).tolist()
-            words.update((number, str(tokenizer.id_to_token(number))) for number in read if number not in words)
-            texts.append(" ".join(words[number] for number in read))
+        for number in np.unique(np.concatenate([word_ids.read_as(ids) for ids in encoded])).tolist():
+            words.setdefault(number, str(tokenizer.id_to_token(number)))
+        texts = [" ".join(words[number] for number in word_ids.read_as(ids).tolist()) for ids in encoded]
         yield LabelledTexts(texts, encoded, true_labels(corpus, rows))

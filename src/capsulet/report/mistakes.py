@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Callable, Sequence
 
 from capsulet.report.elements import highlighted, named, section, soft
 from capsulet.report.measures import Measures, Mistake
@@ -19,43 +18,33 @@ def mistakes(measures: Measures) -> str:
         return section(TITLE, soft("None: every text was given exactly its labels."))
     if measures.answers:
         explained = f"The predicted label and the label in the files, with their scores. {marked}"
-        explained += "Look here first for wrong labels."
-        return section(TITLE, soft(explained), items(map(prediction, measures.mistakes)))
+        remark = soft(explained + "Look here first for wrong labels.")
+        return section(TITLE, remark, items(measures.mistakes, prediction))
     explained = f"The score and the threshold of a label. {marked}Look here first for wrong and missing labels."
-    return section(
-        TITLE, soft(explained),
-        titled("Given, and not in the files", measures.mistakes),
-        titled("In the files, and not given", measures.missed),
-    )  # fmt: skip
+    kinds = {"Given, and not in the files": measures.mistakes, "In the files, and not given": measures.missed}
+    lists = (f"<h3>{title}</h3>{items(listed, decision)}" for title, listed in kinds.items() if listed)
+    return section(TITLE, soft(explained), *lists)
 
 
 def prediction(mistake: Mistake) -> str:
-    """Return a mistake of a single-label model."""
-    return (
-        f"predicted <b>{named(mistake.explanation.label)}</b> ({mistake.score:.2f}), labelled {joined(mistake.truth)} "
-        f"({mistake.compared:.2f})<p>{highlighted(mistake.text, mistake.explanation.tokens, EXCERPT)}</p>"
-    )
+    """Return the labels and scores of a mistake of a single-label model."""
+    predicted, labelled = bold(mistake.explanation.label), bold(*mistake.truth)
+    return f"predicted {predicted} ({mistake.score:.2f}), labelled {labelled} ({mistake.compared:.2f})"
 
 
 def decision(mistake: Mistake) -> str:
-    """Return a mistake of a multi-label model."""
-    return (
-        f"<b>{named(mistake.explanation.label)}</b> {mistake.score:.2f} (threshold {mistake.compared:.2f}); "
-        f"in the files: {joined(mistake.truth)}; given: {joined(mistake.given)}"
-        f"<p>{highlighted(mistake.text, mistake.explanation.tokens, EXCERPT)}</p>"
-    )
+    """Return the label, its threshold and all labels of a mistake of a multi-label model."""
+    label = f"{bold(mistake.explanation.label)} {mistake.score:.2f} (threshold {mistake.compared:.2f})"
+    return f"{label}; in the files: {bold(*mistake.truth)}; given: {bold(*mistake.given)}"
 
 
-def titled(title: str, listed: Sequence[Mistake]) -> str:
-    """Return mistakes of a multi-label model under a title."""
-    return f"<h3>{escape(title)}</h3>{items(map(decision, listed))}" if listed else ""
+def items(listed: Sequence[Mistake], described: Callable[[Mistake], str]) -> str:
+    """Return a list of mistakes, each with its text."""
+    texts = (highlighted(mistake.text, mistake.explanation.tokens, EXCERPT) for mistake in listed)
+    entries = (f"<li>{described(mistake)}<p>{text}</p></li>" for mistake, text in zip(listed, texts, strict=True))
+    return f'<ul class="mistakes">{"".join(entries)}</ul>'
 
 
-def items(contents: Iterable[str]) -> str:
-    """Return a list of mistakes."""
-    return f'<ul class="mistakes">{"".join(f"<li>{content}</li>" for content in contents)}</ul>'
-
-
-def joined(labels: Sequence[str]) -> str:
+def bold(*labels: str) -> str:
     """Return labels separated by commas."""
     return ", ".join(f"<b>{named(label)}</b>" for label in labels) or "none"

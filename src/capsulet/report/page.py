@@ -20,7 +20,7 @@ from capsulet.report.mistakes import mistakes
 from capsulet.report.style import SCRIPT
 from capsulet.report.svg import Series, axis, percent, plain
 from capsulet.report.trust import trust
-from capsulet.results import Epoch, Evaluation
+from capsulet.results import Epoch
 from capsulet.storage.model_config import ModelConfig
 
 MOST_BARS = 25  # bars of a histogram
@@ -45,19 +45,11 @@ class Report:
 def render(report: Report) -> str:
     """Return the whole page."""
     measures, trained = report.measures, report.config.data.label_counts
-    sections = [
-        header(report),
-        learning_curves(report.epochs, report.config),
-        confusion(measures) if measures.answers else "",
-        class_table(measures, trained),
-        "" if measures.answers else labels_per_text(measures),
-        trust(measures),
-        mistakes(measures),
-        data(report),
-        sizes(report),
-        origin(report),
-    ]
-    return document(report.title, sections, SCRIPT)
+    classes = class_table(measures, trained)
+    sections = [confusion(measures), classes] if measures.answers else [classes, labels_per_text(measures)]
+    first, last = [header(report), learning_curves(report.epochs, report.config)], [data(report), sizes(report)]
+    parts = [*first, *sections, trust(measures), mistakes(measures), *last, origin(report)]
+    return document(report.title, parts, SCRIPT)
 
 
 def header(report: Report) -> str:
@@ -71,37 +63,32 @@ def header(report: Report) -> str:
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(rest)}</small></dd></div>"
         for name, value, rest in tiles
     )
-    notes = "".join(soft(note) for note in report.notes)
-    words = f"Measured on {report.measured}."
-    return f'<h1>{escape(report.title)}</h1>\n{soft(words)}{notes}\n<dl class="tiles">{shown}</dl>'
+    notes = "".join(map(soft, (f"Measured on {report.measured}.", *report.notes)))
+    return f'<h1>{escape(report.title)}</h1>\n{notes}\n<dl class="tiles">{shown}</dl>'
 
 
 def metric_tiles(measures: Measures) -> list[tuple[str, str, str]]:
     """Return name, value and remark of the most important metrics."""
     evaluation, number = measures.evaluation, f"{len(measures.labels):,}"
     accuracy, macro_f1 = (percent(round(value, 4)) for value in (evaluation.accuracy, evaluation.macro_f1))
+    low, high = interval(round(evaluation.accuracy * evaluation.count), evaluation.count)
+    spread = f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
     if evaluation.micro_f1 is not None:
         return [
             ("micro-F1", percent(round(evaluation.micro_f1, 4)), "over all pairs of text and label"),
             ("macro-F1", macro_f1, "mean over labels"),
-            ("subset accuracy", accuracy, spread(evaluation)),
+            ("subset accuracy", accuracy, spread),
             ("texts", f"{evaluation.count:,}", f"{number} labels"),
         ]
     assert evaluation.reliability is not None
     before, after = evaluation.reliability.error_before, evaluation.reliability.error_after
     kind = "scores are not calibrated" if after is None else "calibrated probabilities"
     return [
-        ("accuracy", accuracy, spread(evaluation)),
+        ("accuracy", accuracy, spread),
         ("macro-F1", macro_f1, "mean over classes"),
         ("texts", f"{evaluation.count:,}", f"{number} classes"),
         ("calibration error", f"{before if after is None else after:.3f}", kind),
     ]
-
-
-def spread(evaluation: Evaluation) -> str:
-    """Return the confidence interval of an accuracy in words."""
-    low, high = interval(round(evaluation.accuracy * evaluation.count), evaluation.count)
-    return f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
 
 
 def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
@@ -110,83 +97,60 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
         return ""
     best = next((epoch for epoch in reversed(epochs) if epoch.best), epochs[-1])
     across = axis("epoch", [epoch.epoch for epoch in epochs], plain, whole=True)
-    losses = [
-        Series("training loss", "two", [(epoch.epoch, epoch.loss) for epoch in epochs]),
-        Series("validation loss", "one", [(epoch.epoch, epoch.valid_loss) for epoch in epochs]),
-    ]
+    losses = epoch_series(epochs, {"training loss": "loss", "validation loss": "valid_loss"}, ("two", "one"))
     values = [value for series in losses for _, value in series.points if math.isfinite(value)]
-    metrics = metric_series(epochs)
+    first = {"accuracy": "valid_accuracy"} if epochs[0].valid_micro_f1 is None else {"micro-F1": "valid_micro_f1"}
+    metrics = epoch_series(epochs, {**first, "macro-F1": "valid_macro_f1"}, ("one", "two"))
     shown = [value for series in metrics for _, value in series.points]
-    first, reached = metrics[0].name, dict(metrics[0].points)[best.epoch]
-    mark = f"best epoch: {best.epoch}"
+    name, reached, mark = metrics[0].name, dict(metrics[0].points)[best.epoch], f"best epoch: {best.epoch}"
     where = "validation" if config.data.valid_rows else "training"
     words = (
-        f"Epoch {best.epoch} of {len(epochs)} was kept: {first} {percent(round(reached, 4))} on all {where} texts. "
+        f"Epoch {best.epoch} of {len(epochs)} was kept: {name} {percent(round(reached, 4))} on all {where} texts. "
         "It was chosen on these texts, so expect a little less on others. With a falling learning rate, the latest "
         "epoch within one standard error of the highest is kept."
     )
     if config.ngrams:
         accuracy = percent(round(config.metrics.valid_accuracy, 4))
         words += f" The n-gram features were added afterwards: accuracy {accuracy}."
-    return section(
-        "Learning",
-        columns(
-            figure(
-                "Loss",
-                charts.line_chart(losses, across, axis("", [0, *values], plain), [(best.epoch, best.valid_loss, mark)]),
-                "The training loss includes dropout and other noise, so it may be higher than the validation loss.",
-            ),
-            figure(
-                first[0].upper() + first[1:],
-                charts.line_chart(metrics, across, axis("", shown, percent), [(best.epoch, reached, mark)]),
-                words,
-            ),
-        ),
-    )
+    noise = "The training loss includes dropout and other noise, so it may be higher than the validation loss."
+    falling = charts.line_chart(losses, across, axis("", [0, *values], plain), [(best.epoch, best.valid_loss, mark)])
+    rising = charts.line_chart(metrics, across, axis("", shown, percent), [(best.epoch, reached, mark)])
+    figures = figure("Loss", falling, noise), figure(name[0].upper() + name[1:], rising, words)
+    return section("Learning", columns(*figures))
 
 
-def metric_series(epochs: Sequence[Epoch]) -> list[Series]:
-    """Return the metrics that epochs are chosen by, where every epoch has them."""
-    first = {"accuracy": "valid_accuracy"} if epochs[0].valid_micro_f1 is None else {"micro-F1": "valid_micro_f1"}
-    names = {**first, "macro-F1": "valid_macro_f1"}
-    known = {name: [(epoch.epoch, getattr(epoch, field)) for epoch in epochs] for name, field in names.items()}
+def epoch_series(epochs: Sequence[Epoch], fields: Mapping[str, str], colours: Sequence[str]) -> list[Series]:
+    """Return fields of epochs, by their names, as lines; fields that an epoch does not have are left out."""
+    lines = {name: [(epoch.epoch, getattr(epoch, field)) for epoch in epochs] for name, field in fields.items()}
     return [
         Series(name, colour, points)
-        for (name, points), colour in zip(known.items(), ("one", "two"), strict=True)
+        for (name, points), colour in zip(lines.items(), colours, strict=True)
         if all(value is not None for _, value in points)
     ]
 
 
 def data(report: Report) -> str:
     """Return the amount of text in the training and in this evaluation."""
-    measures, known = report.measures, report.config.data
-    tokens = measures.tokens
+    known, tokens = report.config.data, report.measures.tokens
     median, high = np.percentile(tokens, [50, 95])
-    edges, counts = length_bars(tokens)
-    table = facts(
-        [
-            ("training texts", f"{known.train_rows:,}"),
-            ("validation texts", f"{known.valid_rows:,}"),
-            ("training tokens", f"{known.train_tokens:,}"),
-            ("vocabulary", f"{report.config.vocab_size:,} words"),
-            ("texts measured", f"{len(tokens):,}"),
-            ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {tokens.max():,}"),
-            ("unknown words", f"{100 * measures.unknown_share:.1f} % of the tokens measured"),
-        ]
-    )
-    drawn = charts.histogram(edges, counts, "tokens", "texts")
+    pairs = [
+        ("training texts", f"{known.train_rows:,}"),
+        ("validation texts", f"{known.valid_rows:,}"),
+        ("training tokens", f"{known.train_tokens:,}"),
+        ("vocabulary", f"{report.config.vocab_size:,} words"),
+        ("texts measured", f"{len(tokens):,}"),
+        ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {tokens.max():,}"),
+        ("unknown words", f"{100 * report.measures.unknown_share:.1f} % of the tokens measured"),
+    ]
+    drawn = charts.histogram(*length_bars(tokens), "tokens", "texts")
     shown = figure("Lengths of the texts measured", drawn, "The last bar includes all longer texts.")
-    return section("Data", columns(table, shown))
+    return section("Data", columns(facts(pairs), shown))
 
 
 def length_bars(tokens: NDArray[np.int64]) -> tuple[list[float], list[int]]:
-    """Return edges and heights of a histogram of lengths.
-
-    Lengths are whole numbers, so every bar is a whole number wide: others would leave gaps. The last bar includes the
-    longest 1 % of the texts.
-    """
+    """Return edges and heights of a histogram of lengths. The last bar includes the longest 1 % of the texts."""
     usual = max(float(np.percentile(tokens, 99)), 10) + 1
-    width = math.ceil(usual / MOST_BARS)
+    width = math.ceil(usual / MOST_BARS)  # a whole number, as lengths are: other widths would leave gaps
     edges = width * np.arange(math.ceil(usual / width) + 1)
     counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
     return edges.astype(float).tolist(), counts.tolist()
@@ -194,12 +158,8 @@ def length_bars(tokens: NDArray[np.int64]) -> tuple[list[float], list[int]]:
 
 def sizes(report: Report) -> str:
     """Return parameters by part of the network and bytes by file."""
-    return section(
-        "Sizes",
-        columns(
-            bars("part", "parameters", report.parameters, plain_count), bars("file", "size", report.sizes, plain_bytes)
-        ),
-    )
+    parts = bars("part", "parameters", report.parameters, plain_count)
+    return section("Sizes", columns(parts, bars("file", "size", report.sizes, plain_bytes)))
 
 
 def origin(report: Report) -> str:
@@ -211,9 +171,6 @@ def origin(report: Report) -> str:
         for group in dataclasses.asdict(config.options).values()
         for name, value in group.items()
     ]
-    return section(
-        "How it was made",
-        commands,
-        facts([("seed", str(config.options.training.seed)), ("recipe", config.recipe), *report.versions.items()]),
-        f"<details><summary>all options</summary>{facts(options)}</details>",
-    )
+    main = facts([("seed", str(config.options.training.seed)), ("recipe", config.recipe), *report.versions.items()])
+    more = f"<details><summary>all options</summary>{facts(options)}</details>"
+    return section("How it was made", commands, main, more)

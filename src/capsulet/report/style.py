@@ -2,23 +2,15 @@
 
 from capsulet.report import svg
 
-
-def variables(colours: dict[str, str]) -> str:
-    """Declare colours as CSS variables."""
-    return "".join(f"--{name}: {value}; " for name, value in colours.items())
-
-
 PAGE_STYLE = """
-* { box-sizing: border-box; }
+* { box-sizing: border-box; } h3 { font-size: 0.95rem; margin: 0 0 6px; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 8px 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 44px 0 8px; padding-top: 14px; border-top: 1px solid var(--line); }
-h3 { font-size: 0.95rem; margin: 0 0 6px; }
 p { margin: 6px 0; max-width: 75ch; } .soft, figcaption { color: var(--soft); font-size: 0.87rem; }
-code, pre { font: 13px/1.5 ui-monospace, monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 10px 12px; margin: 6px 0;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
+  font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 10px; margin: 18px 0 0; }
 .tiles > div { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 10px 12px; }
 .tiles dt { color: var(--soft); font-size: 0.82rem; } .tiles dd { margin: 0; font-size: 1.35rem; font-weight: 600; }
@@ -33,16 +25,14 @@ figure { margin: 0; min-width: 0; } figcaption { margin-top: 4px; }
 .legend i { display: inline-block; width: 14px; height: 3px; margin-right: 6px; vertical-align: middle; }
 i.one { background: var(--one); } i.two { background: var(--two); }
 .scroll { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: 8px; max-width: 100%; }
-.scroll.fit { width: fit-content; max-height: none; }
+.scroll.fit { width: fit-content; max-height: none; } tr:last-child > * { border-bottom: 0; }
 table { border-collapse: collapse; font-size: 0.88rem; font-variant-numeric: tabular-nums; }
 .scroll > table { border-collapse: separate; border-spacing: 0; } .full { width: 100%; }
 th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
-tr:last-child > * { border-bottom: 0; }
 th:first-child, td:first-child, .words { text-align: left; } th { font-weight: 600; }
 thead th { position: sticky; top: 0; background: var(--panel); z-index: 1; white-space: nowrap; }
 td:first-child, .words { overflow-wrap: break-word; max-width: 32em; }
-.full td:first-child, td.words { min-width: 9em; }
-th button { all: unset; cursor: pointer; }
+.full td:first-child, td.words { min-width: 9em; } th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--one); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " \\25B2"; }
 th[aria-sort=descending] button::after { content: " \\25BC"; }
@@ -58,12 +48,12 @@ th[aria-sort=descending] button::after { content: " \\25BC"; }
 .matrix td.right { --hue: var(--one); } .matrix td.wrong { --hue: var(--two); }
 .matrix td.deep { color: var(--on-deep); } .few td { min-width: 5em; height: 2.8em; }
 .few thead span { writing-mode: horizontal-tb; transform: none; max-width: 7em; vertical-align: bottom; }
-.matrix td.none { background: var(--panel); } .matrix td:first-child { min-width: 2.6em; }
+.matrix td.none { background: var(--panel); }
 .mistakes { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 400px), 1fr)); gap: 12px;
   padding: 0; list-style: none; margin: 12px 0; }
 .mistakes li { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
 .mistakes p { margin: 6px 0 0; overflow-wrap: anywhere; white-space: pre-line; }
-.mistakes b { overflow-wrap: anywhere; }
+.mistakes b, .facts td { overflow-wrap: anywhere; }
 mark { color: inherit; border-radius: 3px; padding: 0 1px;
   background: color-mix(in srgb, var(--hue) var(--s), transparent); }
 .for { --hue: var(--one); } .against { --hue: var(--two); } .charts + .scroll, .charts + figure { margin-top: 22px; }
@@ -73,15 +63,15 @@ article h2 { border: 0; margin: 0; } article h2 .soft { font-weight: 400; }
 article .charts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 240px), max-content)); }
 details { margin: 8px 0; } summary { cursor: pointer; color: var(--soft); }
 .facts th, .facts td { text-align: left; } .facts th { font-weight: 500; color: var(--soft); white-space: nowrap; }
-.facts td { overflow-wrap: anywhere; }
 @media (max-width: 520px) { .matrix tbody th { max-width: 8.5em; white-space: normal;
   overflow-wrap: break-word; font-size: 0.75rem; line-height: 1.2; } th, td { padding: 4px 7px; } }
 @media print { .scroll { max-height: none; overflow: visible; } }
 """.strip()
 
+LIGHT, DARK = (" ".join(f"--{name}: {value};" for name, value in colours.items()) for colours in (svg.LIGHT, svg.DARK))
 STYLE = f"""
-:root {{ color-scheme: light dark; {variables(svg.LIGHT)}}}
-@media (prefers-color-scheme: dark) {{ :root {{ {variables(svg.DARK)}}} }}
+:root {{ color-scheme: light dark; {LIGHT} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
 {PAGE_STYLE}
 {svg.STYLE}
 """.strip()

@@ -81,14 +81,13 @@ def plain(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
-def axis(title: str, values: Iterable[float], written: Callable[[float], str], whole: bool = False) -> Axis:
+def axis(title: str, values: Sequence[float], written: Callable[[float], str], whole: bool = False) -> Axis:
     """Return an axis with round ticks that holds these values; with `whole`, ticks are whole numbers."""
-    values = list(values)
     low, high = min(values), max(values)
     if high - low < 1e-9:
         low, high = low - (1 if whole else 0.05), high + (1 if whole else 0.05)
-    step = 10 ** math.floor(math.log10((high - low) / 4))
-    step = next(step * factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= 5)
+    power = 10 ** math.floor(math.log10((high - low) / 4))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (power * factor) <= 5)
     step = max(round(step), 1) if whole else step
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = [number * step for number in range(first, last + 1)]
@@ -99,8 +98,7 @@ def axis(title: str, values: Iterable[float], written: Callable[[float], str], w
 
 def share_axis(title: str, low: float = 0.0) -> Axis:
     """Return an axis from `low`, a round number of percent, to 100 %."""
-    step = (1 - low) / 5
-    return Axis(title, low, 1.0, [low + number * step for number in range(6)], percent)
+    return Axis(title, low, 1.0, [low + number * ((1 - low) / 5) for number in range(6)], percent)
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
@@ -113,18 +111,17 @@ class Frame:
 
     def __init__(self, across: Axis, up: Axis, box: Box | None = None) -> None:
         self.box = box or Box(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)
-        self.across, self.up = across, up
-        self.parts: list[str] = []
+        self.across, self.up, self.parts = across, up, list[str]()
         left, top, width, height = self.box
         bottom = top + height
         for value in up.ticks:
             y = self.y(value)
-            self.parts.append(f'<path class="grid" d="M{left:g} {y:.1f}h{width:g}"/>')
-            self.parts.append(text(left - 6, y + 3.5, up.written(value), "end"))
+            tick = f'<path class="grid" d="M{left:g} {y:.1f}h{width:g}"/>'
+            self.parts += [tick, text(left - 6, y + 3.5, up.written(value), "end")]
         for value in across.ticks:
             x = self.x(value)
-            self.parts.append(f'<path class="grid" d="M{x:.1f} {bottom:g}v4"/>')
-            self.parts.append(text(x, bottom + 16, across.written(value), "middle"))
+            tick = f'<path class="grid" d="M{x:.1f} {bottom:g}v4"/>'
+            self.parts += [tick, text(x, bottom + 16, across.written(value), "middle")]
         self.parts.append(text(left + width / 2, bottom + 34, across.title, "middle"))
         if up.title:
             x, y = left - 46, top + height / 2
@@ -140,7 +137,9 @@ class Frame:
 
     def line(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
         """Draw a line; `kind` is its class."""
-        path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in thinned(points))
+        if len(points) > MOST_POINTS:
+            points = [points[round(place)] for place in np.linspace(0, len(points) - 1, MOST_POINTS)]
+        path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
         self.parts.append(f'<path class="{kind}" d="M{path}"/>')
 
     def dot(self, x: float, y: float, colour: str, words: str, radius: float = 4) -> None:
@@ -162,24 +161,15 @@ class Frame:
         return f'<svg class="chart" {box}>{"".join(self.parts)}</svg>'
 
 
-def thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """At most `MOST_POINTS` of the points, with the first and the last."""
-    if len(points) <= MOST_POINTS:
-        return points
-    return [points[round(place)] for place in np.linspace(0, len(points) - 1, MOST_POINTS)]
-
-
 def picture(title: str, width: float, height: float, parts: Iterable[str]) -> str:
-    """Return a drawing as an SVG file."""
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    style = f"{coloured(LIGHT)}\n@media (prefers-color-scheme: dark) {{\n{coloured(DARK)}\n}}"
+    """Return a drawing as an SVG file. Colours replace variables, which many programs know only in pages."""
+    variable = re.compile(r"var\(--([\w-]+)\)")
+    light, dark = variable.sub(lambda name: LIGHT[name[1]], STYLE), variable.sub(lambda name: DARK[name[1]], STYLE)
+    size = f'width="{width:g}" height="{height:g}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', f"<title>{escape(title)}</title>",
-        f"<style>\n{style}\n</style>", f'<rect class="paper" width="{width:g}" height="{height:g}"/>', *parts, "</svg>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" {size}>',
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n</style>",
+        f'<rect class="paper" {size}/>', *parts, "</svg>",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def coloured(colours: dict[str, str]) -> str:
-    """The style sheet with colours in place of variables, which many programs do not know outside of a page."""
-    return re.sub(r"var\(--([\w-]+)\)", lambda match: colours[match[1]], STYLE)

@@ -7,7 +7,7 @@ import math
 from capsulet.evaluation.metrics import BINS
 from capsulet.report import charts
 from capsulet.report.elements import cell, columns, figure, scrolled, section, table
-from capsulet.report.measures import Answers, Measures, coverage
+from capsulet.report.measures import Floats, Measures, coverage
 from capsulet.report.svg import Series, percent, share_axis
 from capsulet.results import Reliability
 
@@ -22,7 +22,14 @@ def trust(measures: Measures) -> str:
     drawn = reliability_figure(reliability, "" if answers else "All pairs of a text and a label. ")
     if answers is None:
         return section("Trust", drawn)
-    return section("Trust", columns(drawn, coverage_figure(answers)), coverage_table(answers))
+    share, accuracy = coverage(answers.certainty, answers.right)
+    rows = []
+    for part in SHARES:
+        last = max(math.ceil(part * len(share)) - 1, 0)
+        wrong = round((1 - accuracy[last]) * (last + 1))
+        rows.append((cell(percent(part)), cell(f"{100 * accuracy[last]:.2f} %"), cell(f"{wrong:,}")))
+    numbers = scrolled(table(("answered", "accuracy", "mistakes"), rows), "fit")
+    return section("Trust", columns(drawn, coverage_figure(share, accuracy)), numbers)
 
 
 def reliability_figure(reliability: Reliability, of: str) -> str:
@@ -40,25 +47,11 @@ def reliability_figure(reliability: Reliability, of: str) -> str:
     return figure("Reliability", drawn, f"{of}{words} {diagonal}")
 
 
-def coverage_figure(answers: Answers) -> str:
+def coverage_figure(share: Floats, accuracy: Floats) -> str:
     """Return accuracy by the share of texts that are answered."""
-    share, accuracy = coverage(answers.certainty, answers.right)
     start = min(max(len(share) // 50, FEWEST), len(share)) - 1
     low = min(max(math.floor(float(accuracy[start:].min()) * 20) / 20, 0.0), 0.95)
     curve = Series("accuracy", "one", list(zip(share.tolist(), accuracy.tolist(), strict=True))[start:])
-    return figure(
-        "Coverage",
-        charts.line_chart([curve], share_axis("share of texts answered, most certain first"), share_axis("", low)),
-        "Accuracy if only the most certain texts are answered, as with `predict --coverage`.",
-    )
-
-
-def coverage_table(answers: Answers) -> str:
-    """Return accuracy and number of mistakes at a few shares of texts."""
-    share, accuracy = coverage(answers.certainty, answers.right)
-    rows = []
-    for part in SHARES:
-        last = max(math.ceil(part * len(share)) - 1, 0)
-        wrong = round((1 - accuracy[last]) * (last + 1))
-        rows.append((cell(percent(part)), cell(f"{100 * accuracy[last]:.2f} %"), cell(f"{wrong:,}")))
-    return scrolled(table(("answered", "accuracy", "mistakes"), rows), "fit")
+    across = share_axis("share of texts answered, most certain first")
+    words = "Accuracy if only the most certain texts are answered, as with `predict --coverage`."
+    return figure("Coverage", charts.line_chart([curve], across, share_axis("", low)), words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import platform
@@ -30,9 +31,8 @@ def check_report(path: Path) -> None:
         if path.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"--report {path} does not end in .html: name the page to write, such as report.html")
         if is_model(place.parent):
-            raise InputError(
-                f"--report {path} lies inside a model, which the next training replaces: choose another place"
-            )
+            problem = "lies inside a model, which the next training replaces"
+            raise InputError(f"--report {path} {problem}: choose another place")
         if (closed := closed_folder(place)) is not None:
             raise InputError(f"--report {path}: {closed} cannot be written to: choose another place")
     except (OSError, RuntimeError, ValueError) as error:
@@ -40,60 +40,33 @@ def check_report(path: Path) -> None:
 
 
 def write_report(
-    path: Path,
-    title: str,
-    measured: str,
-    model: Path,
-    config: ModelConfig,
-    measures: Measures,
-    commands: Sequence[str],
-    notes: Sequence[str] = (),
-) -> None:
+    path: Path, title: str, measured: str, model: Path, config: ModelConfig, measures: Measures,
+    commands: Sequence[str], notes: Sequence[str] = (),
+) -> None:  # fmt: skip
     """Write the report of a model and its measures to `path`."""
-    page = render(
-        Report(
-            title=title,
-            measured=measured,
-            measures=measures,
-            config=config,
-            epochs=stored_epochs(model),
-            parameters=parameters_by_part(parameter_shapes(config.network, config.vocab_size, len(config.labels))),
-            sizes=stored_sizes(model),
-            commands=commands,
-            versions=versions(config.capsulet_version),
-            notes=notes,
-        )
-    )
-    replace_file(path, page.encode(errors="backslashreplace"))
+    parameters = parameters_by_part(parameter_shapes(config.network, config.vocab_size, len(config.labels)))
+    files = [model / name for name in FILES] if model.is_dir() else [model]
+    sizes = {file.name: file.stat().st_size for file in files if file.exists()}
+    report = Report(
+        title, measured, measures, config, stored_epochs(model), parameters, sizes, commands,
+        versions(config.capsulet_version), notes,
+    )  # fmt: skip
+    replace_file(path, render(report).encode(errors="backslashreplace"))
 
 
 def stored_epochs(model: Path) -> list[Epoch]:
-    """The epochs of a training, if the model is a folder that has its log."""
+    """Return the epochs of a training, if the model is a folder that has its log."""
     try:
         return [Epoch(**json.loads(line)) for line in (model / LOG).read_text().splitlines()]
     except (OSError, ValueError, TypeError):
         return []
 
 
-def stored_sizes(model: Path) -> dict[str, int]:
-    """Size of each file of a model in bytes."""
-    if model.is_dir():
-        return {name: (model / name).stat().st_size for name in FILES if (model / name).exists()}
-    return {model.name: model.stat().st_size}
-
-
 def versions(trained: str) -> dict[str, str]:
-    """Versions of the software that wrote the report."""
-    known = {
-        "capsulet": __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
-    }
-    known["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return known | {name: installed for name in LIBRARIES if (installed := installed_version(name))}
-
-
-def installed_version(name: str) -> str | None:
-    """Version of a package, without importing it."""
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    """Return the versions of the software that writes the report; `trained` is the version that trained the model."""
+    own = __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
+    known = {"capsulet": own, "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}"}
+    for name in LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            known[name] = importlib.metadata.version(name)
+    return known

@@ -1,21 +1,20 @@
-"""What each word gave to a class, followed back through the encoder to the word itself. NumPy, texts of one length.
+"""Contribution of each word to a class, traced back through the encoder. NumPy, texts of one length at a time.
 
-A state of a GRU mixes a word with its neighbours, so a share of a state is that of a place. But with its gates held
-fixed, and tanh(u) written as κ u with κ = tanh(u) / u held fixed, a step of the GRU is linear:
+A state of a GRU mixes a word with its neighbours. With fixed gates, and with tanh(u) written as κ u for a fixed
+κ = tanh(u) / u, each step of the GRU is linear:
 
     h_t = (1 - z_t) κ_t (W x_t + b + r_t (R h_{t-1} + c)) + z_t h_{t-1}
 
-So is then the whole way from the words' vectors to a class capsule projected on its direction (model/routing.py, the
-coupling held fixed; where the largest value of a number counts, the token that has it, too). What a class got therefore
-splits exactly into one part a word: what came from its vector, and what the constants b and c added in its place. The
-parts sum to the capsule's length before squash. Holding gates constant is how Arras et al. 2017 (arXiv:1706.07206)
-carry relevance through recurrent layers.
+With a fixed coupling (model/routing.py) and a fixed token for each maximum of the pooling, the whole path from the word
+vectors to a class capsule, projected on its direction, is linear. The length of the capsule before squash is then the
+sum of one contribution per word: the part of its vector, and the part of the constants b and c at its position.
+Arras et al. 2017 (arXiv:1706.07206) fix the gates of recurrent layers in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +29,13 @@ EQUAL = 1e-9  # states that differ by less
 class Layer(NamedTuple):
     """Weights of one bidirectional layer in ONNX's order of gates: update, reset, new."""
 
-    inputs: NDArray[np.float32]  # (2, 3H, I)
-    recurrent: NDArray[np.float32]  # (2, 3H, H)
-    bias: NDArray[np.float32]  # (2, 6H)
+    inputs: NDArray[Any]  # (2, 3H, I)
+    recurrent: NDArray[Any]  # (2, 3H, H)
+    bias: NDArray[Any]  # (2, 6H)
 
 
 class Steps(NamedTuple):
-    """One direction of a layer over texts, with everything that is then held fixed: each (B, T, H)."""
+    """One direction of a layer over texts: states, and the values that are then fixed. Each is (B, T, H)."""
 
     states: Numbers
     update: Numbers  # z
@@ -47,63 +46,58 @@ class Steps(NamedTuple):
 def word_contributions(
     embedded: NDArray[np.float32], layers: Sequence[Layer], pooling: str, directions: NDArray[np.float32]
 ) -> Numbers:
-    """Vectors of the words (B, T, D), what a number of the pooled state gives to Q classes (B, H, Q) -> (B, T, Q)."""
+    """Contributions of words (B, T, D) to Q classes by their weights of the pooled state (B, H, Q) -> (B, T, Q)."""
+    layers = [Layer(*(weights.astype(np.float64) for weights in layer)) for layer in layers]
     inputs = [embedded.astype(np.float64)]  # of each layer, (B, T, I)
     runs = []
     for layer in layers:
         runs.append([forward(inputs[-1], layer, direction) for direction in (0, 1)])
         inputs.append(np.concatenate([steps.states for steps in runs[-1]], axis=2))  # (B, T, 2H)
     states, share = runs[-1][0].states + runs[-1][1].states, POOLINGS[pooling]  # (B, T, H)
-    texts, count, _ = states.shape
-    counted = np.full(states.shape, share / count)  # how much of a state is in the pooled one
-    # of states that are as good as equal the first: those of a word said over and over differ by rounding alone
+    mean = share / states.shape[1]
+    weights = np.full(states.shape, mean)  # weight of each state in the pooled one
+    # the first of nearly equal states: those of a repeated word differ by rounding only
     largest = (states >= states.max(1, keepdims=True) - EQUAL).argmax(1)[:, None]  # (B, 1, H)
-    np.put_along_axis(counted, largest, share / count + 1 - share, axis=1)
-    both = np.concatenate([directions, directions], axis=1)  # (B, 2H, Q)
-    credit = np.tile(counted, 2)[:, :, :, None] * both[:, None]  # (B, T, 2H, Q)
-    found = np.zeros((texts, count, directions.shape[2]))
+    np.put_along_axis(weights, largest, mean + 1 - share, axis=1)
+    credit: NDArray[Any] = np.tile(weights, 2)[:, :, :, None] * np.tile(directions, (1, 2, 1))[:, None]  # (B, T, 2H, Q)
+    total = np.zeros((*states.shape[:2], directions.shape[2]))
     for layer, steps in zip(layers[::-1], runs[::-1], strict=True):
-        size = steps[0].states.shape[2]
-        back = [
-            backward(steps[direction], layer, direction, credit[:, :, direction * size : (direction + 1) * size])
-            for direction in (0, 1)
-        ]
-        credit = back[0][0] + back[1][0]  # (B, T, I, Q)
-        found += back[0][1] + back[1][1]
-    return np.asarray(found + np.einsum("bti,btiq->btq", inputs[0], credit))
+        halves = np.split(credit, 2, axis=2)
+        both = [backward(steps[direction], layer, direction, halves[direction]) for direction in (0, 1)]
+        credit, constants = (left + right for left, right in zip(*both, strict=True))  # (B, T, I, Q), (B, T, Q)
+        total += constants
+    return np.asarray(total + np.einsum("bti,btiq->btq", inputs[0], credit))
 
 
 def forward(inputs: Numbers, layer: Layer, direction: int) -> Steps:
-    """Run one direction: inputs (B, T, I)."""
-    weights, recurrent = layer.inputs[direction].astype(np.float64), layer.recurrent[direction].astype(np.float64)
-    first, second = np.split(layer.bias[direction].astype(np.float64), 2)
+    """Run one direction of a layer over inputs (B, T, I)."""
+    recurrent, (first, second) = layer.recurrent[direction], np.split(layer.bias[direction], 2)
     size, (texts, count) = recurrent.shape[1], inputs.shape[:2]
-    given = inputs @ weights.T + first  # (B, T, 3H)
-    kept = np.zeros((4, texts, count, size))
-    state = np.zeros((texts, size))
-    for at in range(count)[:: -1 if direction else 1]:
+    projected = inputs @ layer.inputs[direction].T + first  # (B, T, 3H)
+    steps, state = np.zeros((4, texts, count, size)), np.zeros((texts, size))
+    for place in range(count)[:: -1 if direction else 1]:
         own = state @ recurrent.T + second  # (B, 3H)
-        gates = 0.5 * (1 + np.tanh(0.5 * (given[:, at, : 2 * size] + own[:, : 2 * size])))
+        gates = 0.5 * (1 + np.tanh(0.5 * (projected[:, place, : 2 * size] + own[:, : 2 * size])))
         update, reset = gates[:, :size], gates[:, size:]
-        before = given[:, at, 2 * size :] + reset * own[:, 2 * size :]
+        before = projected[:, place, 2 * size :] + reset * own[:, 2 * size :]
         slope = np.where(np.abs(before) > 1e-9, np.tanh(before) / np.where(before == 0, 1, before), 1.0)
         gain = (1 - update) * slope
         state = gain * before + update * state
-        kept[:, :, at] = state, update, reset, gain
-    return Steps(*kept)
+        steps[:, :, place] = state, update, reset, gain
+    return Steps(*steps)
 
 
 def backward(steps: Steps, layer: Layer, direction: int, credit: Numbers) -> tuple[Numbers, Numbers]:
-    """What the inputs are worth (B, T, I, Q), and what constants gave in each place (B, T, Q): credit (B, T, H, Q)."""
-    texts, count, size = steps.states.shape
-    weights = layer.inputs[direction, 2 * size :].astype(np.float64)  # (H, I)
-    recurrent = layer.recurrent[direction, 2 * size :].astype(np.float64)
-    first, second = np.split(layer.bias[direction].astype(np.float64), 2)
-    worth = np.zeros((texts, count, size, credit.shape[3]))  # of what enters the tanh
-    carried = np.zeros((texts, size, credit.shape[3]))
-    for at in range(count)[:: 1 if direction else -1]:
-        whole = credit[:, at] + carried
-        worth[:, at] = steps.gain[:, at, :, None] * whole
-        carried = steps.update[:, at, :, None] * whole + recurrent.T @ (steps.reset[:, at, :, None] * worth[:, at])
+    """Credit of states (B, T, H, Q) to that of inputs (B, T, I, Q) and contributions of constants (B, T, Q)."""
+    size = steps.states.shape[2]
+    weights, recurrent = layer.inputs[direction, 2 * size :], layer.recurrent[direction, 2 * size :]
+    first, second = np.split(layer.bias[direction], 2)
+    entering = np.zeros(credit.shape)  # credit of what enters the tanh
+    carried = np.zeros((len(credit), *credit.shape[2:]))
+    for place in range(credit.shape[1])[:: 1 if direction else -1]:
+        whole = credit[:, place] + carried
+        entering[:, place] = steps.gain[:, place, :, None] * whole
+        through = recurrent.T @ (steps.reset[:, place, :, None] * entering[:, place])
+        carried = steps.update[:, place, :, None] * whole + through
     constants = first[2 * size :] + steps.reset * second[2 * size :]  # (B, T, H)
-    return np.einsum("hi,bthq->btiq", weights, worth, optimize=True), np.einsum("bth,bthq->btq", constants, worth)
+    return np.einsum("hi,bthq->btiq", weights, entering, optimize=True), np.einsum("bth,bthq->btq", constants, entering)

@@ -35,14 +35,13 @@ def class_words(
         raise unknown_label(label, classifier.labels)
     place = classifier.labels.index(label)
     vocabulary, word_ids = classifier.session.tokenizer.get_vocab(), classifier.session.word_ids
-    spellings = [word for word, _ in sorted(vocabulary.items(), key=lambda pair: pair[1])]
-    encoded = classifier.session.encode(list(texts))
-    if not encoded:
-        encoded = [np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings))]
+    spellings = sorted(vocabulary, key=vocabulary.__getitem__)
+    alone = (np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings)))
+    encoded = classifier.session.encode(list(texts)) or list(alone)
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
-    for ids, given in contributions(classifier, encoded, place):
+    for ids, values in contributions(classifier, encoded, place):
         ids = np.where(word_ids.is_unknown(ids), word_ids.unknown, ids)
-        np.add.at(sums, ids, given)
+        np.add.at(sums, ids, values)
         np.add.at(counts, ids, 1)
     counts[: word_ids.first_word] = 0  # padding and the unknown word
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
@@ -56,52 +55,43 @@ def contributions(
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Ids (T,) of each text and contributions (T,) of its words to a class; shortest text first.
 
-    A single word contributes everything. In a longer text contributions are followed back through the encoder
-    (runtime/attribution.py).
+    A single word contributes everything. In longer texts, runtime/attribution.py traces contributions back to words.
     """
-    order = np.argsort([len(ids) for ids in encoded], kind="stable")
-    pooling = classifier.config.options.model.pooling
-    for rows in batches([len(encoded[row]) for row in order], order, len(classifier.labels)):
-        texts = [encoded[row] for row in rows]
-        if len(texts[-1]) > 1:
-            ngrams = [outputs.NGRAMS] if classifier.session.has(outputs.NGRAMS) else []
-            names = [outputs.EMBEDDED, outputs.DIRECTIONS, *ngrams]
-            embedded, directions, *more = classifier.session.run(names, *pad(texts))
-            lengths = np.array([len(ids) for ids in texts])
-            for length in np.unique(lengths):  # texts of one length at a time
-                same = np.flatnonzero(lengths == length)
-                ways = directions[same][:, :, [place]]  # (B, H, 1)
-                given = word_contributions(embedded[same, :length], classifier.layers, pooling, ways)[:, :, 0]
-                for one in more:
-                    given += one[same, :length, place]
-                yield from zip((texts[row] for row in same), given, strict=True)
-        else:
-            (shares,) = classifier.session.run([outputs.CONTRIBUTIONS], *pad(texts))  # (B, T, C)
-            for ids, given in zip(texts, shares[:, :, place], strict=True):
-                yield ids, given[: len(ids)].astype(np.float64)
+    session, pooling = classifier.session, classifier.config.options.model.pooling
+    sizes = np.array([len(ids) for ids in encoded])
+    order = np.argsort(sizes, kind="stable")
+    ngrams = [outputs.NGRAMS] if session.has(outputs.NGRAMS) else []
+    for rows in batches(sizes[order].tolist(), order, len(classifier.labels)):
+        texts, lengths = [encoded[row] for row in rows], sizes[rows]
+        if lengths[-1] == 1:
+            (shares,) = session.run([outputs.CONTRIBUTIONS], *pad(texts))  # (B, 1, C)
+            yield from zip(texts, shares[:, :, place].astype(np.float64), strict=True)
+            continue
+        embedded, directions, *more = session.run([outputs.EMBEDDED, outputs.DIRECTIONS, *ngrams], *pad(texts))
+        for length in np.unique(lengths):  # texts of one length at a time
+            same = np.flatnonzero(lengths == length)
+            weights = directions[same][:, :, [place]]  # (B, H, 1)
+            values = word_contributions(embedded[same, :length], classifier.layers, pooling, weights)[:, :, 0]
+            for ngram_values in more:
+                values += ngram_values[same, :length, place]
+            yield from zip((texts[row] for row in same), values, strict=True)
 
 
 def nearest_words(classifier: Classifier, words: Sequence[int], spellings: Sequence[str]) -> dict[int, tuple[str, ...]]:
     """Words with the most similar codes to each of these words; empty if the model has no codes."""
     if not classifier.session.has(outputs.CODES) or not words:
         return {}
-    codes = word_codes(classifier, len(spellings))
+    every, size, parts = np.arange(len(spellings), dtype=np.int64), max(BATCH, LARGEST_VOTES // BATCH), []
+    for start in range(0, len(every), size):
+        ids = every[start : start + size, None]
+        (weights,) = classifier.session.run([outputs.CODES], ids, np.ones(len(ids), np.int64))
+        parts.append(weights.reshape(len(ids), -1))
+    codes = np.concatenate(parts)  # weight of each codeword for each word: (V, M * K)
     codes -= codes.mean(0)  # the part that all words share
     codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
     nearest = {}
     for word in words:
         similarity = codes @ codes[word]
         similarity[: classifier.session.word_ids.first_word] = similarity[word] = -np.inf
-        nearest[word] = tuple(spellings[other] for other in np.argsort(-similarity, kind="stable")[:NEAREST])
+        nearest[word] = tuple(spellings[near] for near in np.argsort(-similarity, kind="stable")[:NEAREST])
     return nearest
-
-
-def word_codes(classifier: Classifier, vocab_size: int) -> NDArray[np.float32]:
-    """Weight of each codeword for each word: (V, M * K)."""
-    size = max(BATCH, LARGEST_VOTES // BATCH)
-    parts = []
-    for start in range(0, vocab_size, size):
-        ids = np.arange(start, min(start + size, vocab_size), dtype=np.int64)[:, None]
-        (codes,) = classifier.session.run([outputs.CODES], ids, np.ones(len(ids), np.int64))
-        parts.append(codes.reshape(len(ids), -1))
-    return np.concatenate(parts)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from capsulet.errors import InputError, unknown_label
 from capsulet.evaluation import abstention, calibration
 from capsulet.evaluation.labels import given_labels
-from capsulet.model.outputs import LENGTHS
+from capsulet.model import outputs
 from capsulet.results import Explanation, Prediction
 from capsulet.runtime.attribution import Layer
-from capsulet.runtime.explanation import encoder_layers, explain, occlusion
+from capsulet.runtime.explanation import explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
@@ -39,70 +39,45 @@ class Classifier:
         self.session, self.path = session, path
         self.config: ModelConfig = session.config
         self.labels: tuple[str, ...] = session.config.labels
-        stored = session.config.calibration
+        stored, self.multi_label = session.config.calibration, session.config.multi_label
         self.calibration = None if stored is None else calibration.from_json(stored, path)
-        self.multi_label = session.config.multi_label
         # multi-label: the class length from which a label is given (C,)
         self.thresholds: NDArray[np.float64] | None = np.array(session.config.thresholds) if self.multi_label else None
 
     @property
     def score_thresholds(self) -> NDArray[np.float64] | None:
         """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
-        if self.thresholds is None:
-            return None
-        thresholds: NDArray[np.float64] = self.probabilities(self.thresholds[None])[0]
-        return thresholds
-
-    @property
-    def unknown_id(self) -> int:
-        """The id of unknown words that are similar to no known word; compressed models have another one."""
-        return self.session.word_ids.unknown
+        return None if self.thresholds is None else np.asarray(self.probabilities(self.thresholds[None])[0])
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
     @overload
-    def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **more: Any) -> list[Prediction]: ...
+    def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
     @overload
-    def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]: ...
-    def predict(self, texts: Iterable[str], top_k: int = 1, **more: Any) -> Iterable[Prediction]:
+    def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+    def predict(
+        self, texts: Iterable[str], top_k: int = 1, *, raw_scores: bool = False, **options: Any
+    ) -> Iterable[Prediction]:
         """Predict one label per text, in order. A list or tuple gives a list; any other iterable is streamed.
 
-        `more` are options of `stream`: raw_scores, abstain, coverage, max_error, sets.
+        Scores are calibrated probabilities if the model has a calibration, and class lengths with `raw_scores`.
+        `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
+        `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
+        rules = self.abstention_rules(**options)
         if isinstance(texts, (list, tuple)):  # the caller waits for all answers: batches are as large as possible
-            return list(self.stream(texts, top_k, LARGEST_WINDOW, **more))
-        return self.stream(texts, top_k, **more)
-
-    def stream(
-        self,
-        texts: Iterable[str],
-        top_k: int = 1,
-        first_window: int = FIRST_WINDOW,
-        *,
-        raw_scores: bool = False,
-        abstain: bool = False,
-        coverage: float | None = None,
-        max_error: float | None = None,
-        sets: float | None = None,
-    ) -> Iterator[Prediction]:
-        """Predict texts one by one, reading ahead at most a window of texts.
-
-        Scores are calibrated probabilities if the model has a calibration, and class lengths with `raw_scores`.
-        `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
-        `sets` adds a set of labels that contains the true one with this probability. See docs/trust.md.
-        """
-        rules = self.abstention_rules(abstain, coverage, max_error, sets)
-        return self.answers(texts, top_k, first_window, raw_scores, rules)
+            return list(self.answers(texts, top_k, LARGEST_WINDOW, raw_scores, rules))
+        return self.answers(texts, top_k, FIRST_WINDOW, raw_scores, rules)
 
     def answers(
         self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, rules: abstention.Rules
     ) -> Iterator[Prediction]:
-        """Predict texts one by one; the arguments were checked before."""
+        """Yield the predictions of texts, reading ahead at most a window of texts; the other arguments are valid."""
         for window in windows(checked(texts), first_window):
             encoded = self.session.encode(window)
             lengths = self.lengths_of(encoded)
@@ -123,9 +98,10 @@ class Classifier:
         return tuple((self.labels[index], float(scores[index])) for index in order)
 
     def abstention_rules(
-        self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None
-    ) -> abstention.Rules:
-        """Return the thresholds for these requests."""
+        self, abstain: bool = False, coverage: float | None = None, max_error: float | None = None,
+        sets: float | None = None,
+    ) -> abstention.Rules:  # fmt: skip
+        """Return the thresholds for these options of `predict`."""
         if self.multi_label and (abstain or {coverage, max_error, sets} != {None}):
             raise InputError(
                 f"{self.path} is a multi-label model, which gives each label by its own threshold: leave out "
@@ -158,14 +134,15 @@ class Classifier:
 
     def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
         """Return the class lengths of tokenised texts: (len(encoded), C)."""
-        order = np.argsort([len(ids) for ids in encoded], kind="stable")
+        sizes = np.array([len(ids) for ids in encoded])
+        order = np.argsort(sizes, kind="stable")
         lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
 
         def fill(rows: NDArray[np.int64]) -> None:
-            lengths[rows] = self.session.run([LENGTHS], *pad([encoded[row] for row in rows]))[0]
+            lengths[rows] = self.session.run([outputs.LENGTHS], *pad([encoded[row] for row in rows]))[0]
 
-        sizes = [len(encoded[row]) for row in order]
-        self.session.for_each(list(batches(sizes, order, len(self.labels), self.session.workers)), fill)
+        parts = batches(sizes[order].tolist(), order, len(self.labels), self.session.workers)
+        self.session.for_each(list(parts), fill)
         return lengths
 
     def explain(
@@ -182,23 +159,18 @@ class Classifier:
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
-        explanation = explain(self.session, self.layers, text, self.labels, label, contrast)
-        place = self.labels.index(explanation.label)
+        explanation = explain(self.session, self.layers, text, label, contrast)
+        place, changes = self.labels.index(explanation.label), dict[str, Any]()
         if self.calibration:
-            probability = float(self.probabilities(self.lengths([text]))[0, place])
-            explanation = dataclasses.replace(explanation, probability=probability)
+            changes["probability"] = float(self.probabilities(self.lengths([text]))[0, place])
         if self.thresholds is not None:
-            explanation = dataclasses.replace(explanation, threshold=float(self.thresholds[place]))
+            changes["threshold"] = float(self.thresholds[place])
         if check:
-            left_out = occlusion(self.session, text, place, explanation.length_before_squash)
-            explanation = dataclasses.replace(explanation, occlusion=left_out)
-        return explanation
+            changes["occlusion"] = occlusion(self.session, text, place, explanation.length_before_squash)
+        return dataclasses.replace(explanation, **changes)
 
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
-        """Explain every label that the text is given, best first; without any, the best label.
-
-        A single-label model explains the best label.
-        """
+        """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
         check_text(text, 0)
         lengths = self.lengths([text])[0]
         given = self.given(lengths, lengths) if self.multi_label else ()
@@ -207,8 +179,12 @@ class Classifier:
 
     @functools.cached_property
     def layers(self) -> list[Layer]:
-        """Weights of the encoder, for explanations."""
-        return encoder_layers(self.session)
+        """Weights of the encoder, which are outputs of the graph, for explanations."""
+        one_word, layers = (np.zeros((1, 1), np.int64), np.ones(1, np.int64)), list[Layer]()
+        while self.session.has(outputs.encoder_output(len(layers), outputs.ENCODER_KINDS[0])):
+            names = [outputs.encoder_output(len(layers), kind) for kind in outputs.ENCODER_KINDS]
+            layers.append(Layer(*self.session.run(names, *one_word)))
+        return layers
 
 
 def load(path: str | Path, threads: int | None = None) -> Classifier:
@@ -247,12 +223,10 @@ def batches(
     """Yield batches of rows, shortest text first, that bound the padded tokens and the votes of `at_once` batches."""
     # n-gram features hold one number per token and class in memory
     most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
-    most_votes = LARGEST_VOTES // at_once
-    start = 0
+    start, most_texts = 0, min(BATCH, max(1, LARGEST_VOTES // at_once // num_classes))
     while start < len(rows):
-        size = min(BATCH, len(rows) - start, max(1, most_votes // num_classes))
-        # the last row of a batch is its longest
-        while size > 1 and size * lengths[start + size - 1] > most_tokens:
+        size = min(most_texts, len(rows) - start)
+        while size > 1 and size * lengths[start + size - 1] > most_tokens:  # the last row of a batch is its longest
             size = (size + 1) // 2
         yield rows[start : start + size]
         start += size

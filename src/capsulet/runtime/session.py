@@ -1,4 +1,4 @@
-"""A model, folder or file, to a tokenizer, a configuration and a running graph."""
+"""Load a model folder, or a file with tokenizer and configuration in its metadata, and run its graph."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Session(NamedTuple):
     tokenizer: Tokenizer
     config: ModelConfig
     workers: int = 1
-    similar_words: SimilarWords | None = None  # of a model that reads unknown words as known ones
+    similar_words: SimilarWords | None = None  # for a model that reads unknown words as known ones
 
     @property
     def word_ids(self) -> WordIds:
@@ -49,11 +49,8 @@ class Session(NamedTuple):
 
     def read_as(self, ids: NDArray[Any]) -> list[str | None]:
         """The known word that each unknown word (T,) is read as; None for every other word."""
-        word_ids = self.word_ids
-        return [
-            self.tokenizer.id_to_token(known) if similar else None
-            for known, similar in zip(word_ids.read_as(ids).tolist(), word_ids.is_similar(ids).tolist(), strict=True)
-        ]
+        pairs = zip(self.word_ids.read_as(ids).tolist(), self.word_ids.is_similar(ids), strict=True)
+        return [self.tokenizer.id_to_token(known) if similar else None for known, similar in pairs]
 
     def run(self, names: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
         """Outputs of the graph for ids (B, T) and token counts (B,); only what they need is computed."""
@@ -61,10 +58,7 @@ class Session(NamedTuple):
         settings.only_execute_path_to_fetches = True
         if self.similar_words:
             ids = self.word_ids.read_as(ids)
-        values: list[NDArray[np.float32]] = self.graph.run(
-            list(names), {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}, settings
-        )
-        return values
+        return list(self.graph.run(list(names), {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}, settings))
 
     def has(self, output: str) -> bool:
         """Whether the graph has an output of this name."""
@@ -76,14 +70,14 @@ class Session(NamedTuple):
         Threads with one batch each are faster than threads that share the small products of a recurrent layer
         (benchmarks/runtime.py), so the graph itself runs on one thread.
         """
-        if min(self.workers, len(parts)) < 2:
+        threads = min(self.workers, len(parts))
+        if threads < 2:
             for part in parts:
                 work(part)
             return
-        pool = ThreadPoolExecutor(min(self.workers, len(parts)))
+        pool = ThreadPoolExecutor(threads)
         try:
-            for _ in pool.map(work, parts):
-                pass
+            list(pool.map(work, parts))
         finally:
             while True:  # finish running work after Ctrl-C: exiting while a graph runs would crash
                 try:
@@ -94,15 +88,11 @@ class Session(NamedTuple):
 
 
 def open_session(path: Path, threads: int | None = None) -> Session:
-    """Load a model folder, or a file that carries tokenizer and configuration in its metadata.
-
-    `threads` process batches in parallel; None: one per core.
-    """
+    """Load a model folder or file. `threads` is the number of batches that run in parallel; None: one per core."""
     if path.is_dir():
         config = read_config(path)
         tokenizer = parse_tokenizer(read_file(path, TOKENIZER, config), path / TOKENIZER)
-        graph = start(read_file(path, GRAPH, config), path / GRAPH)
-        return agreeing(reading(Session(graph, tokenizer, config, count_workers(threads))), path)
+        return joined(start(read_file(path, GRAPH, config), path / GRAPH), tokenizer, config, threads, path)
     if not path.exists():
         raise ModelError(
             f"{path} does not exist: expected a model folder or .onnx file; `capsulet train … --out {path}` makes one"
@@ -126,44 +116,44 @@ def open_session(path: Path, threads: int | None = None) -> Session:
         config = parse_config(json.loads(metadata[CONFIG_KEY]), str(path))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    tokenizer = parse_tokenizer(metadata[TOKENIZER_KEY].encode(), path)
-    session = reading(Session(graph, tokenizer, config, count_workers(threads)))
-    if config.dictionary_words is not None:
-        read_dictionary(session, path)
-    return agreeing(session, path)
-
-
-def reading(session: Session) -> Session:
-    """The session with the reading of unknown words that its configuration asks for."""
-    similar = session.config.reads_similar_words
-    return session._replace(similar_words=SimilarWords(session.tokenizer.get_vocab)) if similar else session
-
-
-def read_dictionary(session: Session, source: Path) -> None:
-    """Add the words of a compressed model, an output of its graph, to its tokenizer."""
-    try:
-        nothing = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
-        (data,) = session.run([outputs.DICTIONARY], *nothing)
-        add_words(session.tokenizer, unpack_words(data.tobytes(), session.config.dictionary_words or 0))
-    except Exception as error:  # ONNX Runtime raises its own unrelated classes
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{source} is damaged: {reason:.120}; compress the model again") from None
-
-
-def count_workers(threads: int | None) -> int:
-    """The number of threads, or the number of cores that this process may use."""
-    if threads is not None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise InputError(f"--threads is {threads!r}: expected at least 1, or auto for one per core")
-        return threads
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return joined(graph, parse_tokenizer(metadata[TOKENIZER_KEY].encode(), path), config, threads, path)
 
 
 def session_of(graph: bytes, tokenizer: bytes, config: ModelConfig, threads: int | None = None) -> Session:
-    """A model that is on no disk yet."""
+    """Load a model that is not on a disk yet."""
     source = Path("the new model")
-    parsed = parse_tokenizer(tokenizer, source)
-    return agreeing(reading(Session(start(graph, source), parsed, config, count_workers(threads))), source)
+    return joined(start(graph, source), parse_tokenizer(tokenizer, source), config, threads, source)
+
+
+def joined(
+    graph: onnxruntime.InferenceSession, tokenizer: Tokenizer, config: ModelConfig, threads: int | None, source: Path
+) -> Session:
+    """Join the parts of a model; ModelError if graph, tokenizer and labels do not belong together."""
+    similar_words = SimilarWords(tokenizer.get_vocab) if config.reads_similar_words else None
+    session = Session(graph, tokenizer, config, count_workers(threads), similar_words)
+    if config.dictionary_words is not None:  # the words of a compressed model are an output of its graph
+        try:
+            (data,) = session.run([outputs.DICTIONARY], np.zeros((1, 1), np.int64), np.ones(1, np.int64))
+            add_words(tokenizer, unpack_words(data.tobytes(), config.dictionary_words))
+        except Exception as error:  # ONNX Runtime raises its own unrelated classes
+            raise ModelError(f"{source} is damaged: {first_line(error):.120}; compress the model again") from None
+    (classes,) = (node.shape[-1] for node in graph.get_outputs() if node.name == outputs.LENGTHS)
+    words = tokenizer.get_vocab_size()
+    if (words, classes) != (config.vocab_size, len(config.labels)):
+        raise ModelError(
+            f"{source} is damaged: tokenizer of {words} words and graph of {classes} classes, expected "
+            f"{config.vocab_size} and {len(config.labels)}; its parts are of different models"
+        )
+    return session
+
+
+def count_workers(threads: int | None) -> int:
+    """Return `threads`, or the number of cores that this process may use."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError(f"--threads is {threads!r}: expected at least 1, or auto for one per core")
+    return threads
 
 
 def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
@@ -175,7 +165,7 @@ def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
         graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime raises its own unrelated classes
         # the message starts with "[ONNXRuntimeError]", a number and a name
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rpartition(" : ")[2].rstrip(".")
+        reason = first_line(error).rpartition(" : ")[2].rstrip(".")
         raise ModelError(
             f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
             "a file that `capsulet export` or `capsulet compress` wrote"
@@ -187,21 +177,14 @@ def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
     return graph
 
 
-def agreeing(session: Session, source: Path) -> Session:
-    """The session; ModelError if graph, tokenizer and labels do not belong together."""
-    words, classes = session.config.vocab_size, len(session.config.labels)
-    (lengths,) = (node.shape for node in session.graph.get_outputs() if node.name == outputs.LENGTHS)
-    if session.tokenizer.get_vocab_size() != words or lengths[-1] != classes:
-        raise ModelError(
-            f"{source} is damaged: tokenizer of {session.tokenizer.get_vocab_size()} words and graph of {lengths[-1]} "
-            f"classes, expected {words} and {classes}; its parts are of different models"
-        )
-    return session
-
-
 def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
     """Parse a tokenizer; ModelError if that fails."""
     try:
         return Tokenizer.from_str(data.decode())
     except Exception as error:  # the library raises bare Exception
         raise ModelError(f"{source} holds no tokenizer that can be read ({error})") from None
+
+
+def first_line(error: Exception) -> str:
+    """First line of the message of an error, or the name of its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
