@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from capsulet.config import build_options
-from capsulet.report.confusions import MOST_NUMBERS, WORST
+from capsulet.report.confusions import MOST_NUMBERS, WORST, matrix_table
 from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
 from capsulet.report.page import MOST_BARS, Report, length_bars, render
@@ -199,6 +199,11 @@ def test_rows_of_a_part_of_the_matrix_hold_all_texts(make_report: Make) -> None:
         place = report.measures.labels.index(label)
         numbers = [int(number.replace(",", "")) for number in re.findall(r">([\d,]+)</td>", cells)]
         assert sum(numbers) == report.measures.answers.matrix[place].sum()
+
+
+def test_a_class_without_texts_has_an_empty_row() -> None:
+    table = matrix_table(np.array([[0, 0, 0], [2, 5, 1], [0, 0, 3]]), ["none", "some", "more"], [0, 1])
+    assert [re.findall(r">(\d*)</td>", row) for row in table.split("<tr>")[2:]] == [["", "", ""], ["2", "5", "1"]]
 
 
 @pytest.mark.parametrize("longest", [3, 22, 60, 700])

@@ -56,7 +56,7 @@ def matrix_table(matrix: NDArray[np.int64], labels: Sequence[str], places: Seque
     heads += "<th><span>(others)</span></th>" * others
     rows = []
     for place, name in zip(places, names, strict=True):
-        counts, total = matrix[place, list(places)].tolist(), max(int(matrix[place].sum()), 1)
+        counts, total = matrix[place, list(places)].tolist(), int(matrix[place].sum())
         cells = [matrix_cell(count, total, place == other) for count, other in zip(counts, places, strict=True)]
         cells += [matrix_cell(total - sum(counts), total, False)] * others
         rows.append(f'<tr><th title="{name}">{named(labels[place])}</th>{"".join(cells)}</tr>')

@@ -68,6 +68,7 @@ def contributions(
             yield from zip(texts, shares[:, :, place].astype(np.float64), strict=True)
             continue
         embedded, directions, *more = session.run([outputs.EMBEDDED, outputs.DIRECTIONS, *ngrams], *pad(texts))
+        directions = np.broadcast_to(directions, (len(texts), *directions.shape[1:]))  # a linear head has one for all
         for length in np.unique(lengths):  # texts of one length at a time
             same = np.flatnonzero(lengths == length)
             weights = directions[same][:, :, [place]]  # (B, H, 1)
