@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import JSON, MODEL_FOLDER, add, add_reading_flags, reading_options
+from capsulet.cli.options import JSON, MODEL_FOLDER, READING, reading_options
 from capsulet.cli.output import print_json, tell
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet calibrate`."""
-    valid = "labelled texts that are not training texts, instead of FILE"
-    add(parser, {**MODEL_FOLDER, "[FILE…]": "training files of the model", "--valid FILE…": valid, **JSON})
-    add_reading_flags(parser)
+ARGUMENTS = {
+    **MODEL_FOLDER,
+    "[FILE…]": "training files of the model",
+    "--valid FILE…": "labelled texts that are not training texts, instead of FILE",
+    **JSON,
+    **READING,
+}
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
-from capsulet.cli.options import LABELLED_FILES, add, add_reading_flags, reading_options
+from capsulet.cli.options import LABELLED_FILES, reading_options, reading_table, values_of
 from capsulet.cli.output import count, print_json, show, show_table, tell
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 MOST_SUSPECTS = 20
 MOST_LETTERS = 80  # characters of a text in the table: a longer text would leave no room for other columns
-FLAGS = {
+ARGUMENTS = {
+    **LABELLED_FILES,
     "--test FILE…": "labelled test texts: rows that are also in FILE are reported",
     "--model MODEL": "list the labels that this model contradicts with confidence; it should not be trained on these "
     "rows",
@@ -37,21 +38,15 @@ FLAGS = {
     "--out FILE": "write all suspect labels to this .csv or .jsonl file",
     "--strict": "exit with status 1 if there are findings",
     "--json": "print everything as one JSON object",
+    **reading_table("skip|fail"),
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet check`."""
-    add(parser, {**LABELLED_FILES, **FLAGS})
-    add_reading_flags(parser, on_bad_row="skip")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
     from capsulet.checking.check import check
 
-    names = ("test", "model", "labels", "folds", "out", "seed", "multi_label")
-    values = {name: getattr(arguments, name) for name in names}
+    values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label")
     result = check(arguments.files, reading=reading_options(arguments), tell=tell, **values)
     if arguments.json:
         fields = dataclasses.asdict(result)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, THREADS, add, add_reading_flags, reading_options
+from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, READING, THREADS, reading_options, values_of
 from capsulet.cli.output import StepMonitor, clock, percent, print_json, show_table, tell
 from capsulet.results import Compression
 
 ARGUMENTS = {
     **MODEL_FOLDER,
     "[TRAIN…]": "training files of the model",
-    "--out FILE.onnx": "file to write; an existing file is replaced when the new one is complete",
+    "--out FILE.onnx!": "file to write; an existing file is replaced when the new one is complete",
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible)",
@@ -30,23 +30,18 @@ ARGUMENTS = {
     **THREADS,
     **CACHE,
     **JSON,
+    **READING,
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet compress`."""
-    add(parser, ARGUMENTS, required="--out")
-    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compress."""
     from capsulet.compression.compress import compress
 
-    names = ("target_size", "max_loss", "valid", "plot", "cache", "threads")
     result = compress(
         arguments.model, arguments.files, arguments.out, reading=reading_options(arguments), tell=tell,
-        progress=StepMonitor("adapting"), **{name: getattr(arguments, name) for name in names},
+        progress=StepMonitor("adapting"),
+        **values_of(arguments, "target_size", "max_loss", "valid", "plot", "cache", "threads"),
     )  # fmt: skip
     kept = f"{percent(result.agreement)} of the answers on generated texts unchanged (no labelled texts were given)"
     if result.accuracy is not None:

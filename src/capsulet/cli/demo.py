@@ -16,18 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from capsulet.cli import evaluate, explain, train
-from capsulet.cli.options import add
+from capsulet.cli.options import add_verb
 from capsulet.cli.output import cut, show, tell
 from capsulet.errors import InputError
 
 # files of an earlier demo and of the commands that it suggests
 LEFT_BEHIND = {"model", "model.report.html", "model.onnx", "train.jsonl", "test.jsonl"}
+ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet demo`."""
-    add(parser, {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"})
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     heading(f"capsulet train {train_file} --out {model} {' '.join(QUICK)}")
     parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
+    add_verb(parser, train)
     words = [str(train_file), "--out", str(model), *QUICK, "--seed", str(arguments.seed)]
     if status := train.run(parser.parse_args(words)):
         return status

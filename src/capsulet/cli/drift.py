@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from capsulet.cli.options import JSON, MODEL, add, add_reading_flags, reading_options
+from capsulet.cli.options import JSON, MODEL, READING, reading_options
 from capsulet.cli.output import percent, print_json, show, show_table, tell
 from capsulet.results import Drift, DriftPart, DriftWindow
 
@@ -34,13 +34,8 @@ ARGUMENTS = {
     "--window N": "also test every N consecutive texts, at the same rate",
     "--strict": "exit with status 1 if there is drift",
     **JSON,
+    **READING,
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet drift`."""
-    add(parser, ARGUMENTS)
-    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from capsulet.cli.options import JSON, LABELLED_FILES, MODEL, THREADS, add, add_reading_flags, reading_options
+from capsulet.cli.options import JSON, LABELLED_FILES, MODEL, READING, THREADS, reading_options
 from capsulet.cli.output import check_text_file, count, percent, print_json, show, show_table, tell
 from capsulet.results import Evaluation
 from capsulet.storage.atomic import replace_file
@@ -26,13 +26,8 @@ ARGUMENTS = {
     **JSON,
     "--report FILE": "HTML page with figures, charts and mistakes to write",
     **THREADS,
+    **READING,
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet evaluate`."""
-    add(parser, ARGUMENTS)
-    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.cli.options import JSON, MODEL, add, add_reading_flags
+from capsulet.cli.options import JSON, MODEL, READING
 from capsulet.cli.output import check_text_file, console, print_json, print_json_list, show, show_table, tell
 from capsulet.cli.texts import load_with_texts
 from capsulet.results import Explanation, TokenContribution
@@ -44,13 +44,8 @@ ARGUMENTS = {
     "--check": "also measure the effect of leaving out each word",
     "--html FILE.html": "HTML page with the coloured texts to write",
     **JSON,
+    **READING,
 }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet explain`."""
-    add(parser, ARGUMENTS)
-    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

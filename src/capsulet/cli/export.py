@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import JSON, MODEL_FOLDER, add
+from capsulet.cli.options import JSON, MODEL_FOLDER
 from capsulet.cli.output import print_json, tell
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet export`."""
-    add(parser, {**MODEL_FOLDER, "FILE.onnx": "file to write; an existing file is replaced when complete", **JSON})
+ARGUMENTS = {**MODEL_FOLDER, "FILE.onnx": "file to write; an existing file is replaced when complete", **JSON}
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from capsulet.cli.info_page import print_page
-from capsulet.cli.options import JSON, add, add_option_flags, add_recipe_flag, given_values
+from capsulet.cli.options import JSON, add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import print_json, show, show_table
 from capsulet.config import ModelOptions, build_options, resolve_model
 from capsulet.errors import InputError
@@ -37,19 +37,19 @@ ARGUMENTS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet info`."""
-    add(parser, ARGUMENTS)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the recipe and the options of the network."""
     add_recipe_flag(parser, default=SIZES)
     group = parser.add_argument_group("the network, with --vocab-size and --classes")
-    add_option_flags(group, ModelOptions, {spec.name for spec in dataclasses.fields(ModelOptions)})
+    add_option_flags(group, [ModelOptions], basic=[True, False])
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Describe."""
-    label, sizes, options = getattr(arguments, "class"), (arguments.vocab_size, arguments.classes), None
-    options = given_values(arguments, ModelOptions)
-    if arguments.model and (sizes != (None, None) or options or arguments.recipe != SIZES):
+    label, sizes = getattr(arguments, "class"), (arguments.vocab_size, arguments.classes)
+    if arguments.model and (
+        sizes != (None, None) or given_values(arguments, ModelOptions) or arguments.recipe != SIZES
+    ):
         raise InputError(
             "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
         )

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
+from capsulet.cli.options import add_verb
 from capsulet.errors import CapsuletError
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
@@ -63,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
         )  # fmt: skip
         child.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        verb.add_arguments(child)
+        add_verb(child, verb)
         child.set_defaults(run=verb.run, parser=child)
     return parser
 

@@ -4,56 +4,68 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from capsulet.config import AUTO, BASIC_OPTIONS, RECIPES, kind_of
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import FORMATS, ReadOptions
+
+Table = Mapping[str, "str | Table"]  # see `add`
 
 NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
-MODEL = {"MODEL": "model folder or .onnx file"}
-MODEL_FOLDER = {"MODEL": "model folder"}
-LABELLED_FILES = {"FILE…": "labelled texts; - is standard input"}
-JSON = {"--json": "print the result as one JSON object"}
-THREADS = {"--threads N=auto": "number of threads; auto: one per core"}
-CACHE = {
+MODEL: Table = {"MODEL": "model folder or .onnx file"}
+MODEL_FOLDER: Table = {"MODEL": "model folder"}
+LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
+JSON: Table = {"--json": "print the result as one JSON object"}
+THREADS: Table = {"--threads N=auto": "number of threads; auto: one per core"}
+CACHE: Table = {
     "--cache DIR=": "folder for tokenised texts, which later runs on the same files read (default: ~/.cache/capsulet)",
     "--no-cache": "keep no tokenised texts",
 }
-# flag of each field of ReadOptions; its help and choices are those of the field
+# argument for each field of ReadOptions; its help is that of the field
 READING_FLAGS = {
-    "text_columns": "--text-column", "label_column": "--label-column", "header": "--no-header",
-    "file_format": "--format", "label_separator": "--label-separator", "on_bad_row": "--on-bad-row",
+    "text_columns": "--text-column NAME…", "label_column": "--label-column NAME", "header": "--no-header",
+    "file_format": f"--format {{{','.join(FORMATS)}}}", "label_separator": "--label-separator TEXT",
+    "on_bad_row": "--on-bad-row",
 }  # fmt: skip
 
 
-class Parser(Protocol):
-    """A parser or a group of one."""
+def reading_table(on_bad_row: str) -> Table:
+    """The flags for reading files; `on_bad_row` are the choices of that flag, the default first."""
+    words = {spec.name: spec.metadata["help"] for spec in dataclasses.fields(ReadOptions)}
+    usages = READING_FLAGS | {"on_bad_row": f"{READING_FLAGS['on_bad_row']} {on_bad_row}"}
+    return {"the files": {usage: words[name] for name, usage in usages.items()}}
 
-    def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
+
+READING = reading_table("fail|skip")
 
 
-def add(parser: Parser, table: Mapping[str, str], required: str = "") -> None:
-    """Add the arguments of a table from usages to help texts.
+def add(parser: argparse._ActionsContainer, table: Table) -> None:
+    """Add the arguments of a table from usages to help texts; a table inside a table is a group.
 
-    `--out FILE` takes a value, `--test FILE…` may be repeated, `--folds N=3` has a default value, `--to jsonl|csv` has
-    choices and the first is the default, `--sets [SHARE=0.9]` may stand without its value, `--strict` is a switch,
-    `--no-cache` sets `cache` to None. Positional arguments: `MODEL` is required, `[MODEL]` is optional, `FILE…` and
-    `[FILE…]` are lists.
+    `--label LABEL` takes a value, `--out DIR!` is required, `--test FILE…` may be repeated, `--folds N=3` has a default
+    value, `--to jsonl|csv` has choices and the first is the default, `--sets [SHARE=0.9]` may stand without its value,
+    `--strict` is a switch, `--no-header` sets `header` to False, `--no-cache` resets `--cache DIR` to None. Positional
+    arguments: `MODEL` is required, `[MODEL]` is optional, `FILE…` and `[FILE…]` are lists.
     """
     for usage, words in table.items():
+        if not isinstance(words, str):
+            add(parser.add_argument_group(usage), words)
+            continue
         name, _, value = usage.partition(" ")
         metavar, has_default, default = value.strip("[]").partition("=")
-        settings: dict[str, Any] = {"metavar": metavar.rstrip("…"), "type": reader(NUMBERS.get(metavar, str))}
+        settings: dict[str, Any] = {"metavar": metavar.rstrip("…!"), "type": reader(NUMBERS.get(metavar, str))}
         if not name.startswith("-"):
-            metavar = name.strip("[]…")
-            count = ("*" if name.startswith("[") else "+") if "…" in name else "?" if name.startswith("[") else None
-            name = "files" if "…" in name else metavar.split(".")[0].lower()
-            settings = {"metavar": metavar, "nargs": count}
+            metavar, many, optional = name.strip("[]…"), "…" in name, name.startswith("[")
+            settings = {"metavar": metavar, "nargs": ("*" if optional else "+") if many else "?" if optional else None}
+            name = "files" if many else metavar.split(".")[0].lower()
         elif name.startswith("--no-"):
-            settings = {"dest": name.removeprefix("--no-"), "action": "store_const", "const": None}
+            resets = any(other.startswith(name.replace("no-", "", 1) + " ") for other in table)
+            settings = {"dest": name[5:], "action": "store_const", "const": None if resets else False}
         elif not value:
             settings = {"action": "store_true"}
+        elif value.endswith("!"):
+            settings["required"] = True
         elif "|" in value:
             settings = {"choices": value.split("|"), "default": value.split("|")[0]}
         elif value.startswith("["):
@@ -65,8 +77,14 @@ def add(parser: Parser, table: Mapping[str, str], required: str = "") -> None:
         elif has_default:
             settings["default"] = settings["type"](default)
         shown = default or settings.get("default")
-        words = words.replace("%", "%%") + (f" (default: {shown})" if shown else "")
-        parser.add_argument(name, help=words, **settings, **({"required": True} if name == required else {}))
+        parser.add_argument(name, help=words.replace("%", "%%") + f" (default: {shown})" * bool(shown), **settings)
+
+
+def add_verb(parser: argparse.ArgumentParser, verb: Any) -> None:
+    """Add the arguments of a verb: its table `ARGUMENTS`, and what its function `add_options` adds."""
+    add(parser, verb.ARGUMENTS)
+    if hasattr(verb, "add_options"):
+        verb.add_options(parser)
 
 
 def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
@@ -82,25 +100,11 @@ def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
     return read
 
 
-def add_basic_flags(parser: Parser, *kinds: type) -> None:
-    """Add the options that most users need."""
-    for kind in kinds:
-        add_option_flags(parser, kind, BASIC_OPTIONS)
-
-
-def add_research_flags(parser: argparse.ArgumentParser, *kinds: type) -> None:
-    """Add all other options, in a group of their own."""
-    group = parser.add_argument_group(
-        "research options", "the defaults suit most data; docs/reference/options.md lists them all"
-    )
-    for kind in kinds:
-        add_option_flags(group, kind, {spec.name for spec in dataclasses.fields(kind)} - BASIC_OPTIONS)
-
-
-def add_option_flags(parser: Parser, kind: type, names: set[str] | frozenset[str]) -> None:
-    """Add a flag for each of these fields. Flags that are not given set no value, so that recipes apply."""
-    for spec in dataclasses.fields(kind):
-        if spec.name not in names:
+def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool]) -> None:
+    """Add a flag for each basic or research option. Flags that are not given set no value, so that recipes apply."""
+    specs = [(kind, spec) for kind in kinds for spec in dataclasses.fields(kind)]
+    for kind, spec in specs:
+        if (spec.name in BASIC_OPTIONS) not in basic:
             continue
         wanted, automatic = kind_of(kind, spec.name)
         words = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"
@@ -121,32 +125,20 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
-def add_recipe_flag(parser: Parser, default: str = "default") -> None:
+def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default") -> None:
     """Add `--recipe`."""
     words = f"values of all options that are not given: ours or the paper's (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 
-def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail") -> None:
-    """Add the flags for reading files."""
-    group = parser.add_argument_group("the files")
-    for spec in dataclasses.fields(ReadOptions):
-        if spec.name not in READING_FLAGS:
-            continue
-        words, choices = spec.metadata["help"], spec.metadata["choices"]
-        settings: dict[str, Any] = {"choices": choices} if choices else {"metavar": "NAME"}
-        if spec.name == "text_columns":
-            settings |= {"action": "append", "default": []}
-        elif spec.name == "header":
-            settings = {"action": "store_const", "const": False}
-        elif spec.name == "label_separator":
-            settings["metavar"] = "TEXT"
-        elif spec.name == "on_bad_row":
-            words, settings["default"] = f"{words} (default: {on_bad_row})", on_bad_row
-        group.add_argument(READING_FLAGS[spec.name], dest=spec.name, help=words, **settings)
-
-
 def reading_options(arguments: argparse.Namespace) -> ReadOptions:
     """Options of reading from the parsed flags."""
-    values = {name: getattr(arguments, name) for name in READING_FLAGS}
-    return ReadOptions(**values | {"text_columns": tuple(arguments.text_columns)})
+    return ReadOptions(
+        text_columns=tuple(arguments.text_column), label_column=arguments.label_column, header=arguments.header,
+        file_format=arguments.format, on_bad_row=arguments.on_bad_row, label_separator=arguments.label_separator,
+    )  # fmt: skip
+
+
+def values_of(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The parsed values of these arguments."""
+    return {name: getattr(arguments, name) for name in names}

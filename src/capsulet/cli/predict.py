@@ -26,7 +26,7 @@ import csv
 import sys
 from collections.abc import Iterable
 
-from capsulet.cli.options import MODEL, THREADS, add, add_reading_flags
+from capsulet.cli.options import MODEL, READING, THREADS
 from capsulet.cli.output import json_line, tell
 from capsulet.cli.texts import load_with_texts
 from capsulet.errors import InputError
@@ -39,28 +39,21 @@ ARGUMENTS = {
     "--top-k K=1": "also list the K best labels",
     "--to jsonl|csv": "format of the output",
     **THREADS,
+    "abstention": {
+        "--abstain": "give no label to texts of unknown words and to the 5 % of texts that are least like any class",
+        "--coverage SHARE": "abstain, but label at least this share of texts like the validation texts",
+        "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
+        "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
+        "--raw-scores": "use class lengths as scores instead of calibrated probabilities",
+    },
+    "Ray workers": {
+        "--engine local|ray": "predict in this process or on Ray workers",
+        "--workers N=2": "workers with --engine ray",
+        "--out DIR": "with --engine ray: folder to write the Parquet files to",
+        "--keep NAME…": "with --engine ray: column to copy; may be repeated",
+    },
+    **READING,
 }
-ABSTENTION = {
-    "--abstain": "give no label to texts of unknown words and to the 5 % of texts that are least like any class",
-    "--coverage SHARE": "abstain, but label at least this share of texts like the validation texts",
-    "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
-    "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
-    "--raw-scores": "use class lengths as scores instead of calibrated probabilities",
-}
-RAY = {
-    "--engine local|ray": "predict in this process or on Ray workers",
-    "--workers N=2": "workers with --engine ray",
-    "--out DIR": "with --engine ray: folder to write the Parquet files to",
-    "--keep NAME…": "with --engine ray: column to copy; may be repeated",
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet predict`."""
-    add(parser, ARGUMENTS)
-    add(parser.add_argument_group("abstention"), ABSTENTION)
-    add(parser.add_argument_group("Ray workers"), RAY)
-    add_reading_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -98,7 +91,7 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
         raise InputError("--engine ray takes one folder of Parquet files and --out; it predicts the best label only")
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,
-        text_columns=arguments.text_columns, keep=arguments.keep,
+        text_columns=arguments.text_column, keep=arguments.keep,
         progress=lambda files, all_files, rows: tell(f"{files:,} of {all_files:,} files, {rows:,} rows"),
     )  # fmt: skip
 

@@ -28,13 +28,12 @@ from capsulet.cli.options import (
     CACHE,
     JSON,
     LABELLED_FILES,
-    add,
-    add_basic_flags,
-    add_reading_flags,
+    READING,
+    add_option_flags,
     add_recipe_flag,
-    add_research_flags,
     given_values,
     reading_options,
+    values_of,
 )  # fmt: skip
 from capsulet.cli.output import BarMonitor, LineMonitor, clock, count, percent, print_json, tell, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
@@ -42,40 +41,36 @@ from capsulet.results import Training
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
 INTERRUPTED = 130
-FILES = {
+ARGUMENTS = {
     **LABELLED_FILES,
-    "--out DIR": "folder to write the model to; an existing model is replaced",
+    "--out DIR!": "folder to write the model to; an existing model is replaced",
     "--valid FILE…": "validation texts (default: a part of the training texts, with every class in proportion)",
-}
-RESULTS = {
     "--resume": "continue an interrupted training, with the same files and options",
     "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
     "--no-report": "write no report",
     **JSON,
-}
-WORKERS = {
-    **CACHE,
-    "--engine local|ray": "train in this process or on Ray workers",
-    "--workers N=2": "workers with --engine ray",
+    **READING,
+    "cache and workers": {
+        **CACHE,
+        "--engine local|ray": "train in this process or on Ray workers",
+        "--workers N=2": "workers with --engine ray",
+    },
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet train`."""
-    add(parser, FILES, required="--out")
-    add_basic_flags(parser, *KINDS)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the basic options, the recipe and the research options."""
+    add_option_flags(parser, KINDS, basic=[True])
     add_recipe_flag(parser)
-    add(parser, RESULTS)
-    add_reading_flags(parser)
-    add(parser.add_argument_group("cache and workers"), WORKERS)
-    add_research_flags(parser, *KINDS)
+    words = "the defaults suit most data; docs/reference/options.md lists them all"
+    add_option_flags(parser.add_argument_group("research options", words), KINDS, basic=[False])
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
     from capsulet.training.run import train
 
-    values = {name: getattr(arguments, name) for name in ("valid", "recipe", "resume", "cache", "report")}
+    values = values_of(arguments, "valid", "recipe", "resume", "cache", "report")
     values |= {"reading": reading_options(arguments), "tell": tell, **given_values(arguments, *KINDS)}
     if arguments.engine == "ray":
         from capsulet.training.ray import train_on_ray
