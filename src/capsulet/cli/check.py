@@ -48,11 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label")
     result = check(arguments.files, reading=reading_options(arguments), tell=tell, **values)
-    if arguments.json:
-        fields = dataclasses.asdict(result)
-        print_json({name: value for name, value in fields.items() if name != "labels_per_row" or value})
-    else:
-        print_check(result)
+    fields = {key: value for key, value in dataclasses.asdict(result).items() if key != "labels_per_row" or value}
+    print_json(fields) if arguments.json else print_check(result)
     return 1 if arguments.strict and result.findings else 0
 
 

@@ -52,10 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     tell(
         f"{result.path}: {result.bytes:,} bytes instead of {result.bytes_before:,}, {kept}, in {clock(result.seconds)}"
     )
-    if arguments.json:
-        print_json(result)
-    else:
-        print_tables(result)
+    print_json(result) if arguments.json else print_tables(result)
 
 
 def print_tables(result: Compression) -> None:

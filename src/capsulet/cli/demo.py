@@ -73,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     explain.print_explanation(sentences[0], classifier.explain(sentences[0]))
 
     heading("next")
-    here = os.path.relpath(folder)
-    print(f'  your own words    capsulet predict {here}/model --text "…" --top-k 3')
-    print(f"  quality and size  capsulet info {here}/model")
-    print(f"  charts, mistakes  open {here}/model.report.html in a browser")
-    print(f"  a single file     capsulet export {here}/model {here}/model.onnx")
+    path = os.path.relpath(folder)
+    print(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
+    print(f"  quality and size  capsulet info {path}/model")
+    print(f"  charts, mistakes  open {path}/model.report.html in a browser")
+    print(f"  a single file     capsulet export {path}/model {path}/model.onnx")
     print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 
 from capsulet.cli.options import JSON, LABELLED_FILES, MODEL, READING, THREADS, reading_options
 from capsulet.cli.output import check_text_file, count, percent, print_json, show, show_table, tell
@@ -36,21 +35,18 @@ def run(arguments: argparse.Namespace) -> None:
     from capsulet.runtime.classifier import load
 
     reading = reading_options(arguments)
-    if arguments.reliability:
-        check_text_file(Path(arguments.reliability), ".svg")
+    diagram = check_text_file(arguments.reliability, ".svg")
     classifier = load(arguments.model, arguments.threads)
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
-    if arguments.reliability and result.reliability:
+    if diagram and result.reliability:
         from capsulet.report.reliability import reliability_svg
 
-        replace_file(Path(arguments.reliability), reliability_svg(result.reliability, measured(result)).encode())
-        tell(f"the reliability diagram is in {arguments.reliability}")
+        replace_file(diagram, reliability_svg(result.reliability, measured(result)).encode())
+        tell(f"the reliability diagram is in {diagram}")
     if arguments.report:
         tell(f"the report is in {arguments.report}")
-    if arguments.json:
-        print_json({name: value for name, value in dataclasses.asdict(result).items() if value is not None})
-    else:
-        print_tables(result)
+    figures = {name: value for name, value in dataclasses.asdict(result).items() if value is not None}
+    print_json(figures) if arguments.json else print_tables(result)
 
 
 def measured(result: Evaluation) -> str:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet.cli.options import JSON, MODEL, READING
@@ -50,9 +49,7 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Explain."""
-    page = Path(arguments.html) if arguments.html else None
-    if page:
-        check_text_file(page, ".html")
+    page = check_text_file(arguments.html, ".html")
     classifier, texts = load_with_texts(arguments)
     pairs: Iterable[tuple[str, Explanation]] = explanations(classifier, texts, arguments)
     if page:

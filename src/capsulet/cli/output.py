@@ -17,7 +17,6 @@ from capsulet.storage.atomic import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
     from rich.text import Text
 
 SECONDS_BETWEEN_LINES = 10
@@ -53,17 +52,14 @@ def json_line(value: Any) -> str:
     return line
 
 
-def check_text_file(path: Path, ending: str) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
-    if path.suffix != ending:
-        raise InputError(
-            f"{path} does not end in {ending}: name the file to write, such as {path.stem or 'file'}{ending}"
-        )
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name the file to write")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{path.parent} is not an existing folder: create it, or choose another path")
-    check_place(path)
+def check_text_file(path: str | None, ending: str) -> Path | None:
+    """The path of a file to write, if one is given; refuse a file that cannot be written, before any work is done."""
+    if not path:
+        return None
+    check_place(Path(path), ending)
+    if not Path(path).resolve().parent.is_dir():
+        raise InputError(f"{Path(path).parent} is not an existing folder: create it, or choose another path")
+    return Path(path)
 
 
 def console() -> Console:
@@ -180,14 +176,11 @@ class BarMonitor:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.bar: Progress = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
-                       "{task.fields[speed]:,.0f} tokens/s  left"),
-            TimeRemainingColumn(compact=True),
-            console=Console(stderr=True),
-            transient=True,
+        figures = "{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
+        figures += "{task.fields[speed]:,.0f} tokens/s  left"
+        self.bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"), BarColumn(bar_width=None), TextColumn(figures),
+            TimeRemainingColumn(compact=True), console=Console(stderr=True), transient=True,
         )  # fmt: skip
         self.status = self.bar.console.status("reading texts")
 

@@ -27,8 +27,13 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def check_place(path: Path) -> None:
-    """Refuse a file that could not be written, before any work is done."""
+def check_place(path: Path, ending: str = "") -> None:
+    """Refuse a file that could not be written or has another ending, before any work is done."""
+    if ending and path.suffix != ending:
+        example = f"{path.stem or 'file'}{ending}"
+        raise InputError(f"{path} does not end in {ending}: name the file to write, such as {example}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the file to write")
     if (closed := closed_folder(path.resolve())) is not None:
         raise InputError(f"{path} cannot be written, because {closed} takes no new files: choose another place")
 
@@ -132,7 +137,7 @@ def exchange(first: Path, second: Path) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     with contextlib.suppress(AttributeError, OSError):
-        here, swap_both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-        status = ctypes.CDLL(None).renameat2(here, os.fsencode(first), here, os.fsencode(second), swap_both)
+        current, swap_both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        status = ctypes.CDLL(None).renameat2(current, os.fsencode(first), current, os.fsencode(second), swap_both)
         return bool(status == 0)
     return False

@@ -29,13 +29,9 @@ def export(model: str | Path, file: str | Path) -> Path:
 def check_file(file: str | Path, model: Path) -> Path:
     """The path of the file to write; refuse a path that cannot be written."""
     file = Path(file)
-    if file.suffix != ".onnx":
-        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    check_place(file, ".onnx")
     if (model / GRAPH).exists() and file.exists() and file.samefile(model / GRAPH):
         raise InputError(f"{file} is part of the model itself: choose another file")
-    check_place(file)
     return file
 
 
