@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from rich.console import Console
 
-from capsulet.cli import explain, main
+from capsulet.cli import explain, main, output
 
 IMAGES = Path(__file__).parent
 TEXT = "Run the coroutine until it is done, then close the event loop."
@@ -42,7 +42,7 @@ def save(image: Image.Image, name: str, scale: float) -> None:
 def draw_explanation(page: Path) -> None:
     """Write the terminal output of `capsulet explain` as an SVG."""
     console = Console(record=True, width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO())
-    explain.console = lambda: console
+    output.console = explain.console = lambda: console
     console.print(f'$ capsulet explain model --text "{TEXT}"', highlight=False, markup=False)
     main.main(["explain", "model", "--text", TEXT])
     console.save_svg(str(page), title="capsulet explain")

@@ -41,19 +41,16 @@ class ModelOptions:
     """The network. The default sizes are the paper's, except for the number of codewords."""
 
     embedding: str = option(
-        "cwc",
-        "word vectors: weighted sum of codewords (cwc), sum of one codeword per codebook (cc), or one row per word "
-        "(plain)",
-        choices=("cwc", "cc", "plain"),
-    )
+        "cwc", "word vectors: weighted sum of codewords (cwc), sum of one codeword per codebook (cc), or one row per "
+        "word (plain)", choices=("cwc", "cc", "plain"),
+    )  # fmt: skip
     head: str = option("capsule", "class capsules with routing, or a linear layer", choices=("capsule", "linear"))
     routing: str = option("kmeans", "routing from primary to class capsules", choices=("kmeans", "dynamic"))
     iterations: int = option(3, "routing iterations", low=1, high=100)
     scale_coupling: bool = option(
-        True,
-        "multiply the coupling by the number of classes, so that its mean is 1; without it, training fails when there "
-        "are many classes",
-    )
+        True, "multiply the coupling by the number of classes, so that its mean is 1; without it, training fails when "
+        "there are many classes",
+    )  # fmt: skip
     num_codebooks: int = option(8, "number of codebooks (M)", low=1, high=64)
     num_codewords: int | None = option(
         8, "codewords per codebook (K); auto: the smallest K with K^M >= vocabulary size", low=1, high=65536
@@ -62,19 +59,16 @@ class ModelOptions:
     hidden_size: int = option(128, "size of an encoder state (H)", low=1, high=4096)
     num_layers: int = option(2, "encoder layers", low=1, high=8)
     pooling: str = option(
-        "mean+max",
-        "how the states of a text become one: mean over the tokens, maximum over the tokens, or the average of both",
-        choices=tuple(POOLINGS),
-    )
+        "mean+max", "how the states of a text become one: mean over the tokens, maximum over the tokens, or the "
+        "average of both", choices=tuple(POOLINGS),
+    )  # fmt: skip
     primary_length: int = option(8, "size of a primary capsule; must divide the hidden size", low=1, high=4096)
     class_length: int = option(16, "size of a class capsule (L)", low=1, high=1024)
     ngram_features: int | None = option(
-        None,
-        "rows of the hashed table of words and word pairs that adds to the class scores; 0: no table; auto: a power of "
-        "two, at least eight times the vocabulary size, at most 262,144 rows or a million numbers",
-        low=0,
-        high=2**24,
-    )
+        None, "rows of the hashed table of words and word pairs that adds to the class scores; 0: no table; auto: a "
+        "power of two, at least eight times the vocabulary size, at most 262,144 rows or a million numbers",
+        low=0, high=2**24,
+    )  # fmt: skip
     multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
 
 
@@ -83,17 +77,14 @@ class TextOptions:
     """How texts become word ids."""
 
     min_count: int | None = option(
-        None,
-        "leave out words that occur less often than this; auto: 1, or 2 from 20,000 training texts",
-        low=1,
-        high=2**31 - 1,
-    )
+        None, "leave out words that occur less often than this; auto: 1, or 2 from 20,000 training texts",
+        low=1, high=2**31 - 1,
+    )  # fmt: skip
     unknown_words: str | None = option(
-        None,
-        "read a word that is not in the vocabulary as the known word with the longest common prefix (similar), or as "
-        "the one unknown word (apart); auto: similar if the vocabulary has every training word (--min-count 1)",
+        None, "read a word that is not in the vocabulary as the known word with the longest common prefix (similar), "
+        "or as the one unknown word (apart); auto: similar if the vocabulary has every training word (--min-count 1)",
         choices=(SIMILAR, APART),
-    )
+    )  # fmt: skip
     max_words: int = option(100_000, "largest vocabulary; the most frequent words are kept", low=1, high=2**31 - 1)
     max_tokens: int = option(5_000, "tokens read per text; the rest is ignored", low=1, high=2**31 - 1)
 
@@ -106,11 +97,9 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None,
-        "with automatic epochs: tokens to read in total, within 3 to 20 epochs, or up to 100 epochs if they have fewer "
-        "than 1,500 batches; auto: 14 million, or 8 million from 20,000 training texts",
-        low=1,
-    )
+        None, "with automatic epochs: tokens to read in total, within 3 to 20 epochs, or up to 100 epochs if they have "
+        "fewer than 1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
+    )  # fmt: skip
     batch_size: int | None = option(
         None, "texts per batch; auto: 32, or 64 from 20,000 training texts", low=1, high=65536
     )
@@ -119,23 +108,20 @@ class TrainingOptions:
         True, "sum the margin loss over the classes instead of averaging it; the mean is too weak with many classes"
     )
     class_weight: str = option(
-        "none",
-        "none; balanced: each class has the same total weight, so texts of rare classes weigh more; or a JSON or CSV "
-        "file of labels and weights",
-    )
+        "none", "none; balanced: each class has the same total weight, so texts of rare classes weigh more; or a JSON "
+        "or CSV file of labels and weights",
+    )  # fmt: skip
     select: str | None = option(
-        None,
-        "validation metric that selects the epoch: the highest value, or with a falling learning rate the latest epoch "
-        "within one standard error of it; auto: accuracy, or micro-f1 with --multi-label",
+        None, "validation metric that selects the epoch: the highest value, or with a falling learning rate the latest "
+        "epoch within one standard error of it; auto: accuracy, or micro-f1 with --multi-label",
         choices=("accuracy", "macro-f1", "micro-f1"),
-    )
+    )  # fmt: skip
     learning_rate: float = option(0.002, "peak learning rate of all parameters except the codes", low=0)
     code_learning_rate: float = option(0.05, "peak learning rate of the codes of the words", low=0)
     code_deviation: float = option(
-        0.1,
-        "standard deviation of the initial codes; with a small one, a rare word starts near the mean of each codebook",
-        low=0,
-    )
+        0.1, "standard deviation of the initial codes; with a small one, a rare word starts near the mean of each "
+        "codebook", low=0,
+    )  # fmt: skip
     centre_codebooks: bool = option(
         True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
     )
@@ -143,23 +129,19 @@ class TrainingOptions:
         0.3, "scale of the initial matrices between capsules; a small one makes class capsules start short", low=0
     )
     schedule: str = option(
-        "linear",
-        "learning rate after warm-up: falls to zero (linear) or stays constant",
+        "linear", "learning rate after warm-up: falls to zero (linear) or stays constant",
         choices=("linear", "constant"),
-    )
+    )  # fmt: skip
     warmup: float = option(0.05, "fraction of the steps in which the learning rate rises", low=0, high=1)
     clip: float = option(1.0, "largest norm of the gradient; 0: no clipping", low=0)
     dropout: float = option(0.5, "dropout between the encoder layers", low=0, high=0.99)
     embedding_dropout: float = option(0.5, "dropout of the word vectors", low=0, high=0.99)
     head_dropout: float = option(0.2, "dropout of the pooled state", low=0, high=0.99)
     adversarial: float | None = option(
-        None,
-        "adversarial training: perturb each text's word vectors along the loss gradient, with a norm of N mean word "
-        "norms; doubles the time per step; 0: off; auto: 0.6, or 0.2 from 30 classes or 20,000 training texts, or 0 "
-        "from 200,000 training texts",
-        low=0,
-        high=100,
-    )
+        None, "adversarial training: perturb each text's word vectors along the loss gradient, with a norm of N mean "
+        "word norms; doubles the time per step; 0: off; auto: 0.6, or 0.2 from 30 classes or 20,000 training texts, or "
+        "0 from 200,000 training texts", low=0, high=100,
+    )  # fmt: skip
     rowwise: bool = option(True, "update only the code rows of words in the batch")
     valid_fraction: float = option(0.05, "fraction of the training rows held out for validation", low=0.001, high=0.9)
     patience: int = option(10, "stop after this many epochs without improvement; 0: never", low=0)
@@ -186,32 +168,14 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
-        "scale_coupling": False,
-        "num_codewords": None,
-        "pooling": "mean",
-        "ngram_features": 0,
-        "min_count": 1,
-        "unknown_words": APART,
-        "max_words": 10_000_000,
-        "epochs": 10,
-        "sum_margin": False,
-        "batch_size": 32,
-        "learning_rate": 0.001,
-        "code_learning_rate": 0.001,
-        "code_deviation": 1.0,
-        "centre_codebooks": False,
-        "transform_scale": 1.0,
-        "schedule": "constant",
-        "warmup": 0.0,
-        "clip": 0.0,
-        "dropout": 0.5,
-        "embedding_dropout": 0.0,
-        "head_dropout": 0.0,
-        "adversarial": 0.0,
-        "rowwise": False,
-        "patience": 0,
+        "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
+        "min_count": 1, "unknown_words": APART, "max_words": 10_000_000,
+        "epochs": 10, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False, "adversarial": 0.0,
+        "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant", "warmup": 0.0, "clip": 0.0,
+        "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
+        "dropout": 0.5, "embedding_dropout": 0.0, "head_dropout": 0.0,
     },
-}
+}  # fmt: skip
 
 # automatic values: see `resolve`
 MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
@@ -299,17 +263,14 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
     if recipe not in RECIPES:
         raise InputError(f"recipe {recipe!r} is unknown: expected one of {', '.join(RECIPES)}")
     merged = {**RECIPES[recipe], **values}
-    parts: dict[str, Any] = {}
-    for group, kind in GROUPS.items():
-        names = [f.name for f in dataclasses.fields(kind)]
-        parts[group] = check(kind(**{name: merged.pop(name) for name in names if name in merged}))
-    if merged:
-        unknown = next(iter(merged))
-        known = [f.name for kind in GROUPS.values() for f in dataclasses.fields(kind)]
+    names = {group: [spec.name for spec in dataclasses.fields(kind)] for group, kind in GROUPS.items()}
+    known = [name for group in names.values() for name in group]
+    if unknown := next((name for name in merged if name not in known), None):
         near = difflib.get_close_matches(unknown, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
         raise InputError(f"option {unknown!r} is unknown{hint}")
-    return Options(**parts)
+    given = {group: {name: merged[name] for name in names[group] if name in merged} for group in GROUPS}
+    return Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()})
 
 
 def check(options: T) -> T:
@@ -345,7 +306,7 @@ def check_value(spec: dataclasses.Field[Any], value: Any, kind: tuple[type, bool
     if type(value) is not wanted:
         raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}{' or None' * automatic}")
     if spec.metadata["choices"] and value not in spec.metadata["choices"]:
-        choices = (*spec.metadata["choices"], *((AUTO,) if automatic else ()))
+        choices = (*spec.metadata["choices"], *[AUTO] * automatic)
         raise InputError(f"{flag} is {value!r}: expected one of {', '.join(choices)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{flag} is {value!r}: expected a finite number")
@@ -375,10 +336,5 @@ def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
 
 def explicit_values(options: Options, recipe: str) -> dict[str, Any]:
     """The values that differ from those of the recipe."""
-    base = build_options(recipe)
-    return {
-        spec.name: getattr(getattr(options, group), spec.name)
-        for group, kind in GROUPS.items()
-        for spec in dataclasses.fields(kind)
-        if getattr(getattr(options, group), spec.name) != getattr(getattr(base, group), spec.name)
-    }
+    values, base = dataclasses.asdict(options), dataclasses.asdict(build_options(recipe))
+    return {name: value for group in GROUPS for name, value in values[group].items() if value != base[group][name]}

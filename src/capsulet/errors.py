@@ -1,4 +1,4 @@
-"""What can go wrong, in words for people: what we got, what we wanted, what to do."""
+"""Errors with messages for users: what was found, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 class CapsuletError(Exception):
-    """A run that failed; the command line prints its message on one line and exits with `status`."""
+    """A command or function failed; the command line prints the message in one line and exits with `status`."""
 
     status = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A worker process hands an error over to its parent: as its message and attributes, not as its arguments."""
+        """Pickle message and attributes, not the arguments: worker processes send errors to their parent."""
         return restored, (type(self), str(self), self.__dict__)
 
 
 def restored(kind: type[CapsuletError], message: str, attributes: dict[str, Any]) -> CapsuletError:
-    """The error that a worker process has met."""
+    """Rebuild a pickled error."""
     error = kind.__new__(kind, message)
     error.__dict__.update(attributes)
     return error
@@ -30,7 +30,7 @@ class InputError(CapsuletError):
 
 
 class RowError(InputError):
-    """One row of a file cannot be used; `--on-bad-row skip` passes over it."""
+    """One row of a file cannot be used; `--on-bad-row skip` skips it."""
 
     def __init__(self, source: str, line: int, problem: str, remedy: str = "") -> None:
         self.source, self.line, self.problem, self.remedy = source, line, problem, remedy
@@ -42,7 +42,7 @@ class ModelError(InputError):
 
 
 class MissingExtraError(InputError):
-    """A package of an optional set is not installed."""
+    """A package of an optional extra is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")
@@ -54,7 +54,6 @@ def unknown_label(label: object, labels: Sequence[str]) -> InputError:
 
 
 def some(labels: Sequence[str]) -> str:
-    """The first few labels, for messages."""
-    return ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8]) + (
-        f" … ({len(labels)} in all)" if len(labels) > 8 else ""
-    )
+    """The first labels, for messages."""
+    shown = ", ".join(label if len(label) <= 40 else label[:39] + "…" for label in labels[:8])
+    return shown + (f" … ({len(labels)} in all)" if len(labels) > 8 else "")

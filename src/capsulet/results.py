@@ -8,35 +8,35 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted label of a text, and the `top_k` best labels."""
+    """Prediction for one text: its label, and the `top_k` best labels."""
 
     label: str | None  # None: the model abstains
-    score: float  # calibrated probability of the best label; without a calibration, or on request, its class length
-    top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # best first, as many as top_k
-    labels: tuple[tuple[str, float], ...] | None = None  # multi-label: the labels given, best first
-    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # a conformal set, if requested
+    score: float  # calibrated probability of the best label; class length if uncalibrated or with raw scores
+    top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # the top_k best labels and their scores
+    labels: tuple[tuple[str, float], ...] | None = None  # multi-label: predicted labels and scores, best first
+    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # conformal set, if requested
     reason: str = field(default="", repr=False)  # why the model abstains
 
 
 @dataclass(frozen=True)
 class TokenContribution:
-    """What one token gave to a class; `start` and `end` are characters of the original text."""
+    """Contribution of one token to a class; `start` and `end` are character positions in the original text."""
 
     text: str
     start: int
     end: int
     contribution: float
-    read_as: str | None = None  # the known word that an unknown one was read as
+    read_as: str | None = None  # known word that replaces this unknown word
 
     @property
     def name(self) -> str:
-        """The word for people; a text without words has a token without letters."""
+        """The word to show; the token of a text without words is empty."""
         return (self.text or "(unknown word)") + (f" (as {self.read_as})" if self.read_as else "")
 
 
 @dataclass(frozen=True)
 class CapsuleShare:
-    """What one primary capsule gave to a class."""
+    """Contribution of one primary capsule to a class."""
 
     capsule: int
     coupling: float
@@ -45,39 +45,39 @@ class CapsuleShare:
 
 @dataclass(frozen=True)
 class CodewordShare:
-    """What the words gave through one codeword: their contributions, shared out by the weights of their codes."""
+    """Contribution of one codeword to a class: the sum over the words, weighted by their codes."""
 
     codebook: int
     codeword: int
     contribution: float
-    words: tuple[str, ...]  # that gave most through it
+    words: tuple[str, ...]  # words with the largest contributions through it
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Why one label and not another: contributions to the one minus those to the other."""
+    """Difference between two labels: contributions to the explained label minus contributions to this label."""
 
-    label: str  # the other
+    label: str
     score: float
     length_before_squash: float
-    tokens: tuple[TokenContribution, ...]  # the differences; they sum to that of the lengths before squash
+    tokens: tuple[TokenContribution, ...]  # differences; their sum is the difference of `length_before_squash`
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a text got, or did not get, a label: the contributions sum to `length_before_squash`."""
+    """Contributions of the tokens of a text to a label; they sum to `length_before_squash`."""
 
     label: str
     score: float  # length of the class capsule (linear head: softmax probability), 0 to 1
     length_before_squash: float  # linear head: the logit
     tokens: tuple[TokenContribution, ...]
-    probability: float | None = None  # calibrated, if the model has a calibration
+    probability: float | None = None  # calibrated probability; None without a calibration
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `ngrams` they have the same sum
+    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `ngrams` they sum to the same
     ngrams: float = 0.0  # contribution of the n-gram features
-    codewords: tuple[CodewordShare, ...] = ()  # those that carried most
-    threshold: float | None = None  # multi-label: the score from which the label is given
-    occlusion: tuple[float, ...] | None = None  # how much shorter the capsule before squash is without each token
+    codewords: tuple[CodewordShare, ...] = ()  # codewords with the largest contributions
+    threshold: float | None = None  # multi-label: smallest score at which the label is predicted
+    occlusion: tuple[float, ...] | None = None  # per token: decrease of `length_before_squash` without it
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Answers with scores in one of several bins of equal width."""
+    """Predictions whose scores lie in one of 15 bins of equal width."""
 
     count: int
     confidence: float  # mean score
@@ -111,10 +111,10 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Reliability of scores: expected calibration error (15 bins) of class lengths and of calibrated scores."""
+    """Expected calibration error (15 bins) of the class lengths and of the calibrated scores."""
 
-    error_before: float  # error of the class lengths
-    error_after: float | None  # error of the calibrated probabilities, if the model has a calibration
+    error_before: float  # of the class lengths
+    error_after: float | None  # of the calibrated probabilities; None without a calibration
     bins_before: tuple[ReliabilityBin, ...]
     bins_after: tuple[ReliabilityBin, ...]
 
@@ -128,7 +128,7 @@ class Evaluation:
     count: int
     classes: tuple[ClassScores, ...]
     confusions: tuple[Confusion, ...]  # most frequent first; multi-label: none
-    # multi-label only; accuracy is the subset accuracy: the share of texts with exactly their labels
+    # multi-label only; `accuracy` is then the subset accuracy: the share of texts with exactly the true labels
     subset_accuracy: float | None = None
     micro_f1: float | None = None
     precision_at: dict[str, float] | None = None  # by k: mean share of true labels among the k highest scores
@@ -137,7 +137,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One pass over the training texts. It holds no clock time, so that equal runs write equal logs."""
+    """One pass over the training texts. It contains no time, so that equal runs write equal logs."""
 
     epoch: int
     steps: int
@@ -147,19 +147,19 @@ class Epoch:
     valid_loss: float
     valid_accuracy: float
     best: bool
-    valid_macro_f1: float | None = None  # where it is asked for
-    valid_micro_f1: float | None = None  # with several labels a text
+    valid_macro_f1: float | None = None  # multi-label, or with select="macro-f1"
+    valid_micro_f1: float | None = None  # multi-label
 
     def record(self) -> dict[str, Any]:
-        """What is known of it, for logs."""
+        """The fields that are not None, for logs."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Training:
-    """How training went."""
+    """Result of a training."""
 
-    path: str
+    path: str  # of the model folder
     labels: tuple[str, ...]
     parameters: int
     train_rows: int
@@ -169,35 +169,35 @@ class Training:
     stopped: str  # finished | early | interrupted
     seconds: float
     warnings: tuple[str, ...] = ()
-    report: str | None = None  # the page about it
+    report: str | None = None  # path of the HTML report
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One way to compress a model: its bytes and what is left of its accuracy."""
+    """One setting of the compression, with its size and accuracy."""
 
     bytes: int
-    accuracy: float  # share of the validation texts that are right; without labels of those that stay as they were
+    accuracy: float  # on the validation texts; without labelled texts, the share of unchanged answers
     words: int
-    bits: int  # of a weight
+    bits: int  # per weight
     codebooks: int
-    adapted: bool  # after the network has learned to live with it
+    adapted: bool  # whether the network was adapted to this setting
     chosen: bool = False
-    ngram_bits: int = 0  # bits per number of the n-gram table; 0: none
+    ngram_bits: int = 0  # bits per number of the n-gram table; 0: no table
 
 
 @dataclass(frozen=True)
 class Compression:
-    """What compression made of a model; accuracies are of the validation texts, and None where there were none."""
+    """Result of a compression. Accuracies are measured on the validation texts, and None without labelled texts."""
 
     path: str
     bytes: int
-    bytes_before: int  # as one exported file
+    bytes_before: int  # of the exported model
     parts: dict[str, int]
     parts_before: dict[str, int]
     accuracy: float | None
     accuracy_before: float | None
-    agreement: float  # share of the texts that keep their label
+    agreement: float  # share of the texts whose predicted label is unchanged
     valid_rows: int
     words: int
     words_before: int
@@ -205,47 +205,47 @@ class Compression:
     codebooks: int
     curve: tuple[CurvePoint, ...]  # smallest first
     seconds: float
-    measure: str = "accuracy"  # what accuracies are: with several labels a text micro-F1
+    measure: str = "accuracy"  # metric of the accuracies; multi-label: micro-F1
 
 
 @dataclass(frozen=True)
 class DriftPart:
-    """How one histogram of new texts differs from that of the validation texts."""
+    """Difference between one histogram of the new texts and of the validation texts."""
 
     name: str  # unknown, length, codes, classes, score
-    p_value: float  # of a permutation test: how often texts like the validation texts differ as much
-    adjusted_p_value: float  # for as many parts as were looked at (Holm)
-    moved: float  # share of the texts that lie in other bins
-    moved_by_chance: float  # what it is on average for as many texts like the validation texts
+    p_value: float  # of a permutation test: how often texts like the validation texts differ this much
+    adjusted_p_value: float  # adjusted for the number of histograms (Holm)
+    moved: float  # share of texts in other bins
+    moved_by_chance: float  # mean of `moved` for the same number of texts like the validation texts
     drifted: bool
-    change: str  # in words
+    change: str  # description of the change
     bins: tuple[str, ...]
     before: tuple[float, ...]  # share of the validation texts in each bin
-    after: tuple[float, ...]  # of the new texts
+    after: tuple[float, ...]  # share of the new texts in each bin
 
 
 @dataclass(frozen=True)
 class DriftWindow:
-    """The same of some texts in a row."""
+    """Drift in a window of consecutive texts."""
 
-    first: int  # text, counted from 1
+    first: int  # number of the first text, from 1
     texts: int
     drifted: bool
     p_value: float
-    parts: tuple[str, ...]  # that drifted
+    parts: tuple[str, ...]  # names of the histograms that drifted
     changes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether new texts look like those that a model was validated on."""
+    """Result of a test whether new texts differ from the validation texts of a model."""
 
     drifted: bool
-    p_value: float  # adjusted for the number of parts; below false_alarm it is drift
-    false_alarm: float  # how often texts like the validation texts would be called drifted, at most
+    p_value: float  # adjusted for the number of histograms; drift if it is below `false_alarm`
+    false_alarm: float  # largest probability of reporting drift for texts like the validation texts
     texts: int
     validation_texts: int
     parts: tuple[DriftPart, ...]
-    absent: dict[str, str]  # parts that could not be compared, and why
-    unknown_words: tuple[tuple[str, int], ...]  # the most frequent ones and in how many texts they are
+    absent: dict[str, str]  # histograms that were not compared, with the reason
+    unknown_words: tuple[tuple[str, int], ...]  # the most frequent unknown words, with the number of texts
     windows: tuple[DriftWindow, ...] = ()

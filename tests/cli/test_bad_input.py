@@ -1,4 +1,4 @@
-"""What each verb says to input that it can do nothing with: one line, status 2, and nothing is written or lost."""
+"""Unusable input: each verb prints one line, exits with status 2 and changes no file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASES = [
     ("predict MODEL --text a --coverage 1.5", "--coverage is 1.5: expected a share from 0 to 1"),
     ("predict MODEL --text a --coverage 0.9 --max-error 0.1", "set the same threshold"),
     ("predict MODEL --text a --max-error 0.001", "cannot be guaranteed by 12 validation texts"),
-    ("predict MODEL --text a --label-separator ;", "--label-separator needs a multi-label model, and"),
+    ("predict MODEL --text a --label-separator ;", "--label-separator is for multi-label rows: leave it out"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
     ("compress MODEL --valid ROWS --out new.onnx", "--valid was given without training files"),
@@ -83,18 +83,18 @@ CASES = [
 
 @pytest.fixture
 def places(model: Path, sets_model: Path, rows_file: Path, sets_file: Path, tmp_path: Path) -> dict[str, Path]:
-    """The files, and copies of the models, by the words that stand for them."""
-    found = {"ROWS": rows_file, "SETS": sets_file}
+    """The files, and copies of the models, by their placeholders in the calls."""
+    paths = {"ROWS": rows_file, "SETS": sets_file}
     for name, content in FILES.items():
-        found[name] = tmp_path / name
-        found[name].write_text(content)
+        paths[name] = tmp_path / name
+        paths[name].write_text(content)
     for name, source in (("MODEL", model), ("SETS_MODEL", sets_model), ("UNCALIBRATED", model)):
-        found[name] = tmp_path / name.lower()
-        shutil.copytree(source, found[name])
-    config = json.loads((found["UNCALIBRATED"] / "config.json").read_text())
+        paths[name] = tmp_path / name.lower()
+        shutil.copytree(source, paths[name])
+    config = json.loads((paths["UNCALIBRATED"] / "config.json").read_text())
     del config["calibration"]
-    (found["UNCALIBRATED"] / "config.json").write_text(json.dumps(config))
-    return found
+    (paths["UNCALIBRATED"] / "config.json").write_text(json.dumps(config))
+    return paths
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

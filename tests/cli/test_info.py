@@ -80,9 +80,8 @@ def test_long_lists_of_labels_are_cut() -> None:
 
 def test_a_model_without_calibration_or_validation_texts() -> None:
     trained = {"valid_rows": 0, "valid_accuracy": 0.5}
-    heading, rows = quality({"trained": trained, "multi_label": False, "calibration": {}})
-    assert heading == "Quality on its own training texts, no validation texts"
-    assert rows == [("accuracy", "50.00 %"), ("calibration", "none: scores are class lengths, not probabilities")]
+    rows = quality({"trained": trained, "multi_label": False, "calibration": {}})
+    assert rows == {"accuracy": "50.00 %", "calibration": "none: scores are class lengths, not probabilities"}
 
 
 def test_parameters_of_a_model_that_does_not_exist(run) -> None:

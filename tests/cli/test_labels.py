@@ -91,7 +91,11 @@ def test_a_file_with_label_lists_can_be_predicted(run, sets_model: Path, tmp_pat
         ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for multi-label rows"),
         ("label,text\nx,a\ny,b\n", ["--multi-label", "--label-separator", ""], "--label-separator is empty"),
         ("label,text\nx,a\ny,b\n", ["--class-weight", "nowhere.json"], "--class-weight is 'nowhere.json': expected"),
-        ("label,text\nx,a\ny,b\n", ["--select", "loss"], "invalid choice: 'loss'"),
+        (
+            "label,text\nx,a\ny,b\n",
+            ["--select", "loss"],
+            "--select is 'loss': expected one of accuracy, macro-f1, micro-f1, auto",
+        ),
     ],
 )
 def test_input_that_cannot_be_trained_on(run, tiny, tmp_path: Path, content: str, flags: list[str], message) -> None:

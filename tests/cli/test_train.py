@@ -41,6 +41,16 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0
 
 
+def test_the_report_path_is_relative_like_the_model_path(run, rows_file, tmp_path, tiny, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = run("train", rows_file, "--out", "new/model", *tiny).err.splitlines()[-1]
+    assert line.endswith("the model is in new/model, the report is new/model.report.html")
+    (tmp_path / "link").symlink_to("new/model")
+    line = run("train", rows_file, "--out", "link", *tiny).err.splitlines()[-1]
+    assert line.endswith(f"the model is in link, the report is {tmp_path}/new/model.report.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "new"]
+
+
 def test_standard_input(run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(rows_file.read_bytes())))
     assert run("train", "-", "--out", tmp_path / "model", *tiny).status == 0
@@ -106,6 +116,7 @@ def test_wrong_files(run, tmp_path: Path, tiny, content: str, message: str) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--embedding", "glove"], "--embedding is 'glove': expected one of cwc, cc, plain"),
         (["--loss", "hinge"], "--loss is 'hinge': expected one of margin, focal, cross-entropy"),
         (["--epochs", "-1"], "--epochs is -1: expected 1 to 10000 or auto"),
         (["--learning-rate", "nan"], "--learning-rate is nan: expected a finite number"),

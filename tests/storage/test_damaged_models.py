@@ -95,8 +95,8 @@ def test_a_damaged_configuration_is_named(copy: Path, data: bytes | None) -> Non
         ({"data": {"train_rows": "9"}}, "data.train_rows is '9', expected an integer"),
         ({"metrics": 3}, "metrics is 3, expected an object"),
         ({"files": []}, "files is [], expected an object"),
-        ({"files": {TOKENIZER: {"sha256": "0"}}}, "files has no size and digest of"),
-        ({"files": {TOKENIZER: 7}}, "files has no size and digest of"),
+        ({"files": {TOKENIZER: {"sha256": "0"}}}, "no size and digest of"),
+        ({"files": {TOKENIZER: 7}}, "no size and digest of"),
     ],
     ids=str,
 )

@@ -12,28 +12,25 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import add_json_flag, add_model_argument, add_reading_flags, reading_options
+from capsulet.cli.options import JSON, MODEL_FOLDER, READING, reading_options
 from capsulet.cli.output import print_json, tell
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet calibrate`."""
-    add_model_argument(parser, file=False)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="training files of the model")
-    words = "labelled texts that are not training texts, instead of FILE"
-    parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    add_json_flag(parser)
-    add_reading_flags(parser)
+ARGUMENTS = {
+    **MODEL_FOLDER,
+    "[FILE…]": "training files of the model",
+    "--valid FILE…": "labelled texts that are not training texts, instead of FILE",
+    **JSON,
+    **READING,
+}
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Calibrate."""
     from capsulet.drifting.histograms import FEWEST_TEXTS
     from capsulet.evaluation.calibrate import calibrate
 
-    calibration = calibrate(
-        arguments.model, arguments.files, valid=arguments.valid, reading=reading_options(arguments), tell=tell
-    )
+    reading = reading_options(arguments)
+    calibration = calibrate(arguments.model, arguments.files, valid=arguments.valid, reading=reading, tell=tell)
     few = f"; `capsulet drift` needs {FEWEST_TEXTS}" if calibration["texts"] < FEWEST_TEXTS else ""
     tell(
         f"{arguments.model}: {calibration['method']} on {calibration['texts']:,} validation texts; expected "
@@ -42,4 +39,3 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         print_json(calibration)
-    return 0

@@ -16,20 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from capsulet.cli import evaluate, explain, train
-from capsulet.cli.output import console, tell
+from capsulet.cli.options import add_verb
+from capsulet.cli.output import cut, show, tell
 from capsulet.errors import InputError
 
 # files of an earlier demo and of the commands that it suggests
 LEFT_BEHIND = {"model", "model.report.html", "model.onnx", "train.jsonl", "test.jsonl"}
+ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet demo`."""
-    parser.add_argument(
-        "--out", default="capsulet-demo", metavar="DIR", help="folder for data and model (default: capsulet-demo)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the training (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     heading(f"capsulet train {train_file} --out {model} {' '.join(QUICK)}")
     parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
-    status = train.run(parser.parse_args([str(train_file), "--out", str(model), *QUICK, "--seed", str(arguments.seed)]))
-    if status:
+    add_verb(parser, train)
+    words = [str(train_file), "--out", str(model), *QUICK, "--seed", str(arguments.seed)]
+    if status := train.run(parser.parse_args(words)):
         return status
 
     heading(f"capsulet evaluate {model} {test_file}")
@@ -73,17 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     sentences = [sentence for sentence, _ in examples]
     for (sentence, module), prediction in zip(examples, classifier.predict(sentences), strict=True):
         truth = "" if prediction.label == module else f"  (module: {module})"
-        print(f"  {prediction.label:<16} {prediction.score:.2f}  {shortened(sentence)}{truth}")
+        print(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
 
     heading(f'capsulet explain {model} --text "{sentences[0]}"')
     explain.print_explanation(sentences[0], classifier.explain(sentences[0]))
 
     heading("next")
-    here = os.path.relpath(folder)
-    print(f'  your own words    capsulet predict {here}/model --text "…" --top-k 3')
-    print(f"  quality and size  capsulet info {here}/model")
-    print(f"  charts, mistakes  open {here}/model.report.html in a browser")
-    print(f"  a single file     capsulet export {here}/model {here}/model.onnx")
+    path = os.path.relpath(folder)
+    print(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
+    print(f"  quality and size  capsulet info {path}/model")
+    print(f"  charts, mistakes  open {path}/model.report.html in a browser")
+    print(f"  a single file     capsulet export {path}/model {path}/model.onnx")
     print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0
 
@@ -101,18 +95,10 @@ def make_folder(folder: Path) -> None:
 
 def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     """Write labelled texts as JSONL."""
-    path.write_text(
-        "".join(json.dumps({"label": label, "text": text}) + "\n" for text, label in pairs), encoding="utf-8"
-    )
+    lines = [json.dumps({"label": label, "text": text}) + "\n" for text, label in pairs]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
-def heading(words: str) -> None:
+def heading(command: str) -> None:
     """Print the command of the next part."""
-    from rich.text import Text
-
-    console().print(Text(f"\n$ {words}", style="bold"), soft_wrap=True)
-
-
-def shortened(sentence: str) -> str:
-    """A sentence of at most 80 letters."""
-    return sentence if len(sentence) <= 80 else sentence[:79] + "…"
+    show(f"\n$ {command}", style="bold")

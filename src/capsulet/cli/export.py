@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.options import add_json_flag, add_model_argument
+from capsulet.cli.options import JSON, MODEL_FOLDER
 from capsulet.cli.output import print_json, tell
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet export`."""
-    add_model_argument(parser, file=False)
-    parser.add_argument("file", metavar="FILE.onnx", help="file to write; an existing file is replaced when complete")
-    add_json_flag(parser)
+ARGUMENTS = {**MODEL_FOLDER, "FILE.onnx": "file to write; an existing file is replaced when complete", **JSON}
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Export."""
     from capsulet.storage.export import export
 
@@ -29,4 +24,3 @@ def run(arguments: argparse.Namespace) -> int:
     tell(f"{file}: {size:,} bytes, checked against {arguments.model}")
     if arguments.json:
         print_json({"path": str(file), "bytes": size})
-    return 0

@@ -18,108 +18,91 @@ from pathlib import Path
 from typing import Any
 
 from capsulet.cli.info_page import print_page
-from capsulet.cli.options import add_json_flag, add_option_flags, add_recipe_flag, given_values
-from capsulet.cli.output import console, print_json
+from capsulet.cli.options import JSON, add_option_flags, add_recipe_flag, given_values
+from capsulet.cli.output import print_json, show, show_table
 from capsulet.config import ModelOptions, build_options, resolve_model
 from capsulet.errors import InputError
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
 CALIBRATION = ("method", "texts", "error_before", "error_after")
-SIZES = "paper"  # default of --vocab-size and --classes: the paper's table lists these networks
+SIZES = "paper"  # default recipe with --vocab-size and --classes: the paper's table lists these networks
+ARGUMENTS = {
+    "[MODEL]": "model folder or .onnx file",
+    "--vocab-size V": "number of words, with --classes",
+    "--classes C": "number of classes, with --vocab-size",
+    "--class LABEL": "list the words that count most for this class",
+    "--texts FILE…": "with --class: average over these texts (default: each word as a text)",
+    **JSON,
+    "--all": "list every option and count",
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet info`."""
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="model folder or .onnx file")
-    parser.add_argument("--vocab-size", type=int, metavar="V", help="number of words, with --classes")
-    parser.add_argument("--classes", type=int, metavar="C", help="number of classes, with --vocab-size")
-    parser.add_argument("--class", dest="label", metavar="LABEL", help="list the words that count most for this class")
-    words = "with --class: average over these texts (default: each word as a text)"
-    parser.add_argument("--texts", action="append", default=[], metavar="FILE", help=words)
-    add_json_flag(parser)
-    parser.add_argument("--all", action="store_true", help="list every option and count")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the recipe and the options of the network."""
     add_recipe_flag(parser, default=SIZES)
     group = parser.add_argument_group("the network, with --vocab-size and --classes")
-    add_option_flags(group, ModelOptions, {spec.name for spec in dataclasses.fields(ModelOptions)})
+    add_option_flags(group, [ModelOptions], basic=[True, False])
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Describe."""
-    if arguments.model:
-        if arguments.vocab_size is not None or arguments.classes is not None or chosen_options(arguments):
-            raise InputError(
-                "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
-            )
-        if arguments.label is not None:
-            return run_class(arguments)
-        if arguments.texts:
-            raise InputError("--texts needs --class: name a class, or leave --texts out")
-        description = describe_model(Path(arguments.model))
-    elif arguments.label is not None or arguments.texts:
-        raise InputError("--class and --texts need MODEL")
-    else:
-        description = describe_options(arguments)
+    label, sizes = getattr(arguments, "class"), (arguments.vocab_size, arguments.classes)
+    if arguments.model and (
+        sizes != (None, None) or given_values(arguments, ModelOptions) or arguments.recipe != SIZES
+    ):
+        raise InputError(
+            "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"
+        )
+    if not arguments.model and (label is not None or arguments.texts):
+        raise InputError("--class and --texts need MODEL: name a model, or leave them out")
+    if arguments.texts and label is None:
+        raise InputError("--texts needs --class: name a class, or leave --texts out")
+    if label is not None:
+        return describe_class(arguments.model, label, arguments.texts, arguments.json)
+    description = describe_model(Path(arguments.model)) if arguments.model else describe_network(*sizes, arguments)
     if arguments.json:
-        print_json(description)
-    elif arguments.model and not arguments.all:
-        print_page(description)
-    else:
-        print_table(description)
-    return 0
+        return print_json(description)
+    if arguments.model and not arguments.all:
+        return print_page(description)
+    lines = flatten(description)
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        show((f"{name:<{width}}  ", "bold"), value)
+    return None
 
 
-def run_class(arguments: argparse.Namespace) -> int:
-    """List the words that count most for a class."""
-    from rich.table import Table
-    from rich.text import Text
-
+def describe_class(model: str, label: str, files: list[str], as_json: bool) -> None:
+    """Print the words that count most for a class."""
     from capsulet.runtime.class_words import class_words
     from capsulet.runtime.classifier import load
     from capsulet.text.reading import read_rows
     from capsulet.text.rows import ReadOptions
 
-    classifier = load(arguments.model)
-    rows = (
-        read_rows(arguments.texts, labelled=False, options=ReadOptions(), allow_empty=True) if arguments.texts else ()
-    )
-    ranked = class_words(classifier, arguments.label, (row.text for row in rows))
-    if arguments.json:
-        words = [dataclasses.asdict(word) for word in ranked]
-        print_json({"model": arguments.model, "label": arguments.label, "words": words})
-        return 0
-    table = Table("word", box=None, pad_edge=False)
-    table.add_column("contribution", justify="right")
-    table.add_column("count", justify="right")
-    table.add_column("words with similar codes")
-    for word in ranked:
-        table.add_row(Text(word.word), f"{word.contribution:+.3f}", f"{word.count:,}", Text(" ".join(word.nearest)))
-    console().print(table)
-    return 0
+    classifier = load(model)
+    rows = read_rows(files, labelled=False, options=ReadOptions(), allow_empty=True) if files else ()
+    words = class_words(classifier, label, (row.text for row in rows))
+    if as_json:
+        return print_json({"model": model, "label": label, "words": [dataclasses.asdict(word) for word in words]})
+    table = [(word.word, f"{word.contribution:+.3f}", f"{word.count:,}", " ".join(word.nearest)) for word in words]
+    return show_table(("word", ">contribution", ">count", "words with similar codes"), table, frame=False)
 
 
-def chosen_options(arguments: argparse.Namespace) -> bool:
-    """Whether any option of the network was given."""
-    return arguments.recipe != SIZES or bool(given_values(arguments, ModelOptions))
-
-
-def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Parameters of a network with these options; nothing is allocated."""
+def describe_network(vocab_size: int | None, classes: int | None, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of a network with the options of a command; nothing is allocated."""
     from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
-    if arguments.vocab_size is None or arguments.classes is None:
+    if vocab_size is None or classes is None:
         raise InputError("info needs MODEL, or --vocab-size V and --classes C")
-    if arguments.vocab_size < 1 or arguments.classes < 1:
-        raise InputError(
-            f"--vocab-size {arguments.vocab_size} --classes {arguments.classes}: expected both to be at least 1"
-        )
-    given = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
-    options = resolve_model(given, arguments.vocab_size, arguments.classes)
-    shapes = parameter_shapes(options, arguments.vocab_size, arguments.classes)
+    if vocab_size < 1 or classes < 1:
+        raise InputError(f"--vocab-size {vocab_size} --classes {classes}: expected both to be at least 1")
+    options = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model
+    options = resolve_model(options, vocab_size, classes)
+    shapes = parameter_shapes(options, vocab_size, classes)
     return {
         "parameters": num_parameters(shapes),
         "parameters_by_part": parameters_by_part(shapes),
-        "vocab_size": arguments.vocab_size,
-        "classes": arguments.classes,
+        "vocab_size": vocab_size,
+        "classes": classes,
         "options": dataclasses.asdict(options),
         **({} if options.embedding == "plain" else {"codewords": options.num_codewords}),
     }
@@ -128,20 +111,15 @@ def describe_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def describe_model(path: Path) -> dict[str, Any]:
     """Labels, size, options and training of a model."""
     from capsulet.model.shapes import parameter_shapes, parameters_by_part
+    from capsulet.runtime.session import open_session
     from capsulet.storage.folder import FILES, read_config
 
-    if path.is_dir():
-        config = read_config(path)
-        sizes = {name: (path / name).stat().st_size for name in FILES if (path / name).exists()}
-    else:
-        from capsulet.runtime.session import open_session
-
-        config = open_session(path).config
-        sizes = {path.name: path.stat().st_size}
+    config = read_config(path) if path.is_dir() else open_session(path).config
+    files = [path / name for name in FILES if (path / name).exists()] if path.is_dir() else [path]
+    sizes = {file.name: file.stat().st_size for file in files}
     stored, network = config.as_json(), config.network
-    if config.compression is not None:  # the shapes are those of the model before compression
-        parts: dict[str, Any] = {"compression": config.compression}
-    else:
+    parts: dict[str, Any] = {"compression": config.compression}
+    if config.compression is None:  # a compressed model has other shapes
         shapes = parameter_shapes(network, config.vocab_size, len(config.labels))
         parts = {"parameters_by_part": parameters_by_part(shapes)}
         parts |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
@@ -167,29 +145,9 @@ def describe_model(path: Path) -> dict[str, Any]:
     }
 
 
-def print_table(description: dict[str, Any]) -> None:
-    """Print every key and value."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in flatten(description):
-        table.add_row(Text(key), Text(shown(value)))
-    console().print(table)
-
-
-def shown(value: Any) -> str:
-    """Format a value: 1,234 and 0.9123."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def flatten(description: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Turn nested keys into lines."""
-    lines: list[tuple[str, Any]] = []
+def flatten(description: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Names and formatted values of nested dictionaries."""
+    lines: list[tuple[str, str]] = []
     for key, value in description.items():
         name = prefix + (key if prefix.endswith(OF_LABELS) else key.replace("_", " "))  # labels keep their underscores
         if isinstance(value, dict) and len(value) <= 40:
@@ -197,8 +155,10 @@ def flatten(description: dict[str, Any], prefix: str = "") -> list[tuple[str, An
         elif isinstance(value, dict):
             lines.append((name, f"{len(value)} entries"))
         elif isinstance(value, list):
-            first = ", ".join(map(str, value[:20]))
-            lines.append((name, f"{len(value)}: {first}{' …' if len(value) > 20 else ''}"))
+            shown = ", ".join(map(str, value[:20])) + (" …" if len(value) > 20 else "")
+            lines.append((name, f"{len(value)}: {shown}"))
+        elif isinstance(value, float):
+            lines.append((name, f"{value:.4g}"))
         else:
-            lines.append((name, value))
+            lines.append((name, f"{value:,}" if type(value) is int else str(value)))
     return lines

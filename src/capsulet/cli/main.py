@@ -8,12 +8,14 @@ import errno
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
+from capsulet.cli.options import add_verb
 from capsulet.errors import CapsuletError
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
@@ -49,12 +51,8 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all verbs."""
-    parser = Parser(
-        prog="capsulet",
-        description="Small text classifiers, trained from scratch and run without PyTorch.",
-        epilog=EXAMPLES,
-        formatter_class=Help,
-    )
+    purpose = "Small text classifiers, trained from scratch and run without PyTorch."
+    parser = Parser(prog="capsulet", description=purpose, epilog=EXAMPLES, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"capsulet {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in VERBS:
@@ -62,15 +60,11 @@ def build_parser() -> argparse.ArgumentParser:
         assert verb.__doc__ is not None
         summary, _, rest = verb.__doc__.partition("\n")
         child = verbs.add_parser(
-            name,
-            help=summary[0].lower() + summary[1:].rstrip("."),
-            description=summary,
-            epilog=rest.strip("\n"),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+            name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary, epilog=rest.strip("\n"),
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        )  # fmt: skip
         child.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        verb.add_arguments(child)
+        add_verb(child, verb)
         child.set_defaults(run=verb.run, parser=child)
     return parser
 
@@ -82,10 +76,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         verb: argparse.ArgumentParser = parsed.parser
         if not unknown[0].startswith("-"):
             verb.error(f"unexpected argument {unknown[0]}: put files before options")
-        hint = ""
-        if near := difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8):
-            hint = f", did you mean {near[0]}?"
-        verb.error(f"unrecognized argument {unknown[0]}{hint}")
+        near = difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8)
+        verb.error(f"unrecognized argument {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
     return parsed
 
 
@@ -99,39 +91,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Run a verb and print any error in one line."""
+    """Run a verb and return its exit status; print any error in one line, with --debug after the traceback."""
     try:
-        status: int = parsed.run(parsed)
+        status: int = parsed.run(parsed) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it
         return 0
-    except KeyboardInterrupt:
-        return complain("interrupted", INTERRUPTED, parsed.debug)
-    except CapsuletError as error:
-        return complain(str(error), error.status, parsed.debug)
-    except MemoryError:
-        return complain("out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1, parsed.debug)
-    except Exception as error:
-        if was_interrupted(error):
-            return complain("interrupted", INTERRUPTED, parsed.debug)
-        what = f"{type(error).__name__}: {error}"
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            where = error.filename or "the output"
-            line = f"{where} cannot be written: {error.strerror}; free space, or write elsewhere"
-            return complain(line, 1, parsed.debug)
-        if isinstance(error, OSError) and error.strerror:
-            what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        return complain(f"unexpected error ({' '.join(what.split())}); --debug shows the traceback", 1, parsed.debug)
+    except (Exception, KeyboardInterrupt) as error:
+        if parsed.debug:
+            traceback.print_exc()
+        line, status = describe(error)
+        print(f"capsulet: {' '.join(line.split())}", file=sys.stderr)
     return status
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """The message and the exit status of an error."""
+    if isinstance(error, CapsuletError):
+        return str(error), error.status
+    if isinstance(error, MemoryError):
+        return "out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1
+    if was_interrupted(error):
+        return "interrupted", INTERRUPTED
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        place = error.filename or "the output"
+        return f"{place} cannot be written: {error.strerror}; free space, or write elsewhere", 1
+    if isinstance(error, OSError) and error.strerror:
+        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"unexpected error ({what}); --debug shows the traceback", 1
 
 
 def was_interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C caused an error; libraries may raise another error during import."""
-    seen: list[BaseException] = []
-    while error not in seen:
-        seen.append(error)
+    chain: list[BaseException] = []
+    while error not in chain:
+        chain.append(error)
         error = error.__cause__ or error.__context__ or error
-    return any(isinstance(one, KeyboardInterrupt) for one in seen)
+    return any(isinstance(cause, KeyboardInterrupt) for cause in chain)
 
 
 def open_streams() -> None:
@@ -147,24 +144,7 @@ def open_streams() -> None:
 def let_go_of_streams() -> None:
     """Discard output that cannot be written: Python would try again at exit and change the exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if not can_flush(stream):
+        try:
+            stream.flush()
+        except OSError:  # noqa: PERF203 - two streams
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def can_flush(stream: TextIO) -> bool:
-    """Whether the buffered output can be written."""
-    try:
-        stream.flush()
-    except OSError:
-        return False
-    return True
-
-
-def complain(message: str, status: int, debug: bool) -> int:
-    """Print one line on standard error, with --debug after the traceback."""
-    if debug:
-        import traceback
-
-        traceback.print_exc()
-    print(f"capsulet: {' '.join(message.split())}", file=sys.stderr)
-    return status

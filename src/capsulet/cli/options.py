@@ -1,76 +1,122 @@
-"""Flags that several verbs share, and the flags made from the fields of the option classes."""
+"""Arguments from tables, the arguments that several verbs share, and flags from the fields of the option classes."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from capsulet.config import AUTO, BASIC_OPTIONS, RECIPES, kind_of
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import FORMATS, ReadOptions
 
-# of a field of ReadOptions: its flag, and how argparse reads it; its help and choices are those of the field
-READING_FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "text_columns": ("--text-column", {"action": "append", "default": [], "metavar": "NAME"}),
-    "label_column": ("--label-column", {"metavar": "NAME"}),
-    "header": ("--no-header", {"action": "store_true"}),
-    "file_format": ("--format", {}),
-    "label_separator": ("--label-separator", {"metavar": "TEXT"}),
-    "on_bad_row": ("--on-bad-row", {}),
+Table = Mapping[str, "str | Table"]  # see `add`
+
+NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
+MODEL: Table = {"MODEL": "model folder or .onnx file"}
+MODEL_FOLDER: Table = {"MODEL": "model folder"}
+LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
+JSON: Table = {"--json": "print the result as one JSON object"}
+THREADS: Table = {"--threads N=auto": "number of threads; auto: one per core"}
+CACHE: Table = {
+    "--cache DIR=": "folder for tokenised texts, which later runs on the same files read (default: ~/.cache/capsulet)",
+    "--no-cache": "keep no tokenised texts",
 }
+# argument for each field of ReadOptions; its help is that of the field
+READING_FLAGS = {
+    "text_columns": "--text-column NAME…", "label_column": "--label-column NAME", "header": "--no-header",
+    "file_format": f"--format {{{','.join(FORMATS)}}}", "label_separator": "--label-separator TEXT",
+    "on_bad_row": "--on-bad-row",
+}  # fmt: skip
 
 
-class Parser(Protocol):
-    """A parser or a group of one."""
-
-    def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
-
-
-def add_basic_flags(parser: Parser, *kinds: type) -> None:
-    """Add the options that most users need."""
-    for kind in kinds:
-        add_option_flags(parser, kind, BASIC_OPTIONS)
+def reading_table(on_bad_row: str) -> Table:
+    """The flags for reading files; `on_bad_row` are the choices of that flag, the default first."""
+    words = {spec.name: spec.metadata["help"] for spec in dataclasses.fields(ReadOptions)}
+    usages = READING_FLAGS | {"on_bad_row": f"{READING_FLAGS['on_bad_row']} {on_bad_row}"}
+    return {"the files": {usage: words[name] for name, usage in usages.items()}}
 
 
-def add_research_flags(parser: argparse.ArgumentParser, *kinds: type) -> None:
-    """Add all other options, in a group of their own."""
-    group = parser.add_argument_group(
-        "research options", "the defaults suit most data; docs/reference/options.md lists them all"
-    )
-    for kind in kinds:
-        add_option_flags(group, kind, {spec.name for spec in dataclasses.fields(kind)} - BASIC_OPTIONS)
+READING = reading_table("fail|skip")
 
 
-def add_option_flags(parser: Parser, kind: type, names: set[str] | frozenset[str]) -> None:
-    """Add a flag for each of these fields. Flags that are not given set no value, so that recipes apply."""
-    for spec in dataclasses.fields(kind):
-        if spec.name not in names:
+def add(parser: argparse._ActionsContainer, table: Table) -> None:
+    """Add the arguments of a table from usages to help texts; a table inside a table is a group.
+
+    `--label LABEL` takes a value, `--out DIR!` is required, `--test FILE…` may be repeated, `--folds N=3` has a default
+    value, `--to jsonl|csv` has choices and the first is the default, `--sets [SHARE=0.9]` may stand without its value,
+    `--strict` is a switch, `--no-header` sets `header` to False, `--no-cache` resets `--cache DIR` to None. Positional
+    arguments: `MODEL` is required, `[MODEL]` is optional, `FILE…` and `[FILE…]` are lists.
+    """
+    for usage, words in table.items():
+        if not isinstance(words, str):
+            add(parser.add_argument_group(usage), words)
             continue
-        wanted, may_be_auto = kind_of(kind, spec.name)
-        flag, choices = "--" + spec.name.replace("_", "-"), spec.metadata["choices"] or None
-        words = (
-            spec.metadata["help"].replace("%", "%%") + f" (default: {AUTO if spec.default is None else spec.default})"
-        )
-        settings: dict[str, Any] = {"type": automatic(wanted) if may_be_auto else wanted, "choices": choices}
-        settings["metavar"] = None if choices else "NAME|FILE" if wanted is str else "N"
-        if choices and may_be_auto:
-            settings |= {"choices": (*choices, None), "metavar": "{" + ",".join((*choices, AUTO)) + "}"}
+        name, _, value = usage.partition(" ")
+        metavar, has_default, default = value.strip("[]").partition("=")
+        settings: dict[str, Any] = {"metavar": metavar.rstrip("…!"), "type": reader(NUMBERS.get(metavar, str))}
+        if not name.startswith("-"):
+            metavar, many, optional = name.strip("[]…"), "…" in name, name.startswith("[")
+            settings = {"metavar": metavar, "nargs": ("*" if optional else "+") if many else "?" if optional else None}
+            name = "files" if many else metavar.split(".")[0].lower()
+        elif name.startswith("--no-"):
+            resets = any(other.startswith(name.replace("no-", "", 1) + " ") for other in table)
+            settings = {"dest": name[5:], "action": "store_const", "const": None if resets else False}
+        elif not value:
+            settings = {"action": "store_true"}
+        elif value.endswith("!"):
+            settings["required"] = True
+        elif "|" in value:
+            settings = {"choices": value.split("|"), "default": value.split("|")[0]}
+        elif value.startswith("["):
+            settings |= {"nargs": "?", "const": settings["type"](default)}
+        elif "…" in value:
+            settings |= {"action": "append", "default": []}
+        elif default == AUTO:
+            settings["type"] = reader(NUMBERS[metavar], automatic=True)
+        elif has_default:
+            settings["default"] = settings["type"](default)
+        shown = default or settings.get("default")
+        parser.add_argument(name, help=words.replace("%", "%%") + f" (default: {shown})" * bool(shown), **settings)
+
+
+def add_verb(parser: argparse.ArgumentParser, verb: Any) -> None:
+    """Add the arguments of a verb: its table `ARGUMENTS`, and what its function `add_options` adds."""
+    add(parser, verb.ARGUMENTS)
+    if hasattr(verb, "add_options"):
+        verb.add_options(parser)
+
+
+def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
+    """A function that reads an argument of this type; if `automatic`, it reads `auto` as None."""
+
+    def read(text: str) -> Any:
+        try:
+            return None if automatic and text == AUTO else kind(text)
+        except ValueError:
+            expected = ("an integer" if kind is int else "a number") + f" or {AUTO}" * automatic
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}") from None
+
+    return read
+
+
+def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool]) -> None:
+    """Add a flag for each basic or research option. Flags that are not given set no value, so that recipes apply."""
+    specs = [(kind, spec) for kind in kinds for spec in dataclasses.fields(kind)]
+    for kind, spec in specs:
+        if (spec.name in BASIC_OPTIONS) not in basic:
+            continue
+        wanted, automatic = kind_of(kind, spec.name)
+        words = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"
+        settings: dict[str, Any] = {"type": reader(wanted, automatic), "metavar": "NAME|FILE" if wanted is str else "N"}
         if wanted is bool:
             settings = {"action": argparse.BooleanOptionalAction}
         elif spec.name == "loss":
             settings, words = {"metavar": "A+B"}, words + ": margin, focal, cross-entropy"
-        parser.add_argument(flag, default=argparse.SUPPRESS, help=words, **settings)
-
-
-def automatic(kind: type) -> Callable[[str], Any]:
-    """A parser of values of this type that reads `auto` as None."""
-
-    def parse(text: str) -> Any:
-        return None if text == AUTO else kind(text)
-
-    parse.__name__ = kind.__name__  # argparse names it in its message
-    return parse
+        elif choices := spec.metadata["choices"]:  # config.check_value refuses other values
+            settings["metavar"] = "{" + ",".join([*choices, *[AUTO] * automatic]) + "}"
+        flag = "--" + spec.name.replace("_", "-")
+        parser.add_argument(flag, default=argparse.SUPPRESS, help=words.replace("%", "%%"), **settings)
 
 
 def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
@@ -79,54 +125,20 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
-def add_recipe_flag(parser: Parser, default: str = "default") -> None:
+def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default") -> None:
     """Add `--recipe`."""
     words = f"values of all options that are not given: ours or the paper's (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 
-def add_model_argument(parser: Parser, *, file: bool = True) -> None:
-    """Add `MODEL`."""
-    parser.add_argument("model", metavar="MODEL", help="model folder or .onnx file" if file else "model folder")
-
-
-def add_threads_flag(parser: Parser) -> None:
-    """Add `--threads`."""
-    words = "number of threads (default: auto, one per core)"
-    parser.add_argument("--threads", type=automatic(int), default=None, metavar="N", help=words)
-
-
-def add_json_flag(parser: Parser) -> None:
-    """Add `--json`."""
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-
-
-def add_cache_flags(parser: Parser) -> None:
-    """Add `--cache` and `--no-cache`."""
-    words = "folder for tokenised texts, which later runs on the same files read (default: ~/.cache/capsulet)"
-    parser.add_argument("--cache", default="", metavar="DIR", help=words)
-    words = "keep no tokenised texts"
-    parser.add_argument("--no-cache", dest="cache", action="store_const", const=None, help=words)
-
-
-def add_reading_flags(parser: argparse.ArgumentParser, on_bad_row: str = "fail") -> None:
-    """Add the flags that say how files are read."""
-    group = parser.add_argument_group("the files")
-    specs = {spec.name: spec for spec in dataclasses.fields(ReadOptions)}
-    for name, (flag, settings) in READING_FLAGS.items():
-        words, choices = specs[name].metadata["help"], specs[name].metadata["choices"]
-        if name == "on_bad_row":
-            words, settings = f"{words} (default: {on_bad_row})", {"default": on_bad_row}
-        group.add_argument(flag, help=words, **settings, **({"choices": choices} if choices else {}))
-
-
 def reading_options(arguments: argparse.Namespace) -> ReadOptions:
     """Options of reading from the parsed flags."""
     return ReadOptions(
-        text_columns=tuple(arguments.text_column),
-        label_column=arguments.label_column,
-        header=False if arguments.no_header else None,
-        file_format=arguments.format,
-        on_bad_row=arguments.on_bad_row,
-        label_separator=arguments.label_separator,
-    )
+        text_columns=tuple(arguments.text_column), label_column=arguments.label_column, header=arguments.header,
+        file_format=arguments.format, on_bad_row=arguments.on_bad_row, label_separator=arguments.label_separator,
+    )  # fmt: skip
+
+
+def values_of(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The parsed values of these arguments."""
+    return {name: getattr(arguments, name) for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sys
 import time
@@ -16,8 +17,7 @@ from capsulet.storage.atomic import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
-
+    from rich.text import Text
 
 SECONDS_BETWEEN_LINES = 10
 
@@ -29,7 +29,7 @@ def tell(line: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object on standard output."""
+    """Print one JSON object on standard output; a dataclass is an object, too."""
     print(json_line(value))
 
 
@@ -44,32 +44,69 @@ def print_json_list(name: str, values: Iterable[Any]) -> None:
 
 def json_line(value: Any) -> str:
     """JSON on one line, in ASCII if standard output cannot encode the characters."""
-    line = json.dumps(value, ensure_ascii=False)
+    line = json.dumps(value, ensure_ascii=False, default=dataclasses.asdict)
     try:
         line.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        line = json.dumps(value)
+        line = json.dumps(value, default=dataclasses.asdict)
     return line
 
 
-def check_text_file(path: Path, ending: str) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
-    if path.suffix != ending:
-        raise InputError(
-            f"{path} does not end in {ending}: name the file to write, such as {path.stem or 'file'}{ending}"
-        )
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name the file to write")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{path.parent} is not an existing folder: create it, or choose another path")
-    check_place(path)
+def check_text_file(path: str | None, ending: str) -> Path | None:
+    """The path of a file to write, if one is given; refuse a file that cannot be written, before any work is done."""
+    if not path:
+        return None
+    check_place(Path(path), ending)
+    if not Path(path).resolve().parent.is_dir():
+        raise InputError(f"{Path(path).parent} is not an existing folder: create it, or choose another path")
+    return Path(path)
 
 
 def console() -> Console:
-    """A console for tables; 100 columns wide if standard output is not a terminal."""
+    """A console on standard output; 100 columns wide if it is not a terminal."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=100, color_system=None)
+
+
+def show(*parts: str | tuple[str, str] | Text, style: str = "") -> None:
+    """Print a line on standard output. A part is a string, a string with its style, or a rich text."""
+    from rich.text import Text
+
+    console().print(Text.assemble(*parts, style=style), soft_wrap=True)
+
+
+def show_table(
+    titles: Iterable[str], rows: Iterable[Iterable[str | Text]], title: str | None = None, frame: bool = True
+) -> None:
+    """Print a table on standard output. Columns whose title starts with > are right-aligned."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", pad_edge=frame)
+    if not frame:
+        table.box = None
+    for name in titles:
+        right = name.startswith(">")
+        table.add_column(name.lstrip(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console().print(table)
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """Format a share: 0.5 as 50.00 %."""
+    return f"{100 * (share or 0):.{digits}f} %"
+
+
+def count(number: int, noun: str) -> str:
+    """Format a number and its noun: 1 row, 1,000 rows."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def cut(text: str, length: int) -> str:
+    """Shorten a text to this many characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def clock(seconds: float) -> str:
@@ -81,11 +118,9 @@ def clock(seconds: float) -> str:
 
 def validation(report: Epoch) -> str:
     """Describe how an epoch performs on the validation texts."""
-    figures = [] if report.valid_micro_f1 is None else [f"micro-F1 {100 * report.valid_micro_f1:.2f} %"]
-    figures = figures or [f"{100 * report.valid_accuracy:.2f} %"]
-    return ", ".join(
-        figures + ([] if report.valid_macro_f1 is None else [f"macro-F1 {100 * report.valid_macro_f1:.2f} %"])
-    )
+    accuracy, micro_f1, macro_f1 = report.valid_accuracy, report.valid_micro_f1, report.valid_macro_f1
+    first = percent(accuracy) if micro_f1 is None else f"micro-F1 {percent(micro_f1)}"
+    return first if macro_f1 is None else f"{first}, macro-F1 {percent(macro_f1)}"
 
 
 class LineMonitor:
@@ -141,14 +176,11 @@ class BarMonitor:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.bar: Progress = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
-                       "{task.fields[speed]:,.0f} tokens/s  left"),
-            TimeRemainingColumn(compact=True),
-            console=Console(stderr=True),
-            transient=True,
+        figures = "{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
+        figures += "{task.fields[speed]:,.0f} tokens/s  left"
+        self.bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"), BarColumn(bar_width=None), TextColumn(figures),
+            TimeRemainingColumn(compact=True), console=Console(stderr=True), transient=True,
         )  # fmt: skip
         self.status = self.bar.console.status("reading texts")
 
@@ -179,9 +211,6 @@ class BarMonitor:
         self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}", loss=loss, speed=tokens_per_second)
 
     def epoch(self, report: Epoch) -> None:
-        accuracy = validation(report)
-        self.bar.update(self.task, valid=accuracy)
-        star = "[bold]kept[/bold]" if report.best else ""
-        self.bar.console.print(
-            f"epoch {report.epoch}  loss {report.loss:.4f}  valid {accuracy}  {star}", highlight=False
-        )
+        valid, kept = validation(report), "[bold]kept[/bold]" if report.best else ""
+        self.bar.update(self.task, valid=valid)
+        self.bar.console.print(f"epoch {report.epoch}  loss {report.loss:.4f}  valid {valid}  {kept}", highlight=False)

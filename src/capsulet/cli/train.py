@@ -25,97 +25,91 @@ import sys
 from contextlib import nullcontext
 
 from capsulet.cli.options import (
-    add_basic_flags,
-    add_cache_flags,
-    add_json_flag,
-    add_reading_flags,
+    CACHE,
+    JSON,
+    LABELLED_FILES,
+    READING,
+    add_option_flags,
     add_recipe_flag,
-    add_research_flags,
     given_values,
     reading_options,
+    values_of,
 )  # fmt: skip
-from capsulet.cli.output import BarMonitor, LineMonitor, clock, print_json, tell, validation
+from capsulet.cli.output import BarMonitor, LineMonitor, clock, count, percent, print_json, tell, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
 from capsulet.results import Training
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
 INTERRUPTED = 130
+ARGUMENTS = {
+    **LABELLED_FILES,
+    "--out DIR!": "folder to write the model to; an existing model is replaced",
+    "--valid FILE…": "validation texts (default: a part of the training texts, with every class in proportion)",
+    "--resume": "continue an interrupted training, with the same files and options",
+    "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
+    "--no-report": "write no report",
+    **JSON,
+    **READING,
+    "cache and workers": {
+        **CACHE,
+        "--engine local|ray": "train in this process or on Ray workers",
+        "--workers N=2": "workers with --engine ray",
+    },
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `capsulet train`."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="labelled texts; - is standard input")
-    words = "folder to write the model to; an existing model is replaced"
-    parser.add_argument("--out", required=True, metavar="DIR", help=words)
-    words = "validation texts (default: a part of the training texts, with every class in proportion)"
-    parser.add_argument("--valid", action="append", default=[], metavar="FILE", help=words)
-    add_basic_flags(parser, *KINDS)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the basic options, the recipe and the research options."""
+    add_option_flags(parser, KINDS, basic=[True])
     add_recipe_flag(parser)
-    words = "continue an interrupted training, with the same files and options"
-    parser.add_argument("--resume", action="store_true", help=words)
-    words = "HTML report about the training (default: MODEL.report.html beside the model)"
-    parser.add_argument("--report", default="", metavar="FILE", help=words)
-    parser.add_argument("--no-report", dest="report", action="store_const", const=None, help="write no report")
-    add_json_flag(parser)
-    add_reading_flags(parser)
-    group = parser.add_argument_group("cache and workers")
-    add_cache_flags(group)
-    words = "train in this process or on Ray workers (default: local)"
-    group.add_argument("--engine", choices=("local", "ray"), default="local", help=words)
-    group.add_argument("--workers", type=int, default=2, metavar="N", help="workers with --engine ray (default: 2)")
-    add_research_flags(parser, *KINDS)
+    words = "the defaults suit most data; docs/reference/options.md lists them all"
+    add_option_flags(parser.add_argument_group("research options", words), KINDS, basic=[False])
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
     from capsulet.training.run import train
 
-    settings = {
-        "valid": arguments.valid,
-        "recipe": arguments.recipe,
-        "reading": reading_options(arguments),
-        "tell": tell,
-        "resume": arguments.resume,
-        "cache": arguments.cache,
-        "report": arguments.report,
-        **given_values(arguments, *KINDS),
-    }
+    values = values_of(arguments, "valid", "recipe", "resume", "cache", "report")
+    values |= {"reading": reading_options(arguments), "tell": tell, **given_values(arguments, *KINDS)}
     if arguments.engine == "ray":
         from capsulet.training.ray import train_on_ray
 
-        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **settings)
+        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **values)
     else:
         bar = BarMonitor() if sys.stderr.isatty() else None
         with bar or nullcontext():
-            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **settings)
-    if os.environ.get("RANK", "0") != "0":  # only the first of several workers prints
-        return INTERRUPTED if result.stopped == "interrupted" else 0
+            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **values)
+    if os.environ.get("RANK", "0") == "0":  # only the first of several workers prints
+        tell(summary(result, getattr(arguments, "select", None)))
+        if arguments.json:
+            epochs = [epoch.record() for epoch in result.epochs]
+            print_json({**dataclasses.asdict(result), "best": result.best.record(), "epochs": epochs})
+    return INTERRUPTED if result.stopped == "interrupted" else 0
+
+
+def summary(result: Training, select: str | None) -> str:
+    """Describe a training in one line."""
     ends = {
         "finished": "",
         "early": f"stopped early, no better epoch after {result.best.epoch}: ",
         "interrupted": "interrupted, the best model so far is kept, --resume continues: ",
     }
-    number = f"{len(result.epochs)} epoch{'' if len(result.epochs) == 1 else 's'}"
-    figures = ("" if result.best.valid_micro_f1 is not None else "accuracy ") + validation(result.best)
-    texts = "validation" if result.valid_rows else "training"
-    page = f", the report is {result.report}" if result.report else ""
-    tell(
-        f"{ends[result.stopped]}trained {number} in {clock(result.seconds)}; epoch {result.best.epoch} is "
-        f"kept: {figures} on the {texts} texts{higher(result, getattr(arguments, 'select', None))}; "
-        f"the model is in {result.path}{page}"
+    name = "" if result.best.valid_micro_f1 is not None else "accuracy "
+    return (
+        f"{ends[result.stopped]}trained {count(len(result.epochs), 'epoch')} in {clock(result.seconds)}; epoch "
+        f"{result.best.epoch} is kept: {name}{validation(result.best)} on the "
+        f"{'validation' if result.valid_rows else 'training'} texts{higher(result, select)}; "
+        f"the model is in {result.path}" + (f", the report is {result.report}" if result.report else "")
     )
-    if arguments.json:
-        epochs = [epoch.record() for epoch in result.epochs]
-        print_json({**dataclasses.asdict(result), "best": result.best.record(), "epochs": epochs})
-    return INTERRUPTED if result.stopped == "interrupted" else 0
 
 
 def higher(result: Training, select: str | None) -> str:
-    """Describe an earlier epoch with a higher metric than the kept one, if there is one."""
+    """Describe an earlier epoch with a higher metric than the kept epoch; empty if the kept epoch has the highest."""
     multi_label = result.best.valid_micro_f1 is not None
     name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if multi_label else "valid_accuracy"
     metrics = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}
     first = max(metrics, key=lambda epoch: metrics[epoch])
     if metrics[first] <= max(metrics[result.best.epoch], getattr(result.best, name)):
         return ""
-    return f" (epoch {first} had {100 * metrics[first]:.2f} %: within one standard error, the later epoch is kept)"
+    return f" (epoch {first} had {percent(metrics[first])}: within one standard error, the later epoch is kept)"

@@ -1,1 +1,1 @@
-"""A model on disk: its configuration, its folder, its single file, its card, and files written whole or not at all."""
+"""A model on disk: configuration, folder, single file and card, written completely or not at all."""

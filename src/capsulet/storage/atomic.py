@@ -1,7 +1,7 @@
-"""Files and folders that are written whole or not at all.
+"""Write files and folders completely or not at all.
 
-Each is written beside its place, flushed to the disk, and then put in its place in one step. A crash or a full disk
-leaves what was there before. What a killed process left behind is removed by the next write.
+A new file or folder is written beside its place, flushed to the disk, and moved into its place in one step. A crash or
+a full disk leaves the old one unchanged. The next write removes the parts that a killed process left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from capsulet.errors import CapsuletError, InputError
@@ -27,16 +27,21 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def check_place(path: Path) -> None:
-    """Refuse, before any work is done, a file that could not be written."""
+def check_place(path: Path, ending: str = "") -> None:
+    """Refuse a file that could not be written or has another ending, before any work is done."""
+    if ending and path.suffix != ending:
+        example = f"{path.stem or 'file'}{ending}"
+        raise InputError(f"{path} does not end in {ending}: name the file to write, such as {example}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the file to write")
     if (closed := closed_folder(path.resolve())) is not None:
-        raise InputError(f"{path} cannot be written, {closed} takes no new files: choose another place")
+        raise InputError(f"{path} cannot be written, because {closed} takes no new files: choose another place")
 
 
 def closed_folder(place: Path) -> Path | None:
-    """The nearest existing folder above this absolute path, if no new file can be created in it.
+    """The nearest existing folder above this absolute path, if no file can be created in it.
 
-    Only trying tells: the permissions of /sys, or of a disk without a free inode, say yes.
+    It tries: the permissions of /sys, and of a disk without a free inode, would allow it.
     """
     existing = next(folder for folder in place.parents if folder.exists())
     try:
@@ -47,39 +52,44 @@ def closed_folder(place: Path) -> Path | None:
 
 
 def replace_file(path: Path, *pieces: bytes, check: Callable[[Path], None] = lambda part: None) -> None:
-    """Write a file; `check` sees the new file before it takes the place of the old one."""
+    """Write a file; `check` gets the new file before it replaces the old one."""
     part = path.with_name(f".{path.name[:LONGEST_NAME]}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        sweep(path)
-        write_file(part, *pieces)
-        check(part)
-        part.replace(path)
-    except OSError as error:
-        raise CapsuletError(
-            f"{path} could not be written: {error.strerror or error}; what was there is unchanged"
-        ) from None
+        with prepared(path):
+            write_file(part, *pieces)
+            check(part)
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
 def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder of these files; an older folder is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sweep(path)
     prefix = f".{path.name[:LONGEST_NAME]}.{os.getpid()}."
-    fresh = Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=path.parent))
-    try:
+    with prepared(path), contextlib.ExitStack() as cleanup:
+        fresh = Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=path.parent))
+        cleanup.callback(shutil.rmtree, fresh, ignore_errors=True)  # after a swap this is the old folder
         for name, data in files.items():
             write_file(fresh / name, data)
-        fresh.chmod(0o777 & ~current_umask())  # mkdtemp makes it private
+        os.umask(mask := os.umask(0))
+        fresh.chmod(0o777 & ~mask)  # mkdtemp makes it private
         swap(fresh, path)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)  # after a swap this is the old folder
+
+
+@contextlib.contextmanager
+def prepared(path: Path) -> Iterator[None]:
+    """Create the parent folder and remove old parts; turn system errors into messages."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path)
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise CapsuletError(f"{path} could not be written: {reason}; what was there is unchanged") from None
 
 
 def write_file(path: Path, *pieces: bytes) -> None:
-    """Write and flush to the disk, so that a full disk is noticed now."""
+    """Write a file and flush it to the disk, so that a full disk is noticed now."""
     with path.open("wb") as file:
         file.writelines(pieces)
         file.flush()
@@ -88,10 +98,11 @@ def write_file(path: Path, *pieces: bytes) -> None:
 
 def sweep(path: Path) -> None:
     """Remove the parts that killed processes left beside this path."""
-    for left in path.parent.glob(f".{glob.escape(path.name[:LONGEST_NAME])}.*.part"):
-        process = left.name.removeprefix(f".{path.name[:LONGEST_NAME]}.").split(".")[0]
+    prefix = f".{path.name[:LONGEST_NAME]}."
+    for part in path.parent.glob(f"{glob.escape(prefix)}*.part"):
+        process = part.name.removeprefix(prefix).split(".")[0]
         if process.isdecimal() and not is_running(int(process)):
-            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+            shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
 
 
 def is_running(process: int) -> bool:
@@ -100,17 +111,17 @@ def is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # somebody else's
-        return True
+    except (OSError, OverflowError):  # a process of another user
+        pass
     return True
 
 
 def swap(fresh: Path, path: Path) -> None:
-    """Put the new folder in the place of the old one; afterwards `fresh` is the old one or nothing."""
+    """Move the new folder into its place; afterwards `fresh` is the old folder or does not exist."""
     if not path.exists():
         fresh.rename(path)
     elif not exchange(fresh, path):
-        # Two renames leave a moment without a folder; only where the system cannot do it in one.
+        # two renames leave a moment without a folder: only if the system cannot do it in one step
         aside = fresh.with_suffix(".old")
         path.rename(aside)
         try:
@@ -121,21 +132,12 @@ def swap(fresh: Path, path: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux: renameat2)."""
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two folders in one step and return True, if the system can do it (Linux: renameat2)."""
     if not sys.platform.startswith("linux"):
         return False
     with contextlib.suppress(AttributeError, OSError):
-        at_current_folder, exchange_both = -100, 2
-        renameat2 = ctypes.CDLL(None).renameat2
-        return bool(
-            renameat2(at_current_folder, os.fsencode(one), at_current_folder, os.fsencode(other), exchange_both) == 0
-        )
+        current, swap_both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        status = ctypes.CDLL(None).renameat2(current, os.fsencode(first), current, os.fsencode(second), swap_both)
+        return bool(status == 0)
     return False
-
-
-def current_umask() -> int:
-    """The permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

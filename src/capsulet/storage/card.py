@@ -53,21 +53,16 @@ def quality_rows(config: ModelConfig) -> list[str]:
     measured = f"on the {data.valid_rows:,} validation texts, which also selected the epoch"
     if not data.valid_rows:
         measured = "on its own training texts, because there were too few for a validation set"
-    rows = []
+    micro_f1, macro_f1 = (f"{100 * (value or 0):.2f} %" for value in (metrics.valid_micro_f1, metrics.valid_macro_f1))
     if config.multi_label:
-        micro_f1, macro_f1 = (100 * (value or 0) for value in (metrics.valid_micro_f1, metrics.valid_macro_f1))
-        rows.append(
-            f"| multi-label | micro-F1 {micro_f1:.2f} %, macro-F1 {macro_f1:.2f} %, subset accuracy {accuracy} "
-            f"{measured} |"
-        )
+        figures = f"micro-F1 {micro_f1}, macro-F1 {macro_f1}, subset accuracy {accuracy}"
+        rows = [f"| multi-label | {figures} {measured} |"]
     else:
-        rows.append(f"| accuracy | {accuracy} {measured} |")
-        macro_f1_words = "not measured"
-        if metrics.valid_f1 and metrics.valid_macro_f1 is not None:
-            macro_f1_words = f"{100 * metrics.valid_macro_f1:.2f} %"
-            if metrics.valid_measured is not None and metrics.valid_measured < data.valid_rows:
-                macro_f1_words += f" on {metrics.valid_measured:,} of them"
-        rows.append(f"| macro-F1 | {macro_f1_words} |")
+        if not metrics.valid_f1 or metrics.valid_macro_f1 is None:
+            macro_f1 = "not measured"
+        elif metrics.valid_measured is not None and metrics.valid_measured < data.valid_rows:
+            macro_f1 += f" on {metrics.valid_measured:,} of them"
+        rows = [f"| accuracy | {accuracy} {measured} |", f"| macro-F1 | {macro_f1} |"]
     if {"error_before", "error_after", "texts"} <= calibration.keys():
         rows.append(
             f"| calibration error | {calibration['error_after']:.4f} (uncalibrated {calibration['error_before']:.4f}), "
@@ -93,26 +88,21 @@ def limits(config: ModelConfig) -> str:
     """What not to expect of the model."""
     calibrated = "Its scores are not calibrated probabilities: use them only to rank labels."
     if config.calibration:
-        calibrated = (
-            "Its scores are calibrated probabilities for texts like its "
-            f"{config.calibration['texts']:,} validation texts."
-        )
+        texts = f"{config.calibration['texts']:,} validation texts"
+        calibrated = f"Its scores are calibrated probabilities for texts like its {texts}."
     if config.multi_label:
         answer = (
             "It is a multi-label classifier. It gives a text each of the labels above whose class length reaches the\n"
             "threshold of the label (`thresholds` in config.json): several labels, one or none."
         )
     else:
-        answer = "It gives one of the labels above to every text, also to texts that belong to none of them" + (
-            ", unless you use `--abstain`." if config.calibration else "."
-        )
+        answer = "It gives one of the labels above to every text, also to texts that belong to none of them"
+        answer += ", unless you use `--abstain`." if config.calibration else "."
     unknown = "It reads all words outside its vocabulary as one unknown word."
     if config.reads_similar_words:
         unknown = "It reads a word outside its vocabulary as a known word with the same beginning, if there is one."
-    drift = (
-        ["`capsulet drift` tests whether new texts still look like its validation texts."] if config.histograms else []
-    )
-    return "\n".join([answer, calibrated, unknown, *drift])
+    drift = "`capsulet drift` tests whether new texts still look like its validation texts."
+    return "\n".join([answer, calibrated, unknown, *[drift] * bool(config.histograms)])
 
 
 def cell(text: str) -> str:

@@ -17,7 +17,7 @@ TOLERANCE = 1e-6
 
 
 def export(model: str | Path, file: str | Path) -> Path:
-    """Write a model folder as one self-contained file, checked by running both on the same texts."""
+    """Write a model folder as one self-contained file, and check that both give the same answers."""
     model = Path(model)
     file = check_file(file, model)
     if not model.is_dir():
@@ -27,26 +27,19 @@ def export(model: str | Path, file: str | Path) -> Path:
 
 
 def check_file(file: str | Path, model: Path) -> Path:
-    """The path of a file to write a model to; refuse one that cannot be written."""
+    """The path of the file to write; refuse a path that cannot be written."""
     file = Path(file)
-    if file.suffix != ".onnx":
-        raise InputError(f"{file} does not end in .onnx: name the file to write, such as model.onnx")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name the file to write, such as {file / 'model.onnx'}")
+    check_place(file, ".onnx")
     if (model / GRAPH).exists() and file.exists() and file.samefile(model / GRAPH):
         raise InputError(f"{file} is part of the model itself: choose another file")
-    check_place(file)
     return file
 
 
 def compare(folder: Path, file: Path) -> None:
     """Refuse a file that answers random texts differently from its folder."""
-    one, other = load(folder), load(file)
-    words = sorted(one.session.tokenizer.get_vocab())
-    dice = random.Random(0)
+    model, exported, dice = load(folder), load(file), random.Random(0)
+    words = sorted(model.session.tokenizer.get_vocab())
     texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
-    difference = float(np.abs(one.lengths(texts) - other.lengths(texts)).max())
-    if one.labels != other.labels or difference > TOLERANCE:
-        raise CapsuletError(
-            f"the exported file answers differently from the folder (by {difference:g}); nothing was written"
-        )
+    difference = float(np.abs(model.lengths(texts) - exported.lengths(texts)).max())
+    if model.labels != exported.labels or difference > TOLERANCE:
+        raise CapsuletError(f"the exported file answers differently from the folder (by {difference:g}): not written")

@@ -30,7 +30,7 @@ def seal(data: bytes) -> bytes:
 
 
 def check_seal(data: bytes, source: Path) -> None:
-    """Refuse a file whose digest is wrong; files without one are not ours and are refused later."""
+    """Refuse a file with a wrong digest. A file without a digest is refused later: it is no capsulet model."""
     place = data.rfind(SEAL) + len(SEAL)
     if place < len(SEAL):
         return
@@ -43,7 +43,7 @@ def check_seal(data: bytes, source: Path) -> None:
 
 
 def with_metadata(graph: onnx.ModelProto, config: ModelConfig, tokenizer: str, card: str) -> bytes:
-    """The bytes of a graph that carries everything a model needs."""
+    """The bytes of a graph with everything a model needs in its metadata."""
     import onnx
 
     inside = json.dumps(dataclasses.replace(config, files={}).as_json(), ensure_ascii=False, separators=(",", ":"))

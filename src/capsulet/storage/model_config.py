@@ -107,20 +107,16 @@ def parse_config(value: Any, source: str) -> ModelConfig:
     if version != FORMAT_VERSION:
         remedy = "pip install --upgrade capsulet" if version > FORMAT_VERSION else "train the model again"
         raise ModelError(f"{source} has format {version}, this capsulet reads format {FORMAT_VERSION}: {remedy}")
-    values = dict(value)
-    values["options"] = parse_options(values.get("options"), source)
+    values = {**value, "options": parse_options(value.get("options"), source)}
     config: ModelConfig = parse_record(ModelConfig, values, source, "")
-    if len(config.labels) < 2 or len(set(config.labels)) < len(config.labels):
-        raise ModelError(
-            f"{source} is damaged: labels is {list(config.labels)!r:.40}, expected two or more different strings"
-        )
-    if config.multi_label:
-        thresholds = config.thresholds
-        if thresholds is None or len(thresholds) != len(config.labels) or not all(0 <= one <= 1 for one in thresholds):
-            raise ModelError(
-                f"{source} is damaged: thresholds is {thresholds!r:.40}, expected one number from 0 to 1 per label"
-            )
-    return config
+    labels, thresholds = config.labels, config.thresholds or ()
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        found, expected = f"labels is {list(labels)!r:.40}", "two or more different strings"
+    elif config.multi_label and (len(thresholds) != len(labels) or not all(0 <= value <= 1 for value in thresholds)):
+        found, expected = f"thresholds is {config.thresholds!r:.40}", "one number from 0 to 1 per label"
+    else:
+        return config
+    raise ModelError(f"{source} is damaged: {found}, expected {expected}")
 
 
 def parse_options(value: Any, source: str) -> Options:
@@ -150,14 +146,13 @@ def parse_record(kind: type[Any], value: Any, source: str, prefix: str) -> Any:
 def parse_value(hint: Any, value: Any, source: str, name: str) -> Any:
     """A value of this type from parsed JSON."""
     kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
-    kind = next(one for one in kinds if one is not NoneType)
+    kind = next(kind for kind in kinds if kind is not NoneType)
     plain = get_origin(kind) or kind
     if (value is None and NoneType in kinds) or plain is Options:
         return value
     if dataclasses.is_dataclass(plain):
         return parse_record(plain, value, source, name)  # type: ignore[arg-type]
-    inner = next((one for one in get_args(kind)[-2:] if one is not ...), Any) if plain is tuple else Any
-    inner = get_args(kind)[1] if plain is dict else inner
+    inner = get_args(kind)[{tuple: 0, dict: 1}[plain]] if plain in (tuple, dict) else Any  # type of the items
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     accepted = {float: (int, float), tuple: (list,)}.get(plain, (plain,))
     if type(value) not in accepted or not all(inner is Any or fits(inner, item) for item in items):

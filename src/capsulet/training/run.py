@@ -135,9 +135,13 @@ def train(
 
 
 def report_path(out: Path) -> Path:
-    """The report beside a model; not inside, because it shows texts, which a model must not contain."""
+    """The report beside a model; not inside, because it shows texts, which a model must not contain.
+
+    The path is relative if `out` is relative, unless `out` is a link or such as `..`.
+    """
     place = out.resolve()
-    return place.with_name(place.name + ".report.html")
+    beside = out if (out.parent.resolve(), out.name) == (place.parent, place.name) else place
+    return beside.with_name(place.name + ".report.html")
 
 
 def checkpoint_path(out: Path) -> Path:
