@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
@@ -65,8 +65,19 @@ def build_parser() -> argparse.ArgumentParser:
         )  # fmt: skip
         child.add_argument("--debug", action="store_true", help="show the traceback of an error")
         add_verb(child, verb)
+        child.usage = " ".join(["capsulet", name, *short_usage(child), "[options]"])
         child.set_defaults(run=verb.run, parser=child)
     return parser
+
+
+def short_usage(parser: argparse.ArgumentParser) -> list[str]:
+    """The positional and the required arguments of a verb; the usage of argparse would list every option."""
+    patterns: dict[Any, str] = {None: "{}", "+": "{}…", "*": "[{}…]", "?": "[{}]"}
+    positional = [patterns[action.nargs].format(action.metavar) for action in parser._get_positional_actions()]
+    required = [
+        f"{action.option_strings[0]} {action.metavar}" for action in parser._get_optional_actions() if action.required
+    ]
+    return [*positional, *required]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
