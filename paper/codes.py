@@ -76,7 +76,7 @@ def code_weights(network: Any) -> NDArray[np.float32]:
     import torch
 
     with torch.no_grad():
-        codes = network.embedding.codes.view(len(network.embedding.codes), network.embedding.num_codebooks, -1)
+        codes = network.embedding.codes.view(len(network.embedding.codes), len(network.embedding.codebooks), -1)
         found: NDArray[np.float32] = network.embedding.weights(codes, None, None).numpy()
     return found
 

@@ -54,7 +54,9 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
 
 def pooled_states(network: Any, ids: Any, lengths: Any) -> Any:
     """What the head reads: (B, H)."""
-    return network.pool(network.embed(ids), lengths)
+    from capsulet.model.encoder import pool
+
+    return pool(network.encoder(network.embed(ids), lengths), lengths, network.pooling)
 
 
 def relative_entropy(coupling: Any) -> Any:

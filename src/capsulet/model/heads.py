@@ -1,4 +1,4 @@
-"""Pooled states to classes: capsules with routing, or a linear layer. Both answer with a `Classes`."""
+"""Heads: pooled states to classes, by capsules with routing or by a linear layer."""
 
 from __future__ import annotations
 
@@ -10,102 +10,81 @@ from torch import Tensor, nn
 
 from capsulet.model.routing import ROUTINGS, norm
 
-SMALLEST = 1e-6  # a length of 0 or 1 has no logit
+SMALLEST = 1e-6  # a length of 0 or 1 has no finite logit
 
 
 class Classes(NamedTuple):
-    """What a head says of each class."""
+    """The answer of a head."""
 
-    lengths: Tensor  # (B, C) in [0, 1): that the class is there
-    logits: Tensor  # (B, C) what cross entropy reads
-    coupling: Tensor  # (B, N, C) how much each primary capsule gave to each class
+    lengths: Tensor  # (B, C) in [0, 1): presence of each class
+    logits: Tensor  # (B, C) input of cross entropy
+    coupling: Tensor  # (B, N, C) of each primary capsule with each class
 
 
 class CapsuleHead(nn.Module):
-    """N primary capsules vote for C class capsules through matrices W_ij of their own (not shared)."""
+    """N primary capsules vote for C class capsules, each pair through its own matrix W_ij."""
 
     def __init__(
-        self,
-        hidden_size: int,
-        num_classes: int,
-        primary_length: int,
-        class_length: int,
-        routing: str,
-        iterations: int,
-        scale: bool,
-        multi_label: bool = False,
-    ) -> None:
+        self, hidden_size: int, num_classes: int, primary_length: int, class_length: int,
+        routing: str, iterations: int, scale: bool, multi_label: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.multi_label = multi_label
-        self.routing, self.iterations, self.scale = ROUTINGS[routing], iterations, scale
-        self.num_primary = hidden_size // primary_length
-        self.transforms = nn.Parameter(torch.empty(self.num_primary, primary_length, num_classes, class_length))
-
-    @property
-    def num_classes(self) -> int:
-        """C."""
-        return self.transforms.shape[2]
+        self.routing, self.iterations, self.scale, self.multi_label = ROUTINGS[routing], iterations, scale, multi_label
+        num_primary = hidden_size // primary_length
+        self.transforms = nn.Parameter(torch.empty(num_primary, primary_length, num_classes, class_length))
 
     def initialise(self, scale: float) -> None:
-        """Normal matrices; at a scale of one, an entry of a vote is as large as one of the primary capsule."""
+        """Draw normal matrices; at a scale of 1, entries of a vote are as large as entries of a primary capsule."""
         nn.init.normal_(self.transforms, std=scale / math.sqrt(self.transforms.shape[1]))
 
     def forward(self, pooled: Tensor) -> Classes:
-        primary = pooled.view(len(pooled), self.num_primary, -1)  # (B, N, 8)
+        primary = pooled.view(len(pooled), len(self.transforms), -1)  # (B, N, P)
         votes = torch.einsum("bni,nicl->bncl", primary, self.transforms)  # W_ij u_i
         capsules, coupling = self.routing(votes, self.iterations, self.scale)
         return self.classes(norm(capsules).squeeze(-1), coupling)
 
     def classes(self, lengths: Tensor, coupling: Tensor) -> Classes:
-        """Capsules of these lengths (B, C)."""
-        # the paper's cross entropy takes lengths as logits; where each label is there or not, a length is a probability
+        """Classes from the lengths (B, C) of class capsules."""
+        # the paper's cross entropy takes lengths as logits; a multi-label length is a probability
         return Classes(lengths, lengths.logit(SMALLEST) if self.multi_label else lengths, coupling)
 
     def unsquashed(self, classes: Classes) -> Tensor:
-        """The lengths of the capsules before squash, which is n^2 / (1 + n^2): (B, C)."""
+        """Lengths n of the capsules before squash, which maps n to n^2 / (1 + n^2): (B, C)."""
         return (classes.lengths / (1 - classes.lengths).clamp(min=SMALLEST)).sqrt()
 
     def extended(self, classes: Classes, more: Tensor) -> Classes:
-        """The same capsules, each longer by so much (B, C) before squash, or as much shorter as it can be."""
+        """Add `more` (B, C) to the lengths before squash; the sum is at least 0."""
         squares = (self.unsquashed(classes) + more).clamp(min=0).square()
         return self.classes(squares / (1 + squares), classes.coupling)
 
 
 class LinearHead(nn.Module):
-    """H to C without a bias. A class's "length" is its softmax probability, so that every loss applies.
-
-    Where a text may have several labels it is the logistic function of the logit.
-    """
+    """H to C without a bias. The "length" of a class is its softmax probability; multi-label: its sigmoid."""
 
     def __init__(self, hidden_size: int, num_classes: int, multi_label: bool = False) -> None:
         super().__init__()
         self.multi_label = multi_label
         self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
 
-    @property
-    def num_classes(self) -> int:
-        """C."""
-        return self.weight.shape[0]
-
     def initialise(self, scale: float) -> None:
-        """Uniform in ±1/√H, as nn.Linear; lengths of capsules do not concern it."""
+        """Draw uniformly in ±1/√H, as nn.Linear does; `scale` concerns capsules only."""
         nn.init.uniform_(self.weight, -1 / math.sqrt(self.weight.shape[1]), 1 / math.sqrt(self.weight.shape[1]))
 
     def forward(self, pooled: Tensor) -> Classes:
         logits = pooled @ self.weight.T
-        # one "primary capsule", the pooled state itself, which gives itself whole to every class
+        # the pooled state is the only "primary capsule", with coupling 1 to every class
         return self.classes(logits, torch.ones_like(logits).unsqueeze(1))
 
     def classes(self, logits: Tensor, coupling: Tensor) -> Classes:
-        """Classes of these logits (B, C)."""
+        """Classes from logits (B, C)."""
         return Classes(logits.sigmoid() if self.multi_label else logits.softmax(-1), logits, coupling)
 
     def unsquashed(self, classes: Classes) -> Tensor:
-        """The logits: (B, C)."""
+        """Logits (B, C)."""
         return classes.logits
 
     def extended(self, classes: Classes, more: Tensor) -> Classes:
-        """The same with so much (B, C) added to the logits."""
+        """Add `more` (B, C) to the logits."""
         return self.classes(classes.logits + more, classes.coupling)
 
 

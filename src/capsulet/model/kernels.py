@@ -1,4 +1,4 @@
-"""When compiled kernels do the work instead of torch, and on how many threads."""
+"""Whether compiled kernels compute instead of torch, and on how many threads."""
 
 import logging
 from collections.abc import Iterator
@@ -10,46 +10,45 @@ import torch
 from torch import Tensor
 
 from capsulet import native
-from capsulet.native import available
 
 logger = logging.getLogger("capsulet")
-_wanted = 0  # threads that a training has asked for
+_wanted = 0  # threads of the running training, 0: none is running
 
 
 def usable(kernel: ModuleType | None, name: str, *tensors: Tensor) -> bool:
-    """Whether the kernel can compute with these tensors; if not, the log says why."""
-    if not available(kernel):
+    """Whether the kernel can compute with these tensors; if not, log the reason."""
+    if not native.available(kernel):
         _say_fallback(name, f"the compiled {name} is not installed" if kernel is None else "CAPSULET_NATIVE=0")
         return False
     for tensor in tensors:
         if tensor.device.type != "cpu" or tensor.dtype != torch.float32:
-            found = f"{tensor.dtype} on {tensor.device.type}"
-            _say_fallback(name, f"the compiled {name} computes float32 on a CPU, not {found}")
+            kind = f"{tensor.dtype} on {tensor.device.type}"
+            _say_fallback(name, f"the compiled {name} computes float32 on a CPU, not {kind}")
             return False
     return True
 
 
-@cache  # one line for each reason, not one for each batch
+@cache  # one line per reason, not per batch
 def _say_fallback(name: str, reason: str) -> None:
     logger.info("%s through torch: %s", name, reason)
 
 
 def threads() -> int:
-    """How many threads a kernel may use; none of them can use more than two."""
+    """How many threads a kernel may use; no kernel can use more than two."""
     return min(2, _wanted or torch.get_num_threads())
 
 
 @contextmanager
 def training_threads(wanted: int | None) -> Iterator[None]:
-    """Give the kernels this many threads (None: as many as torch has), and torch only as many as leave them a core.
+    """Give the kernels this many threads (None: as many as torch has); beside the kernels, torch gets one thread.
 
-    Torch's own threads wait for their next task in a busy loop. While they do, the kernels' second thread has no core:
-    on two cores a step took 60 ms with two threads of torch beside the kernels and 42 to 51 ms with one.
+    Threads of torch wait for their next task in a busy loop and take the core of the kernels' second thread. On two
+    cores a step took 60 ms with two threads of torch beside the kernels, and 42 to 51 ms with one.
     """
     global _wanted
-    before, count = torch.get_num_threads(), wanted or torch.get_num_threads()
-    _wanted = count
-    torch.set_num_threads(1 if available(native.gru) else count)
+    before = torch.get_num_threads()
+    _wanted = wanted or before
+    torch.set_num_threads(1 if native.available(native.gru) else _wanted)
     try:
         yield
     finally:

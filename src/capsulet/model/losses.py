@@ -1,10 +1,7 @@
-"""Margin, focal and cross-entropy loss, and their sums: lengths (B, C), targets (B,) -> the mean over the texts.
+"""Margin loss, focal loss, cross entropy and their sums: lengths (B, C), targets (B,) -> mean over the texts.
 
-Targets (B, C) of zeros and ones are label sets: every class is there or not, and focal loss and cross entropy are those
-of each of these C questions, added up.
-
-Weights (C,) make classes count more or less: a text of class j counts w_j times, and in a label set so does what the
-loss says of a class that is there.
+Multi-label targets are zeros and ones (B, C). Focal loss and cross entropy then are binary per class, summed over the
+classes. Weights (C,) multiply the loss of a text by the weight of its class; multi-label: the terms of present classes.
 """
 
 from __future__ import annotations
@@ -14,23 +11,23 @@ from torch.nn import functional as F
 
 from capsulet.model.heads import Classes
 
-SMALLEST_LENGTH = 1e-7  # log(0) is not a loss
+SMALLEST_LENGTH = 1e-7  # keeps the logarithm finite
 
 
 def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False, weights: Tensor | None = None) -> Tensor:
-    """Sabour et al. 2017: present classes at least 0.9 long, absent ones at most 0.1.
+    """Sabour et al. 2017: present classes at least 0.9 long, absent classes at most 0.1.
 
-    The mean over the classes, as the paper prints it, or their sum, as Sabour et al. have it: of a thousand classes one
-    is present, so in the mean its pull is a thousandth.
+    The mean over the classes, as in the paper, or their sum (`add_up`), as in Sabour et al. With a thousand classes the
+    mean gives the one present class a thousandth of the gradient.
     """
-    several = targets.dim() == 2
-    present = targets if several else F.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
+    multi_label = targets.dim() == 2
+    present = targets if multi_label else F.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
     short = (0.9 - lengths).clamp(min=0).square()
     long = (lengths - 0.1).clamp(min=0).square()
-    if weights is not None and several:
+    if weights is not None and multi_label:
         short = weights * short
     terms = present * short + 0.5 * (1 - present) * long
-    if weights is not None and not several:
+    if weights is not None and not multi_label:
         terms = weights[targets].unsqueeze(1) * terms
     return terms.sum(1).mean() if add_up else terms.mean()
 
@@ -38,21 +35,21 @@ def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False, weights:
 def focal_loss(lengths: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
     """Lin et al. 2017 on the length p of the true class: -0.25 (1 - p)^2 log p.
 
-    Of a label set: also -0.75 p^2 log(1 - p) of every class that is not there, as they have it.
+    Multi-label: also -0.75 p^2 log(1 - p) for every absent class, as in Lin et al.
     """
-    if targets.dim() == 2:
-        there = -0.25 * (1 - lengths).square() * lengths.clamp(min=SMALLEST_LENGTH).log()
-        if weights is not None:
-            there = weights * there
-        absent = -0.75 * lengths.square() * (1 - lengths).clamp(min=SMALLEST_LENGTH).log()
-        return (targets * there + (1 - targets) * absent).sum(1).mean()
-    true = lengths.gather(1, targets.unsqueeze(1)).squeeze(1)
+    multi_label = targets.dim() == 2
+    true = lengths if multi_label else lengths.gather(1, targets.unsqueeze(1)).squeeze(1)
     terms = -0.25 * (1 - true).square() * true.clamp(min=SMALLEST_LENGTH).log()
-    return (terms if weights is None else weights[targets] * terms).mean()
+    if weights is not None:
+        terms = (weights if multi_label else weights[targets]) * terms
+    if not multi_label:
+        return terms.mean()
+    absent = -0.75 * lengths.square() * (1 - lengths).clamp(min=SMALLEST_LENGTH).log()
+    return (targets * terms + (1 - targets) * absent).sum(1).mean()
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Of the classes, or of a label set: of each class being there, added up."""
+    """Cross entropy over the classes; multi-label: the sum of the binary cross entropies."""
     if targets.dim() == 2:
         return F.binary_cross_entropy_with_logits(logits, targets, pos_weight=weights, reduction="sum") / len(logits)
     if weights is None:
@@ -63,13 +60,10 @@ def cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None
 def total_loss(
     name: str, classes: Classes, targets: Tensor, sum_margin: bool = False, weights: Tensor | None = None
 ) -> Tensor:
-    """The sum of the losses in a name such as `margin+focal`."""
-    total = classes.lengths.new_zeros(())
-    for part in name.split("+"):
-        if part == "margin":
-            total = total + margin_loss(classes.lengths, targets, sum_margin, weights)
-        elif part == "focal":
-            total = total + focal_loss(classes.lengths, targets, weights)
-        else:
-            total = total + cross_entropy(classes.logits, targets, weights)
-    return total
+    """Sum of the losses in a name such as `margin+focal`."""
+    losses = {
+        "margin": lambda: margin_loss(classes.lengths, targets, sum_margin, weights),
+        "focal": lambda: focal_loss(classes.lengths, targets, weights),
+        "cross-entropy": lambda: cross_entropy(classes.logits, targets, weights),
+    }
+    return sum((losses[part]() for part in name.split("+")), classes.lengths.new_zeros(()))

@@ -1,8 +1,8 @@
 """The whole network on one screen.
 
 Ren and Lu, "Compositional Coding Capsule Network with K-Means Routing for Text Classification", 2022, arXiv:1810.09177.
-Differences from the paper are in docs/concepts/method.md: padding never changes a prediction, compositional codes are
-trained, and the coupling may be scaled by the number of classes.
+docs/concepts/method.md lists the differences from the paper: padding never changes a prediction, compositional codes
+are trained, and the coupling may be scaled by the number of classes.
 """
 
 from __future__ import annotations
@@ -21,57 +21,45 @@ from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.noise import Noise, dropout
 from capsulet.model.shapes import LEVELS, SCALES
 
-EMBEDDED, POOLED = 100, 101  # what random numbers are for; the encoder's layers have the numbers below
+EMBEDDED, POOLED = 100, 101  # purposes of random numbers; the encoder's layers use the numbers below
 
 
 class Network(nn.Module):
     """Embedding, encoder and head; ids (B, T) and lengths (B,) to classes.
 
-    Noise makes it a training pass, with dropout and drawn choices; without it nothing is random.
+    Noise makes it a training pass, with dropout and drawn choices; without noise nothing is random.
     """
 
     def __init__(
-        self,
-        embedding: Embedding,
-        encoder: Encoder,
-        pooling: str,
-        head: Head,
-        embedding_dropout: float,
-        head_dropout: float,
-    ) -> None:
+        self, embedding: Embedding, encoder: Encoder, pooling: str, head: Head,
+        embedding_dropout: float, head_dropout: float,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.embedding, self.encoder, self.pooling, self.head = embedding, encoder, pooling, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
-        self.ngrams: NgramFeatures | None = None  # fitted when all else has learned
+        self.ngrams: NgramFeatures | None = None  # fitted after the rest has been trained
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
         classes = self.classify(self.embed(ids, noise), lengths, noise)
         return classes if self.ngrams is None else self.head.extended(classes, self.ngrams(ids))
 
     def embed(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
-        """Vectors of the words: (B, T) -> (B, T, D)."""
+        """Word vectors: (B, T) -> (B, T, D)."""
         return dropout(self.embedding(ids, noise), self.embedding_dropout, noise, EMBEDDED)
 
-    def pool(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Tensor:
-        """One state a text: (B, T, D) -> (B, H)."""
-        return pool(self.encoder(embedded, lengths, noise), lengths, self.pooling)
-
     def classify(self, embedded: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
-        """Classes of texts whose words are these vectors (B, T, D)."""
-        pooled = dropout(self.pool(embedded, lengths, noise), self.head_dropout, noise, POOLED)  # (B, H)
+        """Classes of texts with these word vectors (B, T, D)."""
+        states = self.encoder(embedded, lengths, noise)  # (B, T, H)
+        pooled = dropout(pool(states, lengths, self.pooling), self.head_dropout, noise, POOLED)  # (B, H)
         classes: Classes = self.head(pooled)  # lengths (B, C), coupling (B, N, C)
         return classes
 
 
 def build_network(
-    options: ModelOptions,
-    vocab_size: int,
-    num_classes: int,
-    dropout: float = 0.5,
-    embedding_dropout: float = 0.0,
-    head_dropout: float = 0.0,
-) -> Network:
-    """The network that these options describe, its parameters not yet initialised."""
+    options: ModelOptions, vocab_size: int, num_classes: int,
+    dropout: float = 0.5, embedding_dropout: float = 0.0, head_dropout: float = 0.0,
+) -> Network:  # fmt: skip
+    """The network that these options describe; its parameters are not yet initialised."""
     embedding: Embedding
     if options.embedding == "plain":
         embedding = Table(vocab_size, options.embedding_size)
@@ -92,7 +80,7 @@ def build_network(
 
 
 def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weights: Mapping[str, Any]) -> Network:
-    """The network that these options describe with these weights, arrays by name."""
+    """The network that these options describe, with these weights (arrays by name)."""
     network = build_network(options, vocab_size, num_classes)
     state = {name: torch.as_tensor(value) for name, value in weights.items()}
     if LEVELS in state:
@@ -102,7 +90,7 @@ def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weigh
 
 
 def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:
-    """Draw every parameter anew from this seed."""
+    """Draw every parameter from this seed."""
     torch.manual_seed(seed)
     network.encoder.gru.reset_parameters()
     network.embedding.initialise(code_deviation, centred)

@@ -1,8 +1,8 @@
 """N-gram features: a linear layer over hashed words and pairs of words, beside encoder and routing.
 
 A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class. A linear
-layer does ("wide and deep", Cheng et al. 2016, arXiv:1606.07792). Its scores are added to the length of each class
-capsule before squash, or to the logits of a linear head. training/ngrams.py fits it after the network.
+layer does ("wide and deep", Cheng et al. 2016, arXiv:1606.07792). Its scores are added to the lengths of the class
+capsules before squash, or to the logits of a linear head. training/ngrams.py fits it after the network.
 """
 
 from __future__ import annotations

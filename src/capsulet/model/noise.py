@@ -1,9 +1,8 @@
-"""Random numbers that depend on what they are for and on nothing else.
+"""Random numbers as a function of seed, step, place of the text in the batch and purpose, without a generator.
 
-What is dropped from a text follows from the seed, the step and the text's place in the batch, not from a generator's
-state. So a run that is resumed in the middle goes on as if nothing had happened, and a batch that is shared out among
-several processes is dropped from as in one. The numbers come from a hash of their position (the finaliser of
-splitmix64), eight to a product, which is also several times faster than drawing them one by one.
+A training that is resumed in the middle of an epoch therefore continues exactly, and several processes that share a
+batch drop the same values as one process. The numbers are hashes of their position (the finaliser of splitmix64), eight
+bytes per hash, which is also several times faster than a generator.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from capsulet import native
 from capsulet.model.kernels import usable
 
-_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd; as a signed number, as all of these
+_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd; signed, like the other factors
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
 
 
@@ -26,11 +25,11 @@ class Noise(NamedTuple):
     """Keys of the random numbers of one step."""
 
     step: Tensor  # (1,) the same in every process
-    texts: Tensor  # (B,) one for each text
+    texts: Tensor  # (B,) one per text
 
 
 def mix(numbers: Tensor) -> Tensor:
-    """64-bit numbers scattered: each bit of the result depends on every bit of the number. Works in place."""
+    """Hash 64-bit numbers in place: each bit of the result depends on every bit of the number."""
     # the masks make an arithmetic shift a logical one
     numbers ^= (numbers >> 30) & 0x3FFFFFFFF
     numbers *= _FIRST
@@ -41,7 +40,7 @@ def mix(numbers: Tensor) -> Tensor:
 
 
 def step_noise(seed: int, step: int, places: Tensor) -> Noise:
-    """The keys of this step; `places` (B,) are the texts' places in the whole batch."""
+    """Keys of this step; `places` (B,) are the places of the texts in the whole batch."""
     key = mix(mix(torch.full((1,), seed, device=places.device)) * _GOLDEN + step)
     return Noise(key, derive(key, places))
 
@@ -52,39 +51,38 @@ def second(noise: Noise) -> Noise:
 
 
 def derive(key: Tensor, numbers: Tensor) -> Tensor:
-    """A key for each of these numbers: (1,), (U,) -> (U,)."""
+    """One key per number: (1,), (U,) -> (U,)."""
     return mix(key * _GOLDEN + numbers + 1)
 
 
 def bits(keys: Tensor, purpose: int, count: int) -> Tensor:
-    """`count` random 64-bit numbers for every key and purpose: (B,) -> (B, count)."""
+    """`count` random 64-bit numbers per key, for one purpose: (B,) -> (B, count)."""
     start = mix(keys ^ (purpose << 32))
     return mix(start.unsqueeze(1) + torch.arange(1, count + 1, device=keys.device) * _GOLDEN)
 
 
 def uniform(keys: Tensor, purpose: int, count: int) -> Tensor:
-    """Numbers in (0, 1): (B,) -> (B, count)."""
-    # 23 bits: a half more than 24 would be rounded up to one
+    """Random numbers in (0, 1): (B,) -> (B, count)."""
+    # 23 bits: with 24, the largest number plus a half would be rounded to 1
     return (((bits(keys, purpose, count) >> 41) & 0x7FFFFF).to(torch.float32) + 0.5) / 2**23
 
 
 def dropout(values: Tensor, share: float, noise: Noise | None, purpose: int) -> Tensor:
-    """Values (B, …, W) with about this share of them zero and the others larger for it; without noise as they are.
+    """Set about this share of the values (B, …, W) to zero and scale up the others; without noise change nothing.
 
-    The share is rounded to a 256th, since a number has one byte to decide by. A row of W has bytes of its own, so what
-    is dropped from a text does not depend on the padding behind it.
+    The share is rounded to a 256th, because one random byte decides about each value. Each row of W values has its own
+    bytes, so padding does not change what is dropped from a text.
     """
     threshold = round(256 * share)
     if noise is None or not threshold:
         return values
     if usable(native.noise, "dropout", values):
-        dropped: Tensor = _NativeDropout.apply(values, noise.texts, purpose, threshold)  # type: ignore[no-untyped-call]
-        return dropped
+        return _NativeDropout.apply(values, noise.texts, purpose, threshold)  # type: ignore[no-untyped-call, no-any-return]
     return torch_dropout(values, threshold, noise, purpose)
 
 
 def torch_dropout(values: Tensor, threshold: int, noise: Noise, purpose: int) -> Tensor:
-    """The same through torch."""
+    """Dropout through torch, with the same result as the compiled dropout."""
     *rows, width = values.shape[1:]
     eights = -(-width // 8)
     random = bits(noise.texts, purpose, math.prod(rows) * eights).view(torch.uint8)

@@ -32,15 +32,11 @@ class Rounded(NamedTuple):
 def best_scales(rows: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
     """Scales (R,) with the smallest squared error: with few bits, clipping large values is worth it."""
     largest = np.maximum(np.abs(rows).max(1), 1e-6)
-    most = 2 ** (bits - 1) - 1
-    best: NDArray[np.float32] = largest / most
-    smallest = np.full(len(rows), np.inf, np.float32)
-    for clip in CLIPS:
-        scales = clip * largest / most
-        error = np.square(rows - rounded(rows, scales, bits).values()).sum(1)
-        better = error < smallest
-        best, smallest = np.where(better, scales, best), np.where(better, error, smallest)
-    return best.astype(np.float32)
+    candidates = [clip * largest / (2 ** (bits - 1) - 1) for clip in CLIPS]
+    errors = [np.square(rows - rounded(rows, scales, bits).values()).sum(1) for scales in candidates]
+    best = np.argmin(errors, 0)  # (R,)
+    scales: NDArray[np.float32] = np.array(candidates)[best, np.arange(len(rows))].astype(np.float32)
+    return scales
 
 
 def rounded(rows: NDArray[np.float32], scales: NDArray[np.float32], bits: int) -> Rounded:
@@ -74,8 +70,7 @@ def as_rows(name: str, weight: Any) -> Any:
     """Reshape a weight (array or tensor) to the matrix that is rounded with one scale per row."""
     if name == "head.transforms":  # (N, P, C, L) -> (N C, P L)
         primary, size, classes, length = weight.shape
-        swapped = weight.swapaxes(1, 2)
-        return swapped.reshape(primary * classes, size * length)
+        return weight.swapaxes(1, 2).reshape(primary * classes, size * length)
     if name == "embedding.codebooks":  # (M, K, D) -> (M K, D)
         return weight.reshape(-1, weight.shape[-1])
     if ".bias_" in name:  # (3 H,) -> one row per gate

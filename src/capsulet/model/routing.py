@@ -1,14 +1,13 @@
-"""Routing by agreement, as pure functions of the votes.
+"""Routing by agreement: votes (B, N, C, L) -> class capsules (B, C, L), coupling (B, N, C).
 
-- kmeans_routing: Algorithm 1 of the paper. Agreement is a cosine, it replaces the last one, squash comes at the end.
-- dynamic_routing: Sabour et al. 2017. Agreement is a dot product, it adds up, squash comes in every iteration.
+- kmeans_routing: Algorithm 1 of the paper. Agreement is a cosine, each iteration replaces it, squash comes at the end.
+- dynamic_routing: Sabour et al. 2017. Agreement is a dot product, iterations add to it, and each of them squashes.
 
-votes (B, N, C, L) -> class capsules (B, C, L), coupling (B, N, C). With `scale` the coupling is multiplied by C, so
-that its mean over the classes is one: a softmax over C classes makes every capsule about 1/C long, and squash flattens
-what is left.
+With `scale` the coupling is multiplied by C, so that its mean over the classes is 1. Without it every capsule is about
+1/C long, and squash makes it shorter still.
 
-K-means routing runs in compiled code on a CPU, where every iteration reads the votes of a text once, and through torch
-elsewhere: element by element, with all its intermediate results in memory, that takes half a second at C = 1000.
+K-means routing runs in compiled code on a CPU, where an iteration reads the votes of a text once. Through torch it
+keeps all intermediate results in memory and takes half a second at C = 1000.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from torch.autograd.function import once_differentiable
 from capsulet.model.kernels import threads, usable
 from capsulet.native import routing as native
 
-EPSILON = 1e-12  # under square roots: their slope at zero is infinite
+EPSILON = 1e-12  # under square roots: their gradient at zero is infinite
 
 
 def norm(vectors: Tensor) -> Tensor:
-    """Lengths of the vectors of the last axis, with a finite slope at zero: (…, L) -> (…, 1)."""
+    """Euclidean norms over the last axis, with a finite gradient at zero: (…, L) -> (…, 1)."""
     return ((vectors * vectors).sum(-1, keepdim=True) + EPSILON).sqrt()
 
 
 def squash(capsules: Tensor) -> Tensor:
-    """Same direction, length |v|^2 / (1 + |v|^2) in [0, 1): (…, L) -> (…, L)."""
+    """Scale vectors v to the length |v|^2 / (1 + |v|^2) in [0, 1): (…, L) -> (…, L)."""
     length = norm(capsules)
     return capsules * length / (1 + length * length)
 
@@ -50,7 +49,7 @@ def kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor,
 
 
 def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
-    """The same, operation by operation, for any device and precision."""
+    """K-means routing through torch, for any device and precision."""
     factor = votes.shape[2] if scale else 1
     directions = votes / norm(votes)
     capsules = votes.sum(1) / votes.shape[2]
@@ -63,7 +62,7 @@ def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[T
 
 
 def dynamic_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
-    """Class capsules that draw the votes agreeing with them, more with every iteration."""
+    """Class capsules as sums of votes; coupling grows for votes that agree with the capsule."""
     factor = votes.shape[2] if scale else 1
     logits = torch.zeros_like(votes[..., 0])  # (B, N, C)
     coupling, capsules = logits, votes.sum(1)
@@ -96,16 +95,16 @@ class _NativeKmeans(torch.autograd.Function):
     def backward(ctx: Any, *output_gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         assert native is not None
         votes, kept = ctx.saved_tensors
-        given = [None if gradient is None else gradient.contiguous() for gradient in output_gradients]
-        gradients = torch.empty_like(votes)  # in the order of the votes, which is that of the product behind them
+        contiguous = [None if gradient is None else gradient.contiguous() for gradient in output_gradients]
+        gradients = torch.empty_like(votes)  # with the strides of the votes
         gradients = gradients if _has_whole_rows(gradients) else votes.new_empty(votes.shape)
-        pointers = (0 if gradient is None else gradient.data_ptr() for gradient in given)
+        pointers = (0 if gradient is None else gradient.data_ptr() for gradient in contiguous)
         native.backward(ctx.sizes, ctx.scale, _place(votes), kept.data_ptr(), *pointers, _place(gradients), threads())
         return gradients, None, None, None
 
 
 def _has_whole_rows(votes: Tensor) -> bool:
-    """Whether each (C, L) is one run of memory, wherever the texts and primary capsules are."""
+    """Whether the votes (C, L) of each primary capsule of each text are contiguous."""
     _, _, classes, length = votes.shape
     return (length == 1 or votes.stride(3) == 1) and (classes == 1 or votes.stride(2) == length)
 

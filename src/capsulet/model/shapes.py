@@ -1,7 +1,7 @@
-"""Name and shape of every parameter of every variant, without allocating them and without PyTorch.
+"""Name and shape of every parameter, without allocating them and without PyTorch.
 
-Axis letters as everywhere: V words, M codebooks, K codewords, D embedding, H hidden, N primary capsules, C classes,
-L class capsule length, S rows of the n-gram table.
+Axis letters of the whole project: B texts, T tokens, V words, M codebooks, K codewords, D embedding, H hidden,
+N primary capsules, P primary capsule length, C classes, L class capsule length, S rows of the n-gram table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from capsulet.config import ModelOptions, decided, resolve_model
 Shapes = dict[str, tuple[int, ...]]
 
 LEVELS, SCALES = "ngrams.levels", "ngrams.scales"
-KEYS, LEVEL_BITS = "ngrams.keys", "ngrams.bits"  # of a compressed model: its words' ids in the whole one
+KEYS, LEVEL_BITS = "ngrams.keys", "ngrams.bits"  # compressed models; keys: ids of the words in the whole model
 
 
 def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -> Shapes:
-    """Name and shape of each parameter of the network that these options build."""
+    """Names and shapes of the parameters of the network that these options describe."""
     options = resolve_model(options, vocab_size, num_classes)
     embedding, hidden = options.embedding_size, options.hidden_size
     shapes: Shapes = {}
@@ -29,31 +29,29 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
         shapes["embedding.codebooks"] = (codebooks, codewords, embedding)
     for layer in range(options.num_layers):
         inputs = 2 * hidden if layer else embedding
-        for direction in ("", "_reverse"):
-            shapes[f"encoder.gru.weight_ih_l{layer}{direction}"] = (3 * hidden, inputs)
-            shapes[f"encoder.gru.weight_hh_l{layer}{direction}"] = (3 * hidden, hidden)
-            shapes[f"encoder.gru.bias_ih_l{layer}{direction}"] = (3 * hidden,)
-            shapes[f"encoder.gru.bias_hh_l{layer}{direction}"] = (3 * hidden,)
+        for end in (f"l{layer}", f"l{layer}_reverse"):
+            shapes[f"encoder.gru.weight_ih_{end}"] = (3 * hidden, inputs)
+            shapes[f"encoder.gru.weight_hh_{end}"] = (3 * hidden, hidden)
+            shapes[f"encoder.gru.bias_ih_{end}"] = shapes[f"encoder.gru.bias_hh_{end}"] = (3 * hidden,)
     if options.head == "capsule":
-        primary = hidden // options.primary_length
-        shapes["head.transforms"] = (primary, options.primary_length, num_classes, options.class_length)
+        length = options.primary_length
+        shapes["head.transforms"] = (hidden // length, length, num_classes, options.class_length)
     else:
         shapes["head.weight"] = (num_classes, hidden)
     if rows := decided(options.ngram_features):
-        shapes[LEVELS] = (rows, num_classes)
-        shapes[SCALES] = (num_classes,)
+        shapes[LEVELS], shapes[SCALES] = (rows, num_classes), (num_classes,)
     return shapes
 
 
 def num_parameters(shapes: Shapes) -> int:
-    """How many numbers these parameters have."""
+    """Number of values in these parameters."""
     return sum(math.prod(shape) for shape in shapes.values())
 
 
 def parameters_by_part(shapes: Shapes) -> dict[str, int]:
-    """Numbers per part of the network: embedding, encoder, head, ngrams."""
+    """Number of values per part of the network: embedding, encoder, head, ngrams."""
     parts: dict[str, int] = {}
     for name, shape in shapes.items():
-        part = name.split(".")[0]
+        part = name.partition(".")[0]
         parts[part] = parts.get(part, 0) + math.prod(shape)
     return parts
