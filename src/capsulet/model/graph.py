@@ -15,17 +15,17 @@ outputs  lengths (B, C)           lengths of the class capsules, 0 to 1
                                   contributions back to the words
          dictionary (n,) uint8    packed words of a compressed model
 
-Softmax over codes is computed here, once, and discrete codes are stored as small integers. The GRU is ONNX's own with
-`sequence_lens`, so padding is never read. Inside the graph time comes before batch, as that operator requires.
+Softmax over codes is computed here, and discrete codes are stored as small integers. The GRU is ONNX's own operator
+with `sequence_lens`, so padding is never read; it requires time before batch.
 
-A compressed model has matrices of few bits and codes packed into bytes. They are unpacked by operators that every
-runtime has, on 32-bit integers. Unpacking of constants runs once, when the graph is loaded (`Cast`, `Sub`, `Mul`: ONNX
-Runtime would repeat `DequantizeLinear` in every run).
+A compressed model has matrices of few bits and codes packed into bytes. Operators that every runtime has unpack them,
+on 32-bit integers. Constants are unpacked once, when the graph is loaded, by `Cast`, `Sub` and `Mul`: ONNX Runtime
+would repeat `DequantizeLinear` in every run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,38 +48,32 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
     """Build the ONNX model of these weights; a packed dictionary becomes one more output."""
     graph = GraphBuilder()
     embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
-    states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero behind the end of a text
+    states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero after the end of a text
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
     ngrams = add_ngrams(graph, weights) if LEVELS in weights else None  # (B, C)
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, ngrams)
-    float32, int64 = TensorProto.FLOAT, TensorProto.INT64
     graph.add("Identity", embedded, name=outputs.EMBEDDED)
-    value = helper.make_tensor_value_info
-    more = []
+    shapes: dict[str, tuple[int | str, ...]] = {
+        outputs.LENGTHS: ("batch", num_classes),
+        outputs.NORMS: ("batch", num_classes),
+        outputs.COUPLING: ("batch", num_primary, num_classes),
+        outputs.CONTRIBUTIONS: ("batch", "time", num_classes),
+        outputs.SHARES: ("batch", num_primary, num_classes),
+        **({outputs.CODES: ("batch", "time", *code_shape)} if code_shape else {}),
+        outputs.EMBEDDED: ("batch", "time", options.embedding_size),
+        outputs.DIRECTIONS: ("one or batch", options.hidden_size, num_classes),
+        **({outputs.NGRAMS: ("batch", "time", num_classes)} if ngrams else {}),
+    }
+    value, int64 = helper.make_tensor_value_info, TensorProto.INT64
+    inputs = [value(outputs.IDS, int64, ["batch", "time"]), value(outputs.TOKEN_COUNTS, int64, ["batch"])]
+    results = []
     if dictionary is not None:
         words = graph.constant("words", np.frombuffer(dictionary, np.uint8))
-        graph.add("Identity", words, name=outputs.DICTIONARY)
-        more = [value(outputs.DICTIONARY, TensorProto.UINT8, [len(dictionary)])]
-    proto = helper.make_graph(
-        graph.nodes,
-        "capsulet",
-        [value(outputs.IDS, int64, ["batch", "time"]), value(outputs.TOKEN_COUNTS, int64, ["batch"])],
-        [
-            value(outputs.LENGTHS, float32, ["batch", num_classes]),
-            value(outputs.NORMS, float32, ["batch", num_classes]),
-            value(outputs.COUPLING, float32, ["batch", num_primary, num_classes]),
-            value(outputs.CONTRIBUTIONS, float32, ["batch", "time", num_classes]),
-            value(outputs.SHARES, float32, ["batch", num_primary, num_classes]),
-            *([value(outputs.CODES, float32, ["batch", "time", *code_shape])] if code_shape else []),
-            value(outputs.EMBEDDED, float32, ["batch", "time", options.embedding_size]),
-            value(outputs.DIRECTIONS, float32, ["one or batch", options.hidden_size, num_classes]),
-            *([value(outputs.NGRAMS, float32, ["batch", "time", num_classes])] if ngrams else []),
-            *(value(name, float32, shape) for name, shape in add_encoder_weights(graph, options).items()),
-            *more,
-        ],
-        list(graph.constants.values()),
-    )
+        results = [value(graph.add("Identity", words, name=outputs.DICTIONARY), TensorProto.UINT8, [len(dictionary)])]
+    shapes |= add_encoder_weights(graph, options)
+    results = [*(value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()), *results]
+    proto = helper.make_graph(graph.nodes, "capsulet", inputs, results, list(graph.constants.values()))
     model = helper.make_model(
         proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="capsulet"
     )
@@ -88,34 +82,24 @@ def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | Non
 
 
 def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, embedded: str) -> str:
-    """Encode vectors (B, T, D) as states (T, B, H): the sum of both directions, zero behind the end of a text."""
+    """Encode vectors (B, T, D) as states (T, B, H): the sum of both directions, zero after the end of a text."""
     sequence_lens = graph.add("Cast", outputs.TOKEN_COUNTS, to=TensorProto.INT32)
     inputs = graph.add("Transpose", embedded, perm=[1, 0, 2])
-    output = ""
+    output, hidden = "", options.hidden_size
     for layer in range(options.num_layers):
         if layer:  # (T, 2, B, H) -> (T, B, 2H)
             inputs = graph.add("Transpose", output, perm=[0, 2, 1, 3])
             inputs = graph.add("Reshape", inputs, graph.integers(0, 0, -1))
-
-        def both(*kinds: str, layer: int = layer) -> Matrix:
-            names = [f"encoder.gru.{kind}_l{layer}{end}" for end in ("", "_reverse") for kind in kinds]
-            return joined([update_first(weights[name]) for name in names])
-
-        gates = 3 * options.hidden_size
-
         output = graph.add(
-            "GRU",
-            inputs,
-            graph.matrix(f"gru{layer}_input_weights", both("weight_ih"), 2, gates, -1),
-            graph.matrix(f"gru{layer}_recurrent_weights", both("weight_hh"), 2, gates, options.hidden_size),
-            graph.matrix(f"gru{layer}_bias_weights", both("bias_ih", "bias_hh"), 2, 2 * gates),
-            sequence_lens,
-            direction="bidirectional",
-            hidden_size=options.hidden_size,
-            linear_before_reset=1,  # the reset gate comes after the recurrent product, as in PyTorch
-        )
+            "GRU", inputs,
+            graph.matrix(f"gru{layer}_input_weights", both(weights, layer, "weight_ih"), 2, 3 * hidden, -1),
+            graph.matrix(f"gru{layer}_recurrent_weights", both(weights, layer, "weight_hh"), 2, 3 * hidden, hidden),
+            graph.matrix(f"gru{layer}_bias_weights", both(weights, layer, "bias_ih", "bias_hh"), 2, 6 * hidden),
+            sequence_lens, direction="bidirectional", hidden_size=hidden,
+            linear_before_reset=1,  # the reset gate acts on the recurrent product, as in PyTorch
+        )  # fmt: skip
     states = graph.sum(output, 1)  # (T, B, H)
-    # The operator should give zeros behind the end of a text; the mask guards against runtimes that do not.
+    # The operator should give zeros after the end of a text; the mask guards against runtimes that do not.
     time = graph.add("Gather", graph.add("Shape", states), graph.constant("zero", np.int64(0)))
     steps = graph.add("Range", graph.constant("zero", 0), time, graph.constant("one", np.int64(1)), name="steps")
     real = graph.add("Less", graph.add("Unsqueeze", steps, graph.integers(1)), outputs.TOKEN_COUNTS)  # (T, B)
@@ -124,12 +108,11 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
 
 
 def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tuple[str, str]:
-    """Pool states (T, B, H) to one per text (B, H), and give each token's part of it (B, T, H); parts sum to it."""
+    """Pool states (T, B, H) to one per text (B, H); also return the part of each token (B, T, H), which sum to it."""
     share = POOLINGS[options.pooling]
-    count = graph.add(
-        "Unsqueeze", graph.add("Cast", outputs.TOKEN_COUNTS, to=TensorProto.FLOAT), graph.integers(1)
-    )  # (B, 1)
-    weight = graph.add("Div", graph.number(share), count)
+    counts = graph.add("Cast", outputs.TOKEN_COUNTS, to=TensorProto.FLOAT)
+    counts = graph.add("Unsqueeze", counts, graph.integers(1))  # (B, 1)
+    weight = graph.add("Div", graph.number(share), counts)
     pooled = graph.add("Mul", graph.sum(states, 0), weight)
     parts = graph.add("Mul", states, weight)
     if share < 1:
@@ -148,9 +131,8 @@ def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tupl
 
 
 def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
-    """Add the encoder's weights as float outputs, for explanations; returns names and shapes."""
-    hidden = options.hidden_size
-    shapes: dict[str, tuple[int, ...]] = {}
+    """Add the encoder's weights as float outputs, for explanations; return names and shapes."""
+    shapes, hidden = {}, options.hidden_size
     for layer in range(options.num_layers):
         inputs = 2 * hidden if layer else options.embedding_size
         own = ((2, 3 * hidden, inputs), (2, 3 * hidden, hidden), (2, 6 * hidden))
@@ -160,23 +142,15 @@ def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str,
     return shapes
 
 
-def update_first(rows: Matrix) -> Matrix:
-    """Reorder gates from PyTorch's reset, update, new to ONNX's update, reset, new."""
-    if isinstance(rows, Rounded):
-        return Rounded(swapped(rows.levels), swapped(rows.scales), rows.bits)
-    return swapped(rows)
+def both(weights: Weights, layer: int, *kinds: str) -> Matrix:
+    """Concatenate weights of both directions of a layer, gates in the order of ONNX."""
+    parts = [weights[f"encoder.gru.{kind}_l{layer}{end}"] for end in ("", "_reverse") for kind in kinds]
+    if isinstance(parts[0], Rounded):
+        levels, scales = update_first(part.levels for part in parts), update_first(part.scales for part in parts)
+        return Rounded(levels, scales, parts[0].bits)
+    return update_first(parts)
 
 
-def swapped(rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows in three equal parts, the first two exchanged."""
-    reset, update, new = np.split(rows, 3)
-    return np.concatenate([update, reset, new])
-
-
-def joined(parts: Sequence[Matrix]) -> Matrix:
-    """Concatenate the rows of matrices."""
-    packed = [part for part in parts if isinstance(part, Rounded)]
-    if packed:
-        levels, scales = np.concatenate([part.levels for part in packed]), [part.scales for part in packed]
-        return Rounded(levels, np.concatenate(scales), packed[0].bits)
-    return np.concatenate([part for part in parts if not isinstance(part, Rounded)])
+def update_first(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate rows, gates reordered from PyTorch's reset, update, new to ONNX's update, reset, new."""
+    return np.concatenate([np.split(part, 3)[gate] for part in parts for gate in (1, 0, 2)])

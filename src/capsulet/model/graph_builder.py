@@ -1,4 +1,4 @@
-"""Collects the nodes and constants of an ONNX graph."""
+"""Collect the nodes and constants of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from capsulet.model.quantisation import FIELDS, Rounded, field_places, grouped
 
-EPSILON = np.float32(1e-12)  # as in model/routing.py
+EPSILON = 1e-12  # as in model/routing.py
 OPSET = 17
 END = np.iinfo(np.int64).max
 Matrix = NDArray[Any] | Rounded
@@ -66,8 +66,7 @@ class GraphBuilder:
         if (first != last).any():  # some fields end in the next byte
             higher = self.add("Gather", wide, self.integers(*last), axis=-1)
             fields = self.add("Add", fields, self.add("Mul", higher, self.constant("byte", np.int32(256))))
-        name = f"divisors_{count}_{bits}"
-        fields = self.add("Div", fields, self.constant(name, divisors.astype(np.int32)))
+        fields = self.add("Div", fields, self.constant(f"divisors_{count}_{bits}", divisors.astype(np.int32)))
         return self.add("Mod", fields, self.constant(f"mask_{bits}", np.int32(2**bits)))
 
     def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
@@ -83,4 +82,4 @@ class GraphBuilder:
     def norm(self, value: str) -> str:
         """Euclidean norms over the last axis, which stays with size 1."""
         squares = self.sum(self.add("Mul", value, value), -1, keep=True)
-        return self.add("Sqrt", self.add("Add", squares, self.number(float(EPSILON))))
+        return self.add("Sqrt", self.add("Add", squares, self.number(EPSILON)))

@@ -11,16 +11,16 @@ from capsulet.model.quantisation import Rounded
 def add_capsules(
     graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
 ) -> tuple[int, int]:
-    """Add class capsules by routing; returns N and C. Inside, N comes before B."""
+    """Add class capsules by routing; return N and C. Inside, N comes before B."""
     transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
     primary_length, class_length = options.primary_length, options.class_length
     num_primary = options.hidden_size // primary_length
     if isinstance(transforms, Rounded):
         num_classes = len(transforms.levels) // num_primary
-        stored = graph.matrix("votes", transforms, num_primary, num_classes, primary_length, class_length)
-        stored = graph.add("Transpose", stored, perm=[0, 2, 1, 3])
+        matrices = graph.matrix("votes", transforms, num_primary, num_classes, primary_length, class_length)
+        matrices = graph.add("Transpose", matrices, perm=[0, 2, 1, 3])
         shape = graph.integers(num_primary, primary_length, num_classes * class_length)
-        matrices = graph.add("Reshape", stored, shape)
+        matrices = graph.add("Reshape", matrices, shape)
     else:
         num_classes = transforms.shape[2]
         matrices = graph.constant("transforms", transforms.reshape(num_primary, primary_length, -1))
@@ -32,14 +32,14 @@ def add_capsules(
 
     norm = graph.norm(capsules)  # (B, C, 1)
     whole = graph.add("Squeeze", norm, graph.integers(2), name="" if ngrams else outputs.NORMS)  # (B, C)
-    if ngrams:  # they may make the sum negative: the length is then 0
+    if ngrams:  # where the sum is negative, the length is 0
         whole = graph.add("Relu", graph.add("Add", whole, ngrams, name=outputs.NORMS))
     square = graph.add("Mul", whole, whole)
     # |squash(v)| = |v|^2 / (1 + |v|^2)
     graph.add("Div", square, graph.add("Add", square, graph.number(1)), name=outputs.LENGTHS)
     graph.add("Transpose", coupling, perm=[1, 0, 2], name=outputs.COUPLING)
 
-    # A token's share of |v_j|: the sum over i of c_ij (W_ij part_i) · v_j / |v_j|, a product of its part with (B, H, C)
+    # share of a token in |v_j|: sum over i of c_ij (W_ij part_i) · v_j / |v_j|, its part times a matrix (B, H, C)
     directions = graph.add("Transpose", graph.add("Div", capsules, norm), perm=[1, 2, 0])  # (C, L, B)
     by_class = graph.add("Reshape", matrices, graph.integers(-1, num_classes, class_length))  # (H, C, L)
     by_class = graph.add("Transpose", by_class, perm=[1, 0, 2])  # (C, H, L)
@@ -49,7 +49,7 @@ def add_capsules(
     back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
     back = graph.add("Reshape", back, graph.integers(0, -1, num_classes), name=outputs.DIRECTIONS)  # (B, H, C)
     add_contributions(graph, parts, back, ngrams)
-    # the product summed over the numbers of each primary capsule instead of over those of a token
+    # share of a primary capsule in |v_j|: the same product, summed over the numbers of the capsule
     by_state = graph.add("Mul", graph.add("Unsqueeze", pooled, graph.integers(2)), back)  # (B, H, C)
     by_state = graph.add("Reshape", by_state, graph.integers(0, num_primary, primary_length, num_classes))
     graph.add("ReduceSum", by_state, graph.integers(2), name=outputs.SHARES, keepdims=0)
@@ -57,15 +57,14 @@ def add_capsules(
 
 
 def add_contributions(graph: GraphBuilder, parts: str, back: str, ngrams: str | None) -> None:
-    """Add each token's share of `norms`: by its part (B, T, H) of the pooled state and its n-gram features."""
+    """Add the share of each token in `norms`: its part (B, T, H) of the pooled state and its n-gram features."""
+    shares = graph.add("MatMul", parts, back, name="" if ngrams else outputs.CONTRIBUTIONS)
     if ngrams:
-        graph.add("Add", graph.add("MatMul", parts, back), outputs.NGRAMS, name=outputs.CONTRIBUTIONS)
-    else:
-        graph.add("MatMul", parts, back, name=outputs.CONTRIBUTIONS)
+        graph.add("Add", shares, outputs.NGRAMS, name=outputs.CONTRIBUTIONS)
 
 
 def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_classes: int) -> tuple[str, str]:
-    """Unroll the loops of model/routing.py: votes (N, B, C, L) to unsquashed capsules (B, C, L) and coupling."""
+    """Unroll the loops of model/routing.py: votes (N, B, C, L) to capsules before squash (B, C, L) and coupling."""
 
     def couple(logits: str) -> str:
         shares = graph.add("Softmax", logits, axis=-1)
@@ -74,24 +73,22 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
     def weighted(coupling: str) -> str:
         return graph.sum(graph.add("Mul", votes, graph.add("Unsqueeze", coupling, graph.integers(3))), 0)
 
+    coupling = ""
     if options.routing == "kmeans":
         directions = graph.add("Div", votes, graph.norm(votes))
         capsules = graph.add("Div", graph.sum(votes, 0), graph.number(num_classes))
-        coupling = ""
         for _ in range(options.iterations):
             unit = graph.add("Div", capsules, graph.norm(capsules))
             coupling = couple(graph.sum(graph.add("Mul", directions, unit), -1))
             capsules = weighted(coupling)
         return capsules, coupling
-
-    logits = graph.add("Mul", graph.sum(votes, -1), graph.number(0))
-    coupling = couple(logits)
-    capsules = weighted(coupling)
-    for _ in range(options.iterations - 1):
-        norm = graph.norm(capsules)
-        factor = graph.add("Div", norm, graph.add("Add", graph.add("Mul", norm, norm), graph.number(1)))
-        squashed = graph.add("Mul", capsules, factor)
-        logits = graph.add("Add", logits, graph.sum(graph.add("Mul", votes, squashed), -1))
+    logits, capsules = graph.add("Mul", graph.sum(votes, -1), graph.number(0)), ""
+    for iteration in range(options.iterations):
+        if iteration:
+            norm = graph.norm(capsules)
+            factor = graph.add("Div", norm, graph.add("Add", graph.add("Mul", norm, norm), graph.number(1)))
+            squashed = graph.add("Mul", capsules, factor)
+            logits = graph.add("Add", logits, graph.sum(graph.add("Mul", votes, squashed), -1))
         coupling = couple(logits)
         capsules = weighted(coupling)
     return capsules, coupling
@@ -100,7 +97,7 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
 def add_linear(
     graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
 ) -> tuple[int, int]:
-    """Add a linear layer; returns 1 and C. The pooled state is its only "primary capsule"."""
+    """Add a linear layer; return 1 and C. The pooled state is its only "primary capsule"."""
     weight = weights["head.weight"]  # (C, H)
     if isinstance(weight, Rounded):
         num_classes, hidden = weight.levels.shape
@@ -111,10 +108,8 @@ def add_linear(
     logits = graph.add("MatMul", pooled, projection, name="" if ngrams else outputs.NORMS)
     if ngrams:
         graph.add("Add", logits, ngrams, name=outputs.NORMS)
-    if options.multi_label:
-        graph.add("Sigmoid", outputs.NORMS, name=outputs.LENGTHS)
-    else:
-        graph.add("Softmax", outputs.NORMS, axis=-1, name=outputs.LENGTHS)
+    kind, axis = ("Sigmoid", {}) if options.multi_label else ("Softmax", {"axis": -1})
+    graph.add(kind, outputs.NORMS, name=outputs.LENGTHS, **axis)
     whole = graph.add("Add", graph.add("Mul", outputs.NORMS, graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name=outputs.COUPLING)
     add_contributions(graph, parts, projection, ngrams)

@@ -14,9 +14,11 @@ from capsulet.model.quantisation import Rounded, pack_bits
 from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.text.vocabulary import FIRST_WORD
 
+Vectors = tuple[str, tuple[int, ...]]  # word vectors (B, T, D); numbers of codebooks and codewords, or ()
 
-def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> tuple[str, tuple[int, ...]]:
-    """Add word vectors (B, T, D) of the ids; returns them, and the numbers of codebooks and codewords if any."""
+
+def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> Vectors:
+    """Add the vectors of the words."""
     if "embedding.choices" in weights:
         return add_packed_codes(graph, weights["embedding.choices"], weights["embedding.codebooks"])
     if options.embedding == "plain":
@@ -45,19 +47,17 @@ def add_choices(graph: GraphBuilder, chosen: str, num_codewords: int) -> None:
     graph.add("OneHot", chosen, graph.constant("num_codewords", np.int64(num_codewords)), ends, name=outputs.CODES)
 
 
-def add_packed_codes(
-    graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded
-) -> tuple[str, tuple[int, ...]]:
+def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> Vectors:
     """Add word vectors (B, T, D) from packed choices (V, M) and codewords (M K, D)."""
     num_codebooks = choices.shape[1]
-    num_codewords, size = len(codebooks.levels) // num_codebooks, codebooks.levels.shape[1]
+    num_codewords = len(codebooks.levels) // num_codebooks
     bits = max(1, (num_codewords - 1).bit_length())
     packed = graph.add("Gather", graph.constant("code_bits", pack_bits(choices, bits)), outputs.IDS)  # (B, T, bytes)
-    first_rows = (np.arange(num_codebooks) * num_codewords).astype(np.int32)
+    first_rows = np.arange(num_codebooks, dtype=np.int32) * np.int32(num_codewords)
     chosen = graph.unpack(packed, num_codebooks, bits)  # (B, T, M)
     add_choices(graph, graph.add("Cast", chosen, to=TensorProto.INT64), num_codewords)
     rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
-    flat = graph.matrix("codebooks", codebooks, num_codebooks * num_codewords, size)
+    flat = graph.matrix("codebooks", codebooks, *codebooks.levels.shape)
     return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
 
 
@@ -65,12 +65,11 @@ def add_ngrams(graph: GraphBuilder, weights: Weights) -> str:
     """Add the scores of n-gram features (B, C), and the output `ngrams`: the share of each token."""
     levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
     rows, num_classes = levels.shape
-    ids, keys = outputs.IDS, weights.get(KEYS)  # keys: ids of a compressed model to those of the whole model
-    if keys is not None:
-        ids = graph.add(
-            "Cast", graph.add("Gather", graph.constant("ngrams_keys", keys), outputs.IDS), to=TensorProto.INT64
-        )
-    # padding after the last word gives every word a pair
+    ids = outputs.IDS
+    if KEYS in weights:  # from ids of a compressed model to ids of the whole model
+        ids = graph.add("Gather", graph.constant("ngrams_keys", weights[KEYS]), ids)
+        ids = graph.add("Cast", ids, to=TensorProto.INT64)
+    # one id of padding after the last word, so that every word has a pair
     longer = graph.add("Pad", ids, graph.integers(0, 0, 0, 1))
     following = graph.add("Slice", longer, graph.integers(1), graph.integers(END), graph.integers(1))  # (B, T)
 
@@ -80,7 +79,7 @@ def add_ngrams(graph: GraphBuilder, weights: Weights) -> str:
     def known(words: str) -> str:
         return graph.add("Cast", graph.add("GreaterOrEqual", words, number(FIRST_WORD)), to=TensorProto.FLOAT)
 
-    def values(numbers: str) -> str:  # hashed to rows of the table: (B, T) -> (B, T, C)
+    def values(numbers: str) -> str:  # table rows by hash: (B, T) -> (B, T, C)
         places = graph.add("Mod", graph.add("Mod", numbers, number(PRIME)), number(rows))
         return graph.add("Cast", add_levels(graph, levels, places, weights.get(LEVEL_BITS, 8)), to=TensorProto.FLOAT)
 
