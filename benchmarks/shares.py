@@ -123,7 +123,7 @@ def choosing(said: Lengths, truth: NDArray[np.int64], few: int) -> dict[str, flo
         right = {share: lengths.argmax(1) == truth for share, lengths in said.items()}
         shares = {
             "as the recipe chooses": choose_share(
-                lambda share, some=some: said[share][some], truth[some], "accuracy", tuple(said)
+                [(share, lengths[some]) for share, lengths in said.items()], truth[some], "accuracy"
             ),
             "most right": max(right, key=lambda share: right[share][some].sum()),
             "1": 1.0,

@@ -241,7 +241,7 @@ def test_a_bar_on_a_terminal_and_a_real_signal(rows_file: Path, tmp_path: Path, 
 def test_ctrl_c_while_texts_are_read_leaves_nothing(
     run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capsulet.training.interruption.Interruption.asked", lambda self: True)
+    monkeypatch.setattr("capsulet.training.interruption.Interruption.requested", lambda self: True)
     answer = run("train", rows_file, "--out", tmp_path / "model", "--cache", tmp_path / "cache", *tiny)
     assert (answer.status, answer.out) == (130, "")
     assert answer.err.splitlines()[-1] == "capsulet: interrupted"

@@ -119,7 +119,7 @@ def test_another_share_has_to_be_clearly_better() -> None:
         return lengths
 
     def chosen(found: dict[float, np.ndarray], select: str = "accuracy") -> float:
-        return choose_share(found.__getitem__, truth, select, tuple(found))
+        return choose_share(found.items(), truth, select)
 
     even = {1.0: said(slice(20, 30)), 0.5: said(slice(0, 8)), 0.0: said(slice(0, 90))}
     assert chosen(even) == 1.0  # 10 texts for, 8 against: that is chance

@@ -86,9 +86,9 @@ def read_sample(source: Source, files: LabelledFiles, scratch: ExitStack, tell: 
     # every word of the files, even rare ones: the model's own vocabulary decides which words it knows
     text = dataclasses.replace(source.config.options.text, min_count=1, max_words=2**31 - 1)
     with Interruption() as interruption:
-        listener = Listener(tell, stop=interruption.asked)
+        listener = Listener(tell, stop=interruption.requested)
         corpora = prepare(files, text, source.config.options.training.valid_fraction, scratch, listener)
-    if interruption.asked():
+    if interruption.requested():
         raise KeyboardInterrupt  # later, Ctrl-C raises it directly: nothing is written before the end
     return file_sample(source, corpora, bool(files.valid) or is_unseen(source.config, corpora, tell))
 

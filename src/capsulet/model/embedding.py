@@ -8,8 +8,6 @@
 - FixedCodes: one fixed codeword per codebook. Compression replaces every other embedding by this one.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -3,8 +3,6 @@
 Padding is never read: the backward direction starts at the last token of a text, and states after it are zero.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

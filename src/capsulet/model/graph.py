@@ -23,8 +23,6 @@ on 32-bit integers. Constants are unpacked once, when the graph is loaded, by `C
 would repeat `DequantizeLinear` in every run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collect the nodes and constants of an ONNX graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heads in the ONNX graph: class capsules by routing, or a linear layer."""
 
-from __future__ import annotations
-
 from capsulet.config import ModelOptions
 from capsulet.model import outputs
 from capsulet.model.graph_builder import GraphBuilder, Weights

@@ -1,7 +1,5 @@
 """Words in the ONNX graph: embeddings, packed codes and n-gram features."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto

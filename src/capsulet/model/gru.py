@@ -34,8 +34,7 @@ def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]
     _check(inputs, lengths, weights)
     if not usable(gru, "GRU", inputs, *weights):
         return _torch_gru(inputs, lengths, weights)
-    outputs: Tensor = _NativeGRU.apply(inputs, lengths.cpu(), *weights)  # type: ignore[no-untyped-call]
-    return outputs
+    return _NativeGRU.apply(inputs, lengths.cpu(), *weights)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def _check(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> None:

@@ -3,8 +3,6 @@
 Products stay below 2^63, so NumPy, torch and every ONNX runtime give the same rows. Collisions share a row.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 PRIME = 2**31 - 1  # ids are below it

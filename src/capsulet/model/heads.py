@@ -1,7 +1,5 @@
 """Heads: pooled states to classes, by capsules with routing or by a linear layer."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Multi-label targets are zeros and ones (B, C). Focal loss and cross entropy then
 classes. Weights (C,) multiply the loss of a text by the weight of its class; multi-label: the terms of present classes.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional as F
 

@@ -5,8 +5,6 @@ docs/concepts/method.md lists the differences from the paper: padding never chan
 are trained, and the coupling may be scaled by the number of classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ layer does ("wide and deep", Cheng et al. 2016, arXiv:1606.07792). Its scores ar
 capsules before squash, or to the logits of a linear head. training/ngrams.py fits it after the network.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

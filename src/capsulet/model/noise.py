@@ -5,8 +5,6 @@ batch drop the same values as one process. The numbers are hashes of their posit
 bytes per hash, which is also several times faster than a generator.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Names of the inputs and outputs of the ONNX graph; model/graph.py describes them."""
 
-from __future__ import annotations
-
 IDS, TOKEN_COUNTS = "ids", "token_counts"
 LENGTHS, NORMS, COUPLING, CONTRIBUTIONS, SHARES = "lengths", "norms", "coupling", "contributions", "shares"
 CODES, EMBEDDED, DIRECTIONS, NGRAMS, DICTIONARY = "codes", "embedded", "directions", "ngrams", "dictionary"

@@ -4,8 +4,6 @@ A rounded row is a scale and integers q of b bits: the value is (q - 2^(b-1)) ti
 one little-endian number, field j takes the bits b j to b (j + 1) - 1.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

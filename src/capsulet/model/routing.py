@@ -10,8 +10,6 @@ K-means routing runs in compiled code on a CPU, where an iteration reads the vot
 keeps all intermediate results in memory and takes half a second at C = 1000.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

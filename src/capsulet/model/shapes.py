@@ -4,8 +4,6 @@ Axis letters of the whole project: B texts, T tokens, V words, M codebooks, K co
 N primary capsules, P primary capsule length, C classes, L class capsule length, S rows of the n-gram table.
 """
 
-from __future__ import annotations
-
 import math
 
 from capsulet.config import ModelOptions, decided, resolve_model

@@ -1,39 +1,18 @@
-"""The compiled kernels of the library, each of them optional: a missing compiler leaves `None` in their place."""
+"""Compiled kernels, all of them optional: a kernel that was not compiled is `None`."""
 
 import os
+from importlib import import_module
 from types import ModuleType
 
-gru: ModuleType | None
-try:
-    from capsulet.native import _gru
-except ImportError:
-    gru = None
-else:
-    gru = _gru
 
-noise: ModuleType | None
-try:
-    from capsulet.native import _noise
-except ImportError:
-    noise = None
-else:
-    noise = _noise
+def _kernel(name: str) -> ModuleType | None:
+    try:
+        return import_module(f"capsulet.native.{name}")
+    except ImportError:
+        return None
 
-words: ModuleType | None
-try:
-    from capsulet.native import _words
-except ImportError:
-    words = None
-else:
-    words = _words
 
-routing: ModuleType | None
-try:
-    from capsulet.native import _routing
-except ImportError:
-    routing = None
-else:
-    routing = _routing
+gru, noise, routing, words = map(_kernel, ("_gru", "_noise", "_routing", "_words"))
 
 
 def available(kernel: ModuleType | None) -> bool:

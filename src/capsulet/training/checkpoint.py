@@ -5,8 +5,6 @@ optimisers, the best epoch so far and the losses of the running epoch; counters 
 no generator state, because random numbers do not come from generators (model/noise.py).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -27,6 +25,7 @@ from capsulet.results import Epoch
 from capsulet.storage.atomic import replace_file, sweep
 
 MAGIC = b"capsulet checkpoint 2\n"
+COUNTERS = ("epoch", "tokens", "highest")  # fields of State that are numbers
 Weights = dict[str, NDArray[Any]]
 
 
@@ -54,10 +53,8 @@ class State:
 class Checkpoints:
     """Writes and reads the checkpoint of one training; without a path it does nothing."""
 
-    def __init__(
-        self, path: Path | None = None, seconds: float = 0.0, identity: Mapping[str, Any] | None = None
-    ) -> None:
-        self.path, self.seconds, self.identity = path, seconds, dict(identity or {})
+    def __init__(self, path: Path | None = None, seconds: float = 0.0, identity: Mapping[str, Any] = {}) -> None:
+        self.path, self.seconds, self.identity = path, seconds, dict(identity)
         self.last = time.monotonic()
 
     def due(self) -> bool:
@@ -77,21 +74,15 @@ class Checkpoints:
             if state.best.thresholds is not None:
                 tensors["best_thresholds"] = state.best.thresholds
         tensors["losses"] = np.array(state.losses, dtype=np.float64)
-        counters = {
-            "epoch": state.epoch,
-            "tokens": state.tokens,
-            "highest": state.highest,
-            "history": [dataclasses.asdict(epoch) for epoch in state.history],
-            "best": state.best and dataclasses.asdict(state.best.epoch),
-        }
-        header = {"identity": json.dumps(self.identity), "state": json.dumps(counters)}
-        data = serialise(tensors, metadata=header)
+        counters = {name: getattr(state, name) for name in COUNTERS}
+        counters["history"] = [dataclasses.asdict(epoch) for epoch in state.history]
+        counters["best"] = state.best and dataclasses.asdict(state.best.epoch)
+        data = serialise(tensors, metadata={"identity": json.dumps(self.identity), "state": json.dumps(counters)})
         try:
             replace_file(self.path, MAGIC, hashlib.sha256(data).digest(), data)
         except CapsuletError as error:
-            raise CapsuletError(
-                f"checkpoint {error}, and so is the best model so far. Make room, then continue with --resume"
-            ) from None
+            advice = "Make room, then continue with --resume"
+            raise CapsuletError(f"checkpoint {error}, and so is the best model so far. {advice}") from None
         self.last = time.monotonic()
 
     def read(self) -> bytes:
@@ -102,17 +93,12 @@ class Checkpoints:
             whole = self.path.read_bytes()
         except OSError as error:
             raise InputError(f"{self.path} cannot be read ({error.strerror or error})") from None
-        start = len(MAGIC) + hashlib.sha256().digest_size
         if not whole.startswith(MAGIC):
-            raise InputError(
-                f"{self.path} is not a checkpoint of this version: move it away, or train without --resume"
-            )
-        data = whole[start:]
-        if hashlib.sha256(data).digest() != whole[len(MAGIC) : start]:
-            raise InputError(
-                f"{self.path} is damaged: restore it from a copy, or train without --resume to start again"
-            )
-        return data
+            raise InputError(f"{self.path} is no checkpoint of this version: move it away, or train without --resume")
+        start = len(MAGIC) + hashlib.sha256().digest_size
+        if hashlib.sha256(whole[start:]).digest() != whole[len(MAGIC) : start]:
+            raise InputError(f"{self.path} is damaged: restore it from a copy, or train without --resume")
+        return whole[start:]
 
     def remove(self) -> None:
         """Remove the checkpoint of a finished training."""
@@ -130,40 +116,37 @@ def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], 
     check_identity(json.loads(header["identity"]), json.loads(json.dumps(dict(identity))))
     counters = json.loads(header["state"])
     tensors = deserialise(data)
-    parts: dict[str, Weights] = {"network": {}, "optimiser": {}, "best": {}}
-    for name, value in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind in parts:
-            parts[kind][rest] = value
+    best, network, optimiser = (
+        {name.removeprefix(kind): value for name, value in tensors.items() if name.startswith(kind)}
+        for kind in ("best.", "network.", "optimiser.")
+    )
     state = State(
-        epoch=counters["epoch"],
-        losses=tensors["losses"].tolist(),
-        tokens=counters["tokens"],
-        history=[Epoch(**epoch) for epoch in counters["history"]],
-        best=Snapshot(Epoch(**counters["best"]), parts["best"], tensors.get("best_thresholds"))
-        if counters["best"]
-        else None,
-        highest=counters["highest"],
-    )
-    network, optimiser = (
-        {name: torch.from_numpy(value) for name, value in parts[kind].items()} for kind in ("network", "optimiser")
-    )
-    return network, optimiser, state
+        losses=tensors["losses"].tolist(), history=[Epoch(**epoch) for epoch in counters["history"]],
+        best=counters["best"] and Snapshot(Epoch(**counters["best"]), best, tensors.get("best_thresholds")),
+        **{name: counters[name] for name in COUNTERS},
+    )  # fmt: skip
+    return tensors_of(network), tensors_of(optimiser), state
 
 
 def check_identity(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Refuse to resume with other texts or options than the training began with."""
     for name, value in wanted.items():
         if stored.get(name) != value:
+            other, same = f"with --{name.replace('_', '-')} {stored.get(name)}, this one has {value}", "options"
             if name == "texts":
-                raise InputError(
-                    "the checkpoint belongs to a training on other texts: give the same files, or leave out --resume"
-                )
-            flag = "--" + name.replace("_", "-")
-            raise InputError(
-                f"the checkpoint belongs to a training with {flag} {stored.get(name)}, this one has {value}: "
-                "give the same options, or leave out --resume to start again"
-            )
+                other, same = "on other texts", "files"
+            advice = f"give the same {same}, or leave out --resume to start again"
+            raise InputError(f"the checkpoint belongs to a training {other}: {advice}")
+
+
+def tensors_of(weights: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """Arrays as tensors, by name."""
+    return {name: torch.from_numpy(value) for name, value in weights.items()}
+
+
+def arrays_of(tensors: Mapping[str, Tensor]) -> Weights:
+    """Copies of tensors as arrays, by name."""
+    return {name: array(value).copy() for name, value in tensors.items()}
 
 
 def array(tensor: Tensor) -> NDArray[Any]:

@@ -1,29 +1,25 @@
-"""Ctrl-C: the first one asks training to stop after this step, the second one stops at once."""
+"""Ctrl-C: the first one stops the training after the running step, the second one at once."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 
 class Interruption:
-    """While it is entered, `asked()` says whether Ctrl-C was pressed."""
+    """Handles Ctrl-C while it is entered."""
 
-    def __init__(self) -> None:
-        self.pressed = False
-        self.previous: Any = None
+    pressed = False
+    previous: Any = None
 
     def __enter__(self) -> Interruption:
-        # only the main thread may set handlers; elsewhere whoever started the thread decides
-        if threading.current_thread() is threading.main_thread():
+        if threading.current_thread() is threading.main_thread():  # other threads may not set handlers
             self.previous = signal.signal(signal.SIGINT, self.handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.previous is not None:
             signal.signal(signal.SIGINT, self.previous)
 
@@ -33,6 +29,6 @@ class Interruption:
             raise KeyboardInterrupt
         self.pressed = True
 
-    def asked(self) -> bool:
-        """Whether to stop."""
+    def requested(self) -> bool:
+        """Whether Ctrl-C was pressed."""
         return self.pressed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,17 +23,18 @@ from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches, true_labels
 from capsulet.text.corpus import Corpus
-from capsulet.training.checkpoint import Checkpoints, Snapshot, State, array, parse
+from capsulet.training.checkpoint import Checkpoints, Snapshot, State, arrays_of, parse
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
 
 TINY = 1e-12  # keeps the direction of a zero gradient finite
 EVALUATION_BATCH = 128
+ALONE = Alone()
 METRICS = {"accuracy": "valid_accuracy", "macro-f1": "valid_macro_f1", "micro-f1": "valid_micro_f1"}
 
 
 class Monitor(Protocol):
-    """Is told how the training proceeds."""
+    """Receives the progress of a training."""
 
     def reading(self, rows: int) -> None:
         """This many texts have been read."""
@@ -67,9 +68,9 @@ class Task:
     class_weights: NDArray[np.float32] | None = None  # (C,)
     monitor: Monitor = field(default_factory=Silence)
     keep: Callable[[Sequence[Epoch], Snapshot], None] = lambda epochs, best: None  # called when an epoch is the best
-    stop: Callable[[], bool] = lambda: False  # asked after every step
+    stop: Callable[[], bool] = lambda: False  # called after every step
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
-    workers: Alone = field(default_factory=Alone)
+    workers: Alone = ALONE
     resume: bool = False
 
     @property
@@ -120,8 +121,8 @@ class Validation(NamedTuple):
 def train_network(network: Network, task: Task) -> History:
     """Train the network, validate it after every epoch and return the best epoch.
 
-    Every random number is a function of the seed and the step. So a resumed training ends like an uninterrupted one,
-    and a training on several workers like that of one.
+    Every random number is a function of the seed and the step. A resumed training therefore ends like an uninterrupted
+    one, and a training on several workers like a training on one.
     """
     options, train, workers, objective = task.options, task.train, task.workers, task.objective
     initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
@@ -148,7 +149,7 @@ def train_network(network: Network, task: Task) -> History:
             noise = step_noise(options.seed, step, torch.from_numpy(places).to(options.device))
             optimiser.zero()
             loss = 0.0
-            if len(places):  # the last batch may have fewer texts than there are workers
+            if len(places):  # the last batch may have fewer texts than workers
                 # weighted by this share, the mean losses of the workers add up to the mean over the whole batch
                 loss = backward(network, batch, noise, objective, len(places) / len(rows))
             workers.add_gradients(optimiser)
@@ -169,19 +170,17 @@ def train_network(network: Network, task: Task) -> History:
         step = (state.epoch - 1) * steps + len(state.losses) - 1
         rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
         measured = validate(network, task.held_out, objective, select, workers)
-        report = Epoch(
-            state.epoch, len(state.losses), state.tokens, rate, float(np.mean(state.losses)), finite(measured.loss),
-            measured.accuracy, False, measured.macro_f1, measured.micro_f1,
-        )  # fmt: skip
-        value = getattr(report, METRICS[select])
+        loss, value = finite(measured.loss), getattr(measured, select.replace("-", "_"))
         state.highest = max(state.highest, value)
         enough = state.highest - leeway(options, state.highest, len(task.held_out))
-        better = state.best is None or is_better(value, measured.loss, state.best.epoch, enough, select)
-        report = replace(report, best=better)
+        better = state.best is None or is_better(value, loss, state.best.epoch, enough, select)
+        report = Epoch(
+            state.epoch, len(state.losses), state.tokens, rate, float(np.mean(state.losses)), loss, measured.accuracy,
+            better, measured.macro_f1, measured.micro_f1,
+        )  # fmt: skip
         state.history.append(report)
         if better:
-            weights_now = {name: array(tensor).copy() for name, tensor in network.state_dict().items()}
-            state.best = Snapshot(report, weights_now, measured.thresholds)
+            state.best = Snapshot(report, arrays_of(network.state_dict()), measured.thresholds)
             task.keep(state.history, state.best)
         task.monitor.epoch(report)
         if stopping:  # in the first epoch: a model of a part of it is better than none
@@ -251,23 +250,17 @@ def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
 def finite(loss: float) -> float:
     """Return the loss, or stop the training if it is not a number: every later answer would be NaN."""
     if not math.isfinite(loss):
-        raise CapsuletError(
-            "training diverged, the loss is not a number: try a lower --learning-rate and --code-learning-rate; "
-            "the best model of an earlier epoch, if any, is kept"
-        )
+        advice = "try a lower --learning-rate and --code-learning-rate"
+        raise CapsuletError(f"training diverged, the loss is not a number: {advice}; the best earlier epoch is kept")
     return loss
 
 
 @torch.no_grad()
-def validate(
-    network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone | None = None
-) -> Validation:
-    """Mean loss and metrics of the network on a corpus."""
-    workers, device = workers or Alone(), network.embedding.rows.device
-    multi_label = corpus.label_starts is not None
-    by_class = select == "macro-f1" and not multi_label
-    total, right = 0.0, 0
-    counts = np.zeros((3, corpus.num_classes if by_class else 0), np.int64)  # right, true and predicted per class
+def validate(network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone = ALONE) -> Validation:
+    """Mean loss and metrics of the network on a corpus; multi-label: at thresholds that are fitted on it."""
+    device = network.embedding.rows.device
+    total, right, multi_label = 0.0, 0, corpus.label_starts is not None
+    counts = np.zeros((3, corpus.num_classes), np.int64)  # right, true and predicted per class
     scores = np.zeros((len(corpus) if multi_label else 0, corpus.num_classes), np.float32)
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
         ids, lengths, targets = (torch.from_numpy(part).to(device) for part in batch)
@@ -275,22 +268,16 @@ def validate(
         total += objective(classes, targets).item() * len(targets)
         if multi_label:
             scores[rows] = classes.lengths.cpu().numpy()
-            continue
-        predicted = classes.lengths.argmax(-1)
-        right += int((predicted == targets).sum())
-        if by_class:
-            for place, labels in enumerate((targets[predicted == targets], targets, predicted)):
-                counts[place] += np.bincount(labels.cpu().numpy(), minlength=corpus.num_classes)
-    total, right_in_all = workers.add(total, right)
-    loss, accuracy = total / max(len(corpus), 1), right_in_all / max(len(corpus), 1)
-    if multi_label:
-        return validate_multi_label(loss, corpus, workers.add_array(scores))
-    return Validation(loss, accuracy, macro_f1(*workers.add_array(counts)) if by_class else None)
-
-
-def validate_multi_label(loss: float, corpus: Corpus, scores: NDArray[np.float32]) -> Validation:
-    """Fit the thresholds of the labels on these scores (n, C), and measure at these thresholds."""
-    truth = true_labels(corpus, np.arange(len(corpus)))
+        else:
+            predicted = classes.lengths.argmax(-1)
+            right += int((predicted == targets).sum())
+            if select == "macro-f1":
+                for place, labels in enumerate((targets[predicted == targets], targets, predicted)):
+                    counts[place] += np.bincount(labels.cpu().numpy(), minlength=corpus.num_classes)
+    loss, accuracy = (number / max(len(corpus), 1) for number in workers.add(total, right))
+    if not multi_label:
+        return Validation(loss, accuracy, macro_f1(*workers.add_array(counts)) if select == "macro-f1" else None)
+    scores, truth = workers.add_array(scores), true_labels(corpus, np.arange(len(corpus)))
     thresholds = fit_thresholds(scores, truth)
-    counts = counted_labels(truth, scores, thresholds)
-    return Validation(loss, counts.accuracy, counts.macro_f1, counts.micro_f1, thresholds)
+    measured = counted_labels(truth, scores, thresholds)
+    return Validation(loss, measured.accuracy, measured.macro_f1, measured.micro_f1, thresholds)

@@ -1,21 +1,15 @@
 """Writes the model folder of a training: after each best epoch, and once more when the training has ended."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from capsulet.config import ModelOptions
 from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
 from capsulet.report.measures import Measures, Recorder, corpus_texts
-from capsulet.results import Epoch
+from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
@@ -36,46 +30,40 @@ class ModelWriter:
 
     def write_epoch(self, epochs: Sequence[Epoch], best: Snapshot) -> None:
         """Write the best model so far."""
-        config = self.config_of(epochs, best, "running", None)
-        self.write(config, self.files_of(config, best), epochs)
+        self.write(self.config_of(History(tuple(epochs), best, "running")), self.files_of(best), epochs)
 
     def finish(self, history: History) -> Measures | None:
         """Calibrate, measure and write the model of a training that has ended; return what a report shows of it."""
-        config = self.config_of(history.epochs, history.best, history.stopped, history.ngrams)
-        files = self.files_of(config, history.best)
+        config, files = self.config_of(history), self.files_of(history.best)
         config = dataclasses.replace(config, **describe_corpus(self.classifier(config, files), self.corpora.valid))
         measures = None
         if history.stopped != "interrupted":
             measures = measure(self.classifier(config, files), self.corpora)
-            config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures))
+            config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
         self.write(config, files, history.epochs)
         return measures
 
-    def config_of(
-        self, epochs: Sequence[Epoch], best: Snapshot, stopped: str, ngrams: Mapping[str, float] | None
-    ) -> ModelConfig:
-        """The configuration of a model with these weights."""
-        epoch, thresholds = best.epoch, best.thresholds
+    def config_of(self, history: History) -> ModelConfig:
+        """The configuration of a model with the best weights."""
+        epoch, thresholds, ngrams = history.best.epoch, history.best.thresholds, history.ngrams
+        metrics = TrainingMetrics(
+            epoch.valid_accuracy, epoch.valid_loss, epoch.epoch, len(history.epochs), history.stopped,
+            epoch.valid_macro_f1, epoch.valid_micro_f1,
+        )  # fmt: skip
         return dataclasses.replace(
-            self.start,
-            parameters=sum(value.size for value in best.weights.values()),
+            self.start, metrics=metrics, parameters=sum(value.size for value in history.best.weights.values()),
             thresholds=None if thresholds is None else tuple(thresholds.tolist()),
             ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
-            metrics=TrainingMetrics(
-                valid_accuracy=epoch.valid_accuracy,
-                valid_loss=epoch.valid_loss,
-                best_epoch=epoch.epoch,
-                epochs=len(epochs),
-                stopped=stopped,
-                valid_macro_f1=epoch.valid_macro_f1,
-                valid_micro_f1=epoch.valid_micro_f1,
-            ),
-        )
+        )  # fmt: skip
 
-    def files_of(self, config: ModelConfig, best: Snapshot) -> dict[str, bytes]:
-        """Weights, graph and tokenizer as the bytes of their files."""
-        weights = serialised(best.weights, config.options.model)
-        return {TOKENIZER: self.corpora.tokenizer.encode(), **weights}
+    def files_of(self, best: Snapshot) -> dict[str, bytes]:
+        """Tokenizer, weights and graph as the bytes of their files."""
+        from safetensors.numpy import save
+
+        from capsulet.model.graph import build_graph
+
+        graph = build_graph(dict(best.weights), self.start.options.model).SerializeToString(deterministic=True)
+        return {TOKENIZER: self.corpora.tokenizer.encode(), WEIGHTS: save(dict(best.weights)), GRAPH: graph}
 
     def classifier(self, config: ModelConfig, files: Mapping[str, bytes]) -> Classifier:
         """The model in memory."""
@@ -88,18 +76,6 @@ class ModelWriter:
         write_folder(self.path, {**files, LOG: log.encode(), CARD: model_card(config).encode()}, config)
 
 
-def serialised(weights: Mapping[str, NDArray[Any]], options: ModelOptions) -> dict[str, bytes]:
-    """Weights and graph as the bytes of their files."""
-    from safetensors.numpy import save
-
-    from capsulet.model.graph import build_graph
-
-    return {
-        WEIGHTS: save(dict(weights)),
-        GRAPH: build_graph(dict(weights), options).SerializeToString(deterministic=True),
-    }
-
-
 def measure(classifier: Classifier, corpora: Corpora) -> Measures:
     """How a finished model performs on the texts that selected its epoch."""
     recorder = Recorder(classifier)
@@ -107,12 +83,8 @@ def measure(classifier: Classifier, corpora: Corpora) -> Measures:
     return recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
 
 
-def with_measures(metrics: TrainingMetrics, measures: Measures) -> TrainingMetrics:
+def with_measures(metrics: TrainingMetrics, evaluation: Evaluation) -> TrainingMetrics:
     """Add the F1 of every label; macro-F1 of a multi-label model is known from all validation texts."""
-    evaluation = measures.evaluation
-    return dataclasses.replace(
-        metrics,
-        valid_macro_f1=metrics.valid_macro_f1 if metrics.valid_micro_f1 is not None else evaluation.macro_f1,
-        valid_f1={scores.label: scores.f1 for scores in evaluation.classes},
-        valid_measured=evaluation.count,
-    )
+    macro = metrics.valid_macro_f1 if metrics.valid_micro_f1 is not None else evaluation.macro_f1
+    f1 = {scores.label: scores.f1 for scores in evaluation.classes}
+    return dataclasses.replace(metrics, valid_macro_f1=macro, valid_f1=f1, valid_measured=evaluation.count)

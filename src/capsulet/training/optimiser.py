@@ -1,11 +1,9 @@
 """Adam for the dense parameters, row-wise Adam for the codes, and the learning rate over time.
 
-Row-wise Adam keeps a step count for every row and corrects each row's bias by its own count; rows that a batch does not
-touch are neither read nor written. Dense Adam differs: it goes on moving an absent word along its old momentum, and
-counts steps in which the word did not occur. With gradients in every row at every step the two are the same.
+Row-wise Adam has a step count per row for the bias correction; it neither reads nor writes rows that a batch does not
+touch. Dense Adam also moves absent words along their old momentum, and counts steps without the word. If every row has
+a gradient in every step, both are the same.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
@@ -27,17 +25,15 @@ class RowAdam:
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Update the rows that have a gradient."""
-        gradient = self.table.grad
-        if gradient is None:
+        if self.table.grad is None:
             return
-        gradient = gradient.coalesce()
+        gradient = self.table.grad.coalesce()
         rows, values = gradient.indices()[0], gradient.values()  # (U,), (U, W)
         beta1, beta2 = self.betas
         steps = self.steps[rows] + 1
         mean = self.mean[rows].lerp_(values, 1 - beta1)
         square = self.square[rows].mul_(beta2).addcmul_(values, values, value=1 - beta2)
-        mean_bias = (1 - beta1**steps).unsqueeze(1)
-        square_bias = (1 - beta2**steps).unsqueeze(1)
+        mean_bias, square_bias = (1 - beta1**steps).unsqueeze(1), (1 - beta2**steps).unsqueeze(1)
         change = (mean / mean_bias) / ((square / square_bias).sqrt_().add_(self.epsilon))
         self.steps[rows], self.mean[rows], self.square[rows] = steps, mean, square
         self.table.index_add_(0, rows, change, alpha=-learning_rate)
@@ -47,18 +43,15 @@ class Optimiser:
     """Adam for the dense parameters and for the codes, each with its own learning rate."""
 
     def __init__(self, network: Network, options: TrainingOptions) -> None:
-        embedding = network.embedding
-        embedding.rowwise = options.rowwise
-        self.options = options
-        self.rows = embedding.rows
+        network.embedding.rowwise = options.rowwise
+        self.options, self.rows = options, network.embedding.rows
         self.dense: Sequence[Tensor] = [parameter for parameter in network.parameters() if parameter is not self.rows]
         groups = [{"params": self.dense, "peak": options.learning_rate}]
-        self.row_adam: RowAdam | None = None
-        if options.rowwise:
-            self.row_adam = RowAdam(self.rows)
-        else:
+        self.row_adam = RowAdam(self.rows) if options.rowwise else None
+        if not self.row_adam:
             groups.append({"params": [self.rows], "peak": options.code_learning_rate})
         self.adam = torch.optim.Adam(groups, fused=True)
+        self.adam_parameters = [*self.dense, *([] if self.row_adam else [self.rows])]
 
     def zero(self) -> None:
         """Clear the gradients."""
@@ -67,7 +60,7 @@ class Optimiser:
 
     def clip(self) -> None:
         """Clip the norm of the gradient of the dense parameters."""
-        # The codes are left out: Adam moves each by its own scale, and their norm would grow with the words in a batch.
+        # without the codes: Adam scales each of them, and their norm would grow with the number of words in a batch
         if self.options.clip:
             torch.nn.utils.clip_grad_norm_(self.dense, self.options.clip)
 
@@ -81,15 +74,14 @@ class Optimiser:
 
     def state(self) -> dict[str, Tensor]:
         """The state of both optimisers, by name."""
-        found = {
+        state = {
             f"adam.{place}.{name}": value
             for place, parameter in enumerate(self.adam_parameters)
             for name, value in self.adam.state[parameter].items()
         }
         if self.row_adam:
-            found |= {"rows.mean": self.row_adam.mean, "rows.square": self.row_adam.square}
-            found["rows.steps"] = self.row_adam.steps
-        return found
+            state |= {f"rows.{name}": getattr(self.row_adam, name) for name in ("mean", "square", "steps")}
+        return state
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Restore a state that `state` returned."""
@@ -100,11 +92,6 @@ class Optimiser:
                 setattr(self.row_adam, rest[0], value.clone())
             else:
                 self.adam.state[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
-
-    @property
-    def adam_parameters(self) -> list[Tensor]:
-        """The parameters of dense Adam, in a fixed order."""
-        return [parameter for group in self.adam.param_groups for parameter in group["params"]]
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:

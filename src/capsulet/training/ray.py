@@ -1,10 +1,4 @@
-"""Past one machine, on Ray: training on several workers, and labels for folders of Parquet shards.
-
-Workers share a file system (a cluster's NFS, or one machine's disk). Whatever a worker writes appears whole or not at
-all and is made again if the worker dies, so an answer has every row once however often that happens.
-"""
-
-from __future__ import annotations
+"""Training on several Ray workers, which share a file system (NFS of a cluster, or the disk of one machine)."""
 
 import dataclasses
 import json
@@ -23,85 +17,63 @@ from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import BALANCED, NONE
 from capsulet.training.run import checkpoint_path, report_path, train
 
-ATTEMPTS = 10  # of a training that loses workers, each from the last checkpoint
-
-
-# training
+ATTEMPTS = 10  # restarts of a training that loses workers, each from the last checkpoint
 
 
 def train_on_ray(
-    files: Paths,
-    out: str | Path,
-    workers: int,
-    *,
-    valid: Paths = (),
-    reading: ReadOptions | None = None,
-    tell: Tell,
-    resume: bool = False,
-    cache: str | Path | None = "",
-    report: str | Path | None = "",
-    **values: Any,
-) -> Training:
-    """`train` on several workers; those that die are replaced, and training goes on from the last checkpoint."""
+    files: Paths, out: str | Path, workers: int, *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell,
+    resume: bool = False, cache: str | Path | None = "", report: str | Path | None = "", **values: Any,
+) -> Training:  # fmt: skip
+    """Call `train` on several workers; replace workers that die and continue from the last checkpoint."""
     require_ray()
     out = Path(out).resolve()
     check_target(out)
     if not resume:
-        checkpoint_path(out).unlink(missing_ok=True)  # the workers go on from a checkpoint whenever there is one
+        checkpoint_path(out).unlink(missing_ok=True)  # the workers resume whenever a checkpoint exists
     started = time.perf_counter()
     start_ray(workers)
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 
-    call = {
-        "files": [str(Path(path).resolve()) for path in paths(files)],
-        "valid": [str(Path(path).resolve()) for path in paths(valid)],
-        "out": str(out),
-        "reading": dataclasses.asdict(reading or ReadOptions()),
-        "cache": str(Path(cache).resolve()) if cache else cache,
-        "report": str(Path(report).resolve()) if report else report,
-        "values": values,
-    }
     if values.get("class_weight", NONE) not in (NONE, BALANCED):
         values["class_weight"] = str(Path(values["class_weight"]).resolve())
+    files, valid = ([str(Path(path).resolve()) for path in paths(part)] for part in (files, valid))
+    folder, page = (str(Path(path).resolve()) if path else path for path in (cache, report))
+    call = {"files": files, "out": str(out), "valid": valid, "cache": folder, "report": page, **values}
     device = values.get("device", "cpu")
     with tempfile.TemporaryDirectory(prefix="capsulet-ray-") as scratch:
         trainer = TorchTrainer(
             work,
-            train_loop_config=call,
+            train_loop_config={"call": call, "reading": dataclasses.asdict(reading or ReadOptions())},
             torch_config=TorchConfig(backend="nccl" if device == "cuda" else "gloo"),
             scaling_config=ScalingConfig(num_workers=workers, use_gpu=device == "cuda"),
             run_config=RunConfig(storage_path=scratch, failure_config=FailureConfig(max_failures=ATTEMPTS)),
         )
         tell(f"training on {workers} Ray workers")
         trainer.fit()
-        message = Path(f"{out}.error")
-        if message.exists():
+        if (message := Path(f"{out}.error")).exists():
             error = InputError(message.read_text(encoding="utf-8"))
             message.unlink()
             raise error
-    page = str(report_path(out)) if report == "" else report and str(report)
-    return dataclasses.replace(training_of(out, time.perf_counter() - started), report=page or None)
+    shown = str(report_path(out)) if report == "" else report and str(report)
+    return dataclasses.replace(training_of(out, time.perf_counter() - started), report=shown or None)
 
 
-def work(call: Mapping[str, Any]) -> None:
-    """What each worker does."""
+def work(config: Mapping[str, Any]) -> None:
+    """Train in one worker."""
     from torch import distributed
 
-    reading = ReadOptions(**{**call["reading"], "text_columns": tuple(call["reading"]["text_columns"])})
+    reading = ReadOptions(**{**config["reading"], "text_columns": tuple(config["reading"]["text_columns"])})
     try:
-        train(
-            call["files"], call["out"], valid=call["valid"], reading=reading, cache=call["cache"], resume=True,
-            report=call["report"], **call["values"],
-        )  # fmt: skip
+        train(**config["call"], reading=reading, resume=True)
     except InputError as error:
-        # Trying again would not help: the first worker leaves word for the user, and all of them end.
+        # a restart would not help: the first worker writes the message for the user, and all workers end
         if distributed.get_rank() == 0:
-            Path(f"{call['out']}.error").write_text(str(error), encoding="utf-8")
+            Path(f"{config['call']['out']}.error").write_text(str(error), encoding="utf-8")
 
 
 def training_of(out: Path, seconds: float) -> Training:
-    """What a model folder says of its training."""
+    """The training that a model folder records."""
     config = read_config(out)
     data, metrics = config.data, config.metrics
     epochs = tuple(Epoch(**json.loads(line)) for line in read_file(out, LOG, config).splitlines())

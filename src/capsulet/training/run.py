@@ -22,7 +22,7 @@ from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMet
 from capsulet.text.corpus import Corpora
 from capsulet.text.preparation import LabelledFiles, Listener, Paths, Tell, paths, prepare, silent
 from capsulet.text.rows import ReadOptions
-from capsulet.training.class_weights import check_weights, class_weights
+from capsulet.training.class_weights import Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
@@ -34,19 +34,10 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 
 def train(
-    files: Paths,
-    out: str | Path,
-    *,
-    valid: Paths = (),
-    recipe: str = "default",
-    reading: ReadOptions | None = None,
-    monitor: Monitor | None = None,
-    tell: Tell = silent,
-    resume: bool = False,
-    cache: str | Path | None = "",
-    report: str | Path | None = "",
-    **values: Any,
-) -> Training:
+    files: Paths, out: str | Path, *, valid: Paths = (), recipe: str = "default", reading: ReadOptions | None = None,
+    monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
+    report: str | Path | None = "", **values: Any,
+) -> Training:  # fmt: skip
     """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
 
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
@@ -77,23 +68,20 @@ def train(
         if workers.rank:  # only the first process prints
             tell, monitor = silent, None
         monitor = monitor or Silence()
-        listener = Listener(tell, monitor.reading, interruption.asked)
-        corpora = workers.in_turn(
-            lambda: prepare(sources, options.text, options.training.valid_fraction, scratch, listener)
-        )
-        if interruption.asked():
+        text, fraction = options.text, options.training.valid_fraction
+        listener = Listener(tell, monitor.reading, interruption.requested)
+        corpora = workers.in_turn(lambda: prepare(sources, text, fraction, scratch, listener))
+        if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
         command = command_line(sources, recipe, options)
         num_classes = len(corpora.labels)
         size = DataSize(len(corpora.train), len(corpora.train.ids), corpora.vocab_size, num_classes)
         options = resolve(options, size)
-        training, weights = options.training, class_weights(options.training.class_weight, corpora.train_counts)
-        check_ngrams(decided(options.model.ngram_features), num_classes)
+        training, rows = options.training, decided(options.model.ngram_features)
+        weights = class_weights(training.class_weight, corpora.train_counts)
+        check_ngrams(rows, num_classes)
         warnings = announce(corpora, options, tell)
-        start = start_config(corpora, options, recipe, command)
-        if weights is not None:
-            named = dict(zip(corpora.labels, weights.tolist(), strict=True))
-            start = dataclasses.replace(start, data=dataclasses.replace(start.data, class_weights=named))
+        start = start_config(corpora, options, weights, recipe, command)
         writer = ModelWriter(out, start, corpora)
         checkpoints = Checkpoints(
             checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(start, corpora)
@@ -107,10 +95,9 @@ def train(
         task = Task(
             corpora.train, corpora.valid if len(corpora.valid) else None, training, weights, monitor,
             writer.write_epoch if workers.rank == 0 else lambda epochs, best: None,
-            interruption.asked, checkpoints, workers, resume,
+            interruption.requested, checkpoints, workers, resume,
         )  # fmt: skip
         history = train_network(network, task)
-        rows = decided(options.model.ngram_features)
         if rows and workers.rank == 0 and history.stopped != "interrupted":
             history = with_ngrams(history, network, task, rows, tell)
         measures = writer.finish(history) if workers.rank == 0 else None
@@ -119,19 +106,12 @@ def train(
             checkpoints.remove()
         if page and measures:
             report_training(page, out, measures)
+    parameters = sum(value.size for value in history.best.weights.values())
     return Training(
-        path=str(out),
-        labels=tuple(corpora.labels),
-        parameters=sum(value.size for value in history.best.weights.values()),
-        train_rows=len(corpora.train),
-        valid_rows=len(corpora.valid),
-        best=history.best.epoch,
-        epochs=history.epochs,
-        stopped=history.stopped,
-        seconds=time.perf_counter() - started,
-        warnings=tuple(warnings),
+        str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
+        history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
         report=str(page) if page and measures else None,
-    )
+    )  # fmt: skip
 
 
 def report_path(out: Path) -> Path:
@@ -146,8 +126,7 @@ def report_path(out: Path) -> Path:
 
 def checkpoint_path(out: Path) -> Path:
     """The checkpoint beside a model folder."""
-    place = out.resolve()
-    return place.with_name(place.name + ".checkpoint")
+    return Path(f"{out.resolve()}.checkpoint")
 
 
 def require_training(purpose: str = "Training") -> None:
@@ -160,43 +139,38 @@ def require_training(purpose: str = "Training") -> None:
 def check_ngrams(rows: int, classes: int) -> None:
     """Refuse a table of n-gram features that is too large to load."""
     if rows * classes > MOST_NUMBERS:
-        raise InputError(
-            f"--ngram-features {rows} with {classes:,} classes is a table of {rows * classes:,} numbers: "
-            f"expected at most {MOST_NUMBERS // classes:,} rows"
-        )
+        table = f"--ngram-features {rows} with {classes:,} classes is a table of {rows * classes:,} numbers"
+        raise InputError(f"{table}: expected at most {MOST_NUMBERS // classes:,} rows")
 
 
 def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
     """Print the size of the data and the network, and what the user should know about them; return the warnings."""
-    found = warnings_of(corpora, options)
-    for warning in found:
+    warnings = warnings_of(corpora, options)
+    for warning in warnings:
         tell(f"note: {warning}")
     parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(corpora.labels)))
     tell(
         f"{len(corpora.train):,} training texts, {len(corpora.valid):,} validation texts, {len(corpora.labels):,} "
         f"classes, {corpora.vocab_size:,} words, {parameters:,} parameters"
     )
-    return found
+    return warnings
 
 
 def warnings_of(corpora: Corpora, options: Options) -> list[str]:
-    """What may go wrong with this data and these options."""
+    """Warnings about this data and these options."""
     lines, number = [], len(corpora.labels)
     if options.training.loss == "focal" and options.model.head == "capsule" and not options.model.multi_label:
         lines.append(
             "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
             "try --loss margin+focal"
         )
-    single = [label for label, count in corpora.train_counts.items() if count == 1]
-    if single:
+    if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
     if not len(corpora.valid):
         return [*lines, "too few rows for a validation set: the training rows themselves select the best epoch"]
-    absent = [label for label, count in corpora.valid_counts.items() if not count]
-    if absent:
+    if absent := [label for label, count in corpora.valid_counts.items() if not count]:
         lines.append(f"{len(absent)} of {number} classes have no validation text ({some(absent)})")
-    small = [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]
-    if small:
+    if small := [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]:
         lines.append(
             f"{len(small)} of {number} classes have fewer than {FEW} validation texts ({some(small)}), too few to "
             "validate: add examples, raise --valid-fraction or give --valid"
@@ -215,26 +189,21 @@ def announce_checkpoint(checkpoints: Checkpoints, resume: bool, tell: Tell) -> N
         tell(f"note: {path} belongs to an unfinished training and is ignored; --resume would continue it")
 
 
-def start_config(corpora: Corpora, options: Options, recipe: str, command: str) -> ModelConfig:
-    """The configuration before the first epoch; weights and metrics are missing."""
+def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: str, command: str) -> ModelConfig:
+    """The configuration before the first epoch; parameters and metrics are missing."""
+    named = None if weights is None else dict(zip(corpora.labels, weights.tolist(), strict=True))
+    train, counts = corpora.train, dict(corpora.train_counts)
     return ModelConfig(
-        capsulet_version=__version__,
-        labels=tuple(corpora.labels),
-        recipe=recipe,
-        options=options,
-        vocab_size=corpora.vocab_size,
-        parameters=0,
-        data=TrainingData(len(corpora.train), len(corpora.valid), len(corpora.train.ids), dict(corpora.train_counts)),
+        __version__, tuple(corpora.labels), recipe, options, corpora.vocab_size, parameters=0, command=command,
+        data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, class_weights=named),
         metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"),
-        command=command,
-    )
+    )  # fmt: skip
 
 
 def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
     """What a resumed training must have in common with its checkpoint."""
-    values: dict[str, Any] = {}
-    for group in dataclasses.asdict(config.options).values():
-        values |= group
+    groups = dataclasses.asdict(config.options).values()
+    values: dict[str, Any] = {name: value for group in groups for name, value in group.items()}
     for name in ("threads", "device", "checkpoint_seconds"):  # they do not change the result
         del values[name]
     weights = config.data.class_weights
@@ -245,8 +214,7 @@ def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
     """The command that trains this model, with a placeholder for --out."""
     words = ["capsulet", "train", *files.train, *NO_PLACE.split()]
     words += [word for file in files.valid for word in ("--valid", file)]
-    words += ["--recipe", recipe] if recipe != "default" else []
-    words += files.reading.flags()
+    words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
@@ -263,11 +231,8 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     count, data = measures.evaluation.count, config.data
     rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
     part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
+    note = "Texts are shown as the model reads them: in lower case, unknown words as □ or as a similar known word."
     write_report(
         page, f"Training of {out.name}", f"{part} {texts} texts, which also selected the epoch", out, config,
-        measures, [config.command.replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)],
-        [
-            "Texts are shown as the model reads them: in lower case, and each unknown word as □ or as the known word "
-            "it is read as."
-        ],
+        measures, [config.command.replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)], [note],
     )  # fmt: skip

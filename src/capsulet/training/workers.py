@@ -1,14 +1,14 @@
-"""The processes that train one network together: alone, or a group of `torch.distributed`.
+"""The processes that train one network together: one process, or a group of `torch.distributed`.
 
-A batch is shared out among the processes, each works on its part, and the gradients are added up before the step, so
-that the result is that of one process with the whole batch, but for the order of the additions. Of the codes only the
-rows that the batch has touched go over the wire.
+Each process computes its part of a batch, and the gradients are added before the step. The result is that of one
+process with the whole batch, except for the order of the additions. Processes exchange only the rows of the codes that
+the batch has touched.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -24,31 +24,31 @@ T = TypeVar("T")
 
 
 class Alone:
-    """One process: it has every text, and there is nothing to exchange."""
+    """One process, which has nothing to exchange."""
 
     rank, size = 0, 1
 
     def share(self, count: int) -> NDArray[np.int64]:
-        """This process's places in a batch of `count` texts, dealt out since neighbours are of similar length."""
+        """Places of this process in a batch of `count` texts: every n-th, since neighbours have similar lengths."""
         return np.arange(self.rank, count, self.size)
 
     def add_gradients(self, optimiser: Optimiser) -> None:
         """Give every process the sum of all gradients."""
 
     def add(self, *numbers: float) -> list[float]:
-        """The sum over the processes of each number."""
+        """Sum of each number over the processes."""
         return list(numbers)
 
     def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The sum over the processes of each number of an array."""
+        """Sum of an array over the processes."""
         return values
 
     def spread(self, data: bytes) -> bytes:
-        """What the first process has."""
+        """Return the data of the first process."""
         return data
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The result of work that one process of each machine does first, for the others to find it done."""
+        """Do work on one process per machine first, so that the others find its result in the cache."""
         return work()
 
     def __enter__(self) -> Alone:
@@ -59,20 +59,18 @@ class Alone:
 
 
 class Group(Alone):
-    """Several processes, started by torchrun or Ray; on GPUs they speak NCCL, elsewhere Gloo."""
+    """Several processes, started by torchrun or Ray; they use NCCL on GPUs, Gloo elsewhere."""
 
     def __init__(self, device: str, started_here: bool) -> None:
-        self.device = device  # NCCL carries what is on a GPU and nothing else
+        self.device, self.started_here = device, started_here  # NCCL carries only tensors on a GPU
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
-        self.started_here = started_here
 
     def add_gradients(self, optimiser: Optimiser) -> None:
         dense = [parameter for parameter in optimiser.dense if parameter.requires_grad]
         if not optimiser.options.rowwise:
             dense.append(optimiser.rows)
-        flat = torch.cat(
-            [(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in dense]
-        )  # one message instead of one for every parameter
+        # one message for all parameters
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in dense])
         distributed.all_reduce(flat)
         for parameter, part in zip(dense, torch.split(flat, [p.numel() for p in dense]), strict=True):
             parameter.grad = part.view_as(parameter)
@@ -80,35 +78,31 @@ class Group(Alone):
             optimiser.rows.grad = self.add_rows(optimiser.rows)
 
     def add_rows(self, table: Tensor) -> Tensor:
-        """The sum of the sparse gradients of all processes, as a sparse gradient."""
-        width = table.shape[1]
-        rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, width)
+        """Sum of the sparse gradients of all processes, as a sparse gradient."""
+        rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, table.shape[1])
         if table.grad is not None:
             gradient = table.grad.coalesce()
             rows, values = gradient.indices()[0], gradient.values()
-        counts = [torch.zeros(1, dtype=torch.int64, device=table.device) for _ in range(self.size)]
-        distributed.all_gather(counts, torch.tensor([len(rows)], device=table.device))
-        most = max(int(count) for count in counts)
-        # all messages have the length of the longest
-        all_rows = [rows.new_empty(most) for _ in counts]
-        all_values = [values.new_empty(most, width) for _ in counts]
-        distributed.all_gather(all_rows, torch.cat([rows, rows.new_zeros(most - len(rows))]))
-        distributed.all_gather(all_values, torch.cat([values, values.new_zeros(most - len(rows), width)]))
-        found_rows = torch.cat([part[: int(count)] for part, count in zip(all_rows, counts, strict=True)])
-        found_values = torch.cat([part[: int(count)] for part, count in zip(all_values, counts, strict=True)])
-        return torch.sparse_coo_tensor(found_rows.unsqueeze(0), found_values, table.shape, check_invariants=False)
+        sizes = [torch.zeros(1, dtype=torch.int64, device=table.device) for _ in range(self.size)]
+        distributed.all_gather(sizes, torch.tensor([len(rows)], device=table.device))
+        counts = [int(size) for size in sizes]
+        all_rows, all_values = self.gather(rows, counts), self.gather(values, counts)
+        return torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, table.shape, check_invariants=False)
+
+    def gather(self, values: Tensor, counts: Sequence[int]) -> Tensor:
+        """Concatenate the values of all processes, which have these counts of rows."""
+        most, width = max(counts), values.shape[1:]  # all messages have the length of the longest
+        parts = [values.new_empty(most, *width) for _ in counts]
+        distributed.all_gather(parts, torch.cat([values, values.new_zeros(most - len(values), *width)]))
+        return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
 
     def add(self, *numbers: float) -> list[float]:
-        total = torch.tensor(numbers, dtype=torch.float64, device=self.device)
-        distributed.all_reduce(total)
-        found: list[float] = total.tolist()
-        return found
+        return list(self.add_array(np.array(numbers, np.float64)).tolist())
 
     def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
         total = torch.from_numpy(values).to(self.device)
         distributed.all_reduce(total)
-        found: NDArray[Any] = total.cpu().numpy()
-        return found
+        return np.asarray(total.cpu().numpy())
 
     def spread(self, data: bytes) -> bytes:
         size = int(self.add(0 if self.rank else len(data))[0])
@@ -120,18 +114,14 @@ class Group(Alone):
 
     def in_turn(self, work: Callable[[], T]) -> T:
         first = int(os.environ.get("LOCAL_RANK", self.rank)) == 0
-        if not first:
-            if self.add(0.0)[0]:  # wait for the others
-                raise InputError(f"worker {self.rank} ends since another one has failed")
-            return work()
         try:
-            result = work()
+            result = work() if first else None
         except BaseException:
-            self.add(1.0)  # nobody should wait for ever
+            self.add(1.0)  # the others must not wait for ever
             raise
-        if self.add(0.0)[0]:
-            raise InputError(f"worker {self.rank} ends since another one has failed")
-        return result
+        if self.add(0.0)[0]:  # wait for the others
+            raise InputError(f"worker {self.rank} ends because another one has failed")
+        return result if first else work()  # type: ignore[return-value]
 
     def __exit__(self, *_: object) -> None:
         if self.started_here:
@@ -139,9 +129,9 @@ class Group(Alone):
 
 
 def join_workers(device: str) -> Alone:
-    """The group that torchrun has started this process for, if it has."""
+    """Join the group of processes that torchrun or Ray has started, if any."""
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda, but torch sees no GPU here: leave it out to train on the CPU")
+        raise InputError("--device cuda, but torch finds no GPU: leave it out to train on the CPU")
     if distributed.is_available() and distributed.is_initialized():
         return Group(device, started_here=False)
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
