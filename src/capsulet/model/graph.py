@@ -1,19 +1,6 @@
 """The network as an ONNX graph, built from the weights without PyTorch.
 
-inputs   ids (B, T) int64, token_counts (B,) int64
-outputs  lengths (B, C)           lengths of the class capsules, 0 to 1
-         norms (B, C)             the capsules' lengths before squash (linear head: the logits)
-         coupling (B, N, C)       coupling of each primary capsule with each class
-         contributions (B, T, C)  share of each token in `norms`, at fixed coupling; they sum to it exactly
-         shares (B, N, C)         share of each primary capsule in `norms`
-         codes (B, T, M, K)       weight of each codeword for each token (cwc and cc)
-         embedded (B, T, D)       word vectors
-         directions (B, H, C)     factor of each number of the pooled state in `norms`
-         ngrams (B, T, C)         share of each token's n-gram features in `norms`, if the model has them: the row of
-                                  the word and half of the row of each pair that it is in
-         gruN_input, gruN_recurrent, gruN_bias   weights of the encoder; runtime/attribution.py uses them to follow
-                                  contributions back to the words
-         dictionary (n,) uint8    packed words of a compressed model
+docs/reference/format.md lists the inputs and outputs.
 
 Softmax over codes is computed here, and discrete codes are stored as small integers. The GRU is ONNX's own operator
 with `sequence_lens`, so padding is never read; it requires time before batch.

@@ -7,7 +7,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from capsulet.model.quantisation import FIELDS, Rounded, field_places, grouped
+from capsulet.model.quantisation import FIELDS, Rounded, grouped
 
 EPSILON = 1e-12  # as in model/routing.py
 OPSET = 17
@@ -58,7 +58,8 @@ class GraphBuilder:
 
     def unpack(self, packed: str, count: int, bits: int) -> str:
         """Unpack fields of `bits` bits from bytes of the last axis: uint8 (…, bytes) -> int32 (…, count)."""
-        first, last, divisors = field_places(count, bits)
+        starts = bits * np.arange(count)
+        first, last, divisors = starts // 8, (starts + bits - 1) // 8, 2 ** (starts % 8)  # bytes of a field, its shift
         wide = self.add("Cast", packed, to=TensorProto.INT32)
         fields = self.add("Gather", wide, self.integers(*first), axis=-1)
         if (first != last).any():  # some fields end in the next byte

@@ -1,4 +1,4 @@
-"""Names of the inputs and outputs of the ONNX graph; model/graph.py describes them."""
+"""Names of the inputs and outputs of the ONNX graph; docs/reference/format.md describes them."""
 
 IDS, TOKEN_COUNTS = "ids", "token_counts"
 LENGTHS, NORMS, COUPLING, CONTRIBUTIONS, SHARES = "lengths", "norms", "coupling", "contributions", "shares"

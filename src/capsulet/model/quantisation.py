@@ -58,12 +58,6 @@ def grouped(levels: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return pack_bits(flat.reshape(-1, FIELDS), bits)
 
 
-def field_places(count: int, bits: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """First and last byte of each of `count` packed fields, and the divisor that shifts it to the lowest bit."""
-    starts = bits * np.arange(count)
-    return starts // 8, (starts + bits - 1) // 8, 2 ** (starts % 8)
-
-
 def as_rows(name: str, weight: Any) -> Any:
     """Reshape a weight (array or tensor) to the matrix that is rounded with one scale per row."""
     if name == "head.transforms":  # (N, P, C, L) -> (N C, P L)

@@ -1,5 +1,5 @@
 # Pointers are integers. `sizes` is texts, steps, tokens, input size, hidden size, then lengths, offsets and positions.
-# The weights and their gradients are eight, in the order of torch.nn.GRU.
+# `weights` and `weight_gradients` have eight pointers, in the order of torch.nn.GRU.
 def plan(lengths: int, texts: int, steps: int, offsets: int, positions: int, /) -> int: ...
 def saved_size(tokens: int, hidden: int, /) -> int: ...
 def forward(

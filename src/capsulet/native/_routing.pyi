@@ -1,5 +1,5 @@
 # Pointers are integers, strides are in floats. `sizes` is texts, primary capsules, classes, length, iterations; `votes`
-# and `vote_gradients` are a pointer and the strides of the first two axes. Zero for `kept` or a gradient: none.
+# and `vote_gradients` are a pointer and the strides of the first two axes. Zero for `kept` or a gradient means none.
 def kept_size(sizes: tuple[int, ...], /) -> int: ...
 def forward(
     sizes: tuple[int, ...],

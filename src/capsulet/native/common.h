@@ -1,5 +1,5 @@
-/* What the compiled kernels share: the choice of an instruction set, two halves of work on one thread or two, and scratch
- * memory. Each module that includes this has its own copy of the variables. */
+/* Shared code of the compiled kernels: the choice of an instruction set, two halves of work on one or two threads, and
+ * scratch memory. Each module that includes this file has its own copy of the variables. */
 #ifndef CAPSULET_COMMON_H
 #define CAPSULET_COMMON_H
 
@@ -69,7 +69,7 @@ static PyObject *choose_instruction_set(PyObject *self, PyObject *arguments) {
   {"choose_instruction_set", choose_instruction_set, METH_VARARGS,                                         \
    "Use the named instruction set, between a backward and a forward."}
 
-/* ---- two halves, on one thread or two ---- */
+/* ---- two halves, on one or two threads ---- */
 
 struct task {
   void (*run)(const void *work, int half);
@@ -80,16 +80,16 @@ struct task {
 static void *run_second(void *argument) {
   struct task *task = argument;
   if (atomic_flag_test_and_set(&task->taken))
-    free(task); /* too late: the first thread did it all and went on */
+    free(task); /* too late: the first thread has done both halves */
   else
     task->run(task->work, 1);
   return NULL;
 }
 
-/* The second half gets a thread made for it: a pool would not outlive a fork, and making a thread takes microseconds where
- * the work takes milliseconds. On a busy machine it can take milliseconds until the new thread first runs; if it has not
- * begun when the first half is done, the first thread does the second half too and does not wait for it. Signals stay with
- * the threads that Python knows. */
+/* The second half gets a new thread: a pool would not survive a fork, and starting a thread takes microseconds while the
+ * work takes milliseconds. On a busy machine the new thread may start milliseconds later. If it has not started when the
+ * first half is done, the first thread does the second half too and does not wait. Signals stay with the threads that
+ * Python knows. */
 static void run_both(void (*run)(const void *work, int half), const void *work, int threads) {
   pthread_t second;
   int started = 0;
@@ -128,8 +128,8 @@ static void *take(struct arena *arena, int64_t count, size_t size) {
   return arena->memory ? arena->memory + start : NULL;
 }
 
-/* The last call's scratch memory, for the next: new pages from the system would cost a tenth of the time. Whoever takes it
- * leaves NULL, so that calls from several threads never share it. It starts with its own size. */
+/* Scratch memory of the last call, kept for the next one: new pages from the system would cost a tenth of the time. A call
+ * that takes it leaves NULL, so that calls from several threads never share it. Its first field is its size. */
 struct scratch {
   size_t size;
 };
@@ -137,7 +137,7 @@ struct scratch {
 static _Atomic(struct scratch *) spare;
 static const size_t largest_spare = (size_t)64 << 20;
 
-/* At least `size` bytes, of which the first 64 are the owner's; NULL and MemoryError when there are none. */
+/* At least `size` bytes; the first 64 are reserved for the bookkeeping. NULL and MemoryError without memory. */
 static struct scratch *borrow_scratch(size_t size) {
   struct scratch *scratch = atomic_exchange(&spare, NULL);
   if (!scratch || scratch->size < size) {

@@ -8,37 +8,37 @@
  *   n = tanh(W_in x + b_in + r q)                       new
  *   h' = n + z (h - n)
  *
- * and backward, from dh' = output gradient + what comes back from the next step:
+ * and backward, from dh' = output gradient + gradient from the next step:
  *
  *   dn = dh' (1 - z) (1 - n^2)      dr = dn q r (1 - r)      dz = dh' (h - n) z (1 - z)      dq = dn r
  *   dh = dh' z + [dr dz dq] W_hh    dx = [dr dz dn] W_ih     dW_ih = [dr dz dn]' x           dW_hh = [dr dz dq]' h
  *
- * Layout of the work. Texts are sorted by length, longest first, and tokens are numbered step by step ("packed rows"), so
- * the texts that still run at a step are a prefix, and padding has no number: offsets[step] is the first packed row of a
- * step, positions[row] the row of (B T, ...) it stands for. Each direction is one task from start to end, on a thread of its own
- * where there are two, and the tasks never wait for each other: forward projects all inputs in one product and then runs
- * the time loop; backward runs the time loop and then makes the weight gradients in two products over all tokens. Only the
- * gradient of the inputs needs both directions; it is a third product, split by tokens. What is computed does not depend
- * on the number of threads, so neither do the bytes of the result.
+ * Layout of the work. Texts are sorted by length, longest first, and tokens are numbered step by step ("packed rows").
+ * The texts that have a token at a step are therefore a prefix, and padding has no number: offsets[step] is the first
+ * packed row of a step, positions[row] is its row of (B T, ...). Each direction is one task, with two threads each on its
+ * own thread, and the tasks never wait for each other. Forward projects all inputs in one product and then runs the time
+ * loop. Backward runs the time loop and then computes the weight gradients in two products over all tokens. Only the
+ * gradient of the inputs needs both directions; it is a third product, split by tokens. The computation, and so every
+ * byte of the result, does not depend on the number of threads.
  *
- * All products are register-blocked (gru_kernel.h). Weights are packed once a call in the order in which the blocks read
+ * All products are register-blocked (gru_kernel.h). Weights are packed once per call in the order in which the blocks read
  * them; with 128 units the recurrent weights take 196 kB and stay in the second-level cache for the whole time loop. The
  * gates are computed on the sums while these are still in registers.
  *
- * No header but Python's and the system's: pointers arrive as integers, and the caller answers for their sizes.
+ * Only headers of Python and the system are used: pointers are passed as integers, and the caller checks their sizes.
  */
 #include "common.h"
 
-/* What both directions share. */
+/* Shared by both directions. */
 struct layer {
   int64_t texts, steps, tokens, input_size, hidden;
-  int64_t padded; /* hidden, rounded up to whole register blocks; the units added have zero weights and stay zero */
-  int64_t stride; /* floats from one token's gate gradients to the next's */
+  int64_t padded; /* hidden, rounded up to whole register blocks; the added units have zero weights and stay zero */
+  int64_t stride; /* floats between the gate gradients of one token and of the next */
   const int64_t *offsets;   /* (steps + 1) */
   const int64_t *positions; /* (tokens) */
   const float *inputs;      /* (texts, steps, input_size) */
   const float *zeros;       /* the state before a text's first token */
-  float *input_gradients;   /* (texts, steps, input_size), or NULL when nobody asks */
+  float *input_gradients;   /* (texts, steps, input_size), or NULL if not needed */
 };
 
 struct direction {
@@ -53,16 +53,16 @@ struct direction {
   /* backward */
   const float *output_gradients; /* as outputs */
   float *weight_ih_gradient, *weight_hh_gradient, *bias_ih_gradient, *bias_hh_gradient;
-  float *gate_gradients; /* (tokens, stride): dn, dr, dz, dq of `padded` units each, so that [dn dr dz] and [dr dz dq] are runs */
+  float *gate_gradients; /* (tokens, stride): dn, dr, dz, dq of `padded` units each, so that [dn dr dz] and [dr dz dq] are contiguous */
   float *carry;          /* (texts, padded): dh' z */
   int64_t *before;       /* (tokens): packed row of the previous state, or -1 */
-  /* scratch of both */
+  /* scratch memory of forward and backward */
   float *packed_ih, *packed_hh, *biases, *panels;
 };
 
 enum {
   CHUNK = 96,  /* tokens of the projections that are multiplied with all weights in turn */
-  DEPTH = 128, /* tokens of the weight gradients that are summed in registers in one go */
+  DEPTH = 128, /* tokens of the weight gradients that are summed in registers at once */
 };
 
 #if defined(__x86_64__)
@@ -255,7 +255,7 @@ static void fill(const struct arguments *from, struct layer *layer, struct direc
   }
 }
 
-/* Zeros beyond each text's length in rows (texts, steps, width): the kernels write the rows of tokens and no other. */
+/* Writes zeros after the end of each text in rows (texts, steps, width): the kernels write only the rows of tokens. */
 static void clear_padding(const struct arguments *from, float *rows, int64_t width) {
   const int64_t *lengths = (const int64_t *)from->lengths;
   for (int64_t text = 0; text < from->texts; text++)

@@ -1,12 +1,12 @@
 /* The time loops and products of one direction of the GRU, written once with vector extensions and included by gru.c
- * once for every instruction set. The including file defines
+ * once per instruction set. The including file defines
  *
  *   NAME(x)        x with the instruction set's suffix
  *   TARGET         function attribute that lets the compiler use the instruction set
  *   LANES          floats in one vector
  *   FORWARD_ROWS   rows of the forward register block: FORWARD_ROWS x 3 vectors of sums (reset, update, new)
  *   BACKWARD_ROWS  rows of the backward register block: BACKWARD_ROWS x 2 vectors of sums
- *   MINIMUM(a, b), MAXIMUM(a, b)   element-wise; when one of the two is not a number the answer is b
+ *   MINIMUM(a, b), MAXIMUM(a, b)   element-wise; the result is b if one of the two is NaN
  *
  * Both register blocks have at least eight sums, which hides the latency of a fused multiply-add, and leave room for the
  * weights (3 or 2 vectors) and for one broadcast element.
@@ -32,7 +32,7 @@ INLINE VECTOR NAME(tanh)(VECTOR x) {
 
 INLINE VECTOR NAME(sigmoid)(VECTOR x) { return NAME(tanh)(x * 0.5f) * 0.5f + 0.5f; }
 
-/* weight (3 hidden, depth) -> packed (padded / LANES, depth, 3, LANES): what the forward block reads, in its order. */
+/* weight (3 hidden, depth) -> packed (padded / LANES, depth, 3, LANES), in the order in which the forward block reads. */
 static TARGET void NAME(pack_forward)(const float *weight, int64_t hidden, int64_t depth, int64_t padded, float *packed) {
   for (int64_t first = 0; first < padded; first += LANES)
     for (int gate = 0; gate < 3; gate++) {
@@ -48,8 +48,8 @@ static TARGET void NAME(pack_forward)(const float *weight, int64_t hidden, int64
     }
 }
 
-/* weight (3 hidden, columns) -> packed (columns / 2 LANES rounded up, 3 padded, 2 LANES): what the backward block reads, in
- * its order. `gates` is the order of the gates along the depth. */
+/* weight (3 hidden, columns) -> packed (columns / 2 LANES rounded up, 3 padded, 2 LANES), in the order in which the
+ * backward block reads. `gates` is the order of the gates along the depth. */
 static TARGET void NAME(pack_backward)(const float *weight, const int gates[3], int64_t hidden, int64_t columns,
                                        int64_t padded, float *packed) {
   for (int64_t first = 0; first < columns; first += 2 * LANES)
@@ -117,7 +117,7 @@ INLINE void NAME(project_rows)(const struct direction *job, int64_t unit, int64_
 }
 
 /* One time step of `rows` texts for LANES units. `before` is the packed row of the first text's previous state, or -1
- * where the texts have none: then the recurrent product is left out. */
+ * if the texts have none; the recurrent product is then left out. */
 INLINE void NAME(step_rows)(const struct direction *job, int64_t unit, int64_t token, int64_t before, const int rows) {
   const struct layer *layer = job->layer;
   const int64_t padded = layer->padded;
@@ -127,7 +127,7 @@ INLINE void NAME(step_rows)(const struct direction *job, int64_t unit, int64_t t
   UNROLL
   for (int row = 0; row < rows; row++) {
     elements[row] = before < 0 ? layer->zeros : job->states + (before + row) * padded;
-    sums[row][0] = sums[row][1] = (VECTOR){0}; /* the projections join later: they come from afar, and may take their time */
+    sums[row][0] = sums[row][1] = (VECTOR){0}; /* the projections are added later: they come from distant memory */
     sums[row][2] = NAME(load)(job->biases + 3 * padded + unit);
     __builtin_prefetch(gates + row * 4 * LANES, 1);
     __builtin_prefetch(gates + row * 4 * LANES + 2 * LANES, 1);
@@ -157,7 +157,7 @@ INLINE void NAME(recur_rows)(const struct direction *job, int64_t unit, int gate
   float *carry = job->carry + text * padded + unit;
   const float *gates = job->gates + (unit * layer->tokens + token * LANES) * 4;
   VECTOR sums[BACKWARD_ROWS][2];
-  /* what unstep_rows will read and write is on its way meanwhile */
+  /* prefetch what unstep_rows will read and write */
   UNROLL
   for (int row = 0; row < rows; row++)
     if (gate == 0) {
@@ -242,7 +242,7 @@ INLINE void NAME(unproject_rows)(const struct direction *jobs, int64_t column, i
 }
 
 /* weights (rows, columns) += gradients (depth, rows)' x panel (depth, 2 LANES), for `count` <= 2 LANES columns; the first
- * time they are set. */
+ * call sets them. */
 INLINE void NAME(weigh_rows)(float *weights, int64_t columns, int64_t count, const float *gradients, int64_t stride,
                              const float *panel, int64_t depth, int first, const int rows) {
   VECTOR sums[BACKWARD_ROWS][2];

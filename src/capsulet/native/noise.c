@@ -1,7 +1,7 @@
-/* Dropout whose random numbers are a hash of their position (model/noise.py says why), in one pass over the values.
+/* Dropout in one pass over the values; its random numbers are hashes of their position (model/noise.py explains why).
  *
- * A row of `width` values has bytes of its own, eight to a hash; a value is dropped where its byte is below the threshold.
- * The same call on gradients is the way back: nothing has to be kept.
+ * Each row of `width` values has its own random bytes, eight per hash; a value is dropped if its byte is below the
+ * threshold. Backward is the same call on gradients, so nothing has to be kept.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,7 +18,7 @@ static inline uint64_t mix(uint64_t number) {
   return number ^ number >> 31;
 }
 
-/* Where the toolchain can, one copy for each instruction set, of which the processor picks one when the module is loaded. */
+/* One copy per instruction set if the toolchain supports it; loading the module picks the best one for the processor. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define EVERY_PROCESSOR __attribute__((target_clones("avx2", "default")))
 #else

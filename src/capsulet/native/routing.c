@@ -6,7 +6,7 @@
  *   s^0_c = sum_n v_nc / C
  *   u^t_c = s^(t-1)_c / |s^(t-1)_c|     a^t_nc = d_nc u^t_c     k^t_nc = f softmax_c(a^t_nc)     s^t_c = sum_n k^t_nc v_nc
  *
- * for t = 1 to T. The answers are the class capsules squash(s^T) = s^T |s^T| / (1 + |s^T|^2) and the coupling k^T. Backward,
+ * for t = 1 to T. The results are the class capsules squash(s^T) = s^T |s^T| / (1 + |s^T|^2) and the coupling k^T. Backward,
  * from the gradient gs^T and with the gradient of the coupling output added to gk^T, for t = T to 1:
  *
  *   gk^t_nc = gs^t_c v_nc               ga^t_nc = k^t_nc (gk^t_nc - sum_c k^t_nc gk^t_nc / f)
@@ -16,16 +16,16 @@
  *
  *   gv_nc = gs^0_c / C + sum_t k^t_nc gs^t_c + (D_nc - (D_nc d_nc) d_nc) / |v_nc|
  *
- * Layout of the work. LANES classes are a block, and everything about a block is in vectors over its classes: the votes of
- * a text are transposed once to (blocks, N, L, LANES), so that no product adds across a vector, and any N, L and C will do.
- * Lanes past the last class hold zero votes and are left out of the softmax. Only the softmax ties the classes together.
- * What comes after its sums in one iteration and before them in the next is one pass over the blocks, so that the T + 1
- * passes of a direction each read the votes of a block (8 kB) from memory once and from the first-level cache afterwards.
+ * Layout of the work. A block is LANES classes, and all its numbers are vectors over its classes: the votes of a text are
+ * transposed once to (blocks, N, L, LANES), so that no product adds across a vector, and any N, L and C work. Lanes after
+ * the last class hold zero votes and are left out of the softmax. Only the softmax connects the classes. The work between
+ * its sums in one iteration and its sums in the next is one pass over the blocks. Each of the T + 1 passes of a direction
+ * reads the votes of a block (8 kB) from memory once, and from the first-level cache afterwards.
  *
- * A text is computed by one thread from start to end and two threads take the next text each when they are done with the
- * last, so the bytes of the result do not depend on their number.
+ * One thread computes a text from start to end and then takes the next text, so the bytes of the result do not depend on
+ * the number of threads.
  *
- * No header but Python's and the system's: pointers arrive as integers, and the caller answers for their sizes.
+ * Only headers of Python and the system are used: pointers are passed as integers, and the caller checks their sizes.
  */
 #include "common.h"
 
@@ -38,9 +38,9 @@
 struct work {
   int64_t texts, primary, classes, length, iterations; /* B, N, C, L, T */
   float factor;
-  const float *votes; /* (texts, primary, classes, length), of which the last two axes are contiguous */
+  const float *votes; /* (texts, primary, classes, length); the last two axes are contiguous */
   int64_t text_stride, primary_stride;
-  float *kept; /* (texts, kept_size) from forward to backward, or NULL when there will be no backward */
+  float *kept; /* (texts, kept_size) from forward to backward, or NULL without backward */
   int64_t kept_size;
   /* forward */
   float *capsules; /* (texts, classes, length) */
@@ -51,12 +51,12 @@ struct work {
   int64_t text_gradient_stride, primary_gradient_stride;
   /* threads */
   struct room *rooms;    /* (2) */
-  _Atomic int64_t *next; /* text that nobody has taken */
+  _Atomic int64_t *next; /* first text that no thread has taken */
 };
 
 /* Scratch memory of a thread. */
 struct room {
-  float *kept;    /* (kept_size) of the text at hand, when it is not kept */
+  float *kept;    /* (kept_size) of the current text, if it is not kept */
   float *votes;   /* forward: (blocks, primary, length, LANES) */
   float *numbers; /* forward: exp(a), (blocks, primary, LANES); backward: (blocks, back_size) */
   float *sums;    /* (primary, LANES): sums over the classes */
@@ -65,7 +65,7 @@ struct room {
   float *row;     /* (length rounded up to whole vectors, LANES) */
 };
 
-/* Of a block, from forward to backward. After all blocks of a text come f / the softmax's denominators, (iterations,
+/* Numbers of a block, from forward to backward. After all blocks of a text come f / the softmax's denominators, (iterations,
  * primary). */
 struct kept {
   float *capsules;        /* (iterations + 1, length, LANES): u of every iteration, then the last s */
@@ -74,7 +74,7 @@ struct kept {
   float *inverse_votes;   /* (primary, LANES): 1 / |v| */
 };
 
-/* Of a block, in backward. */
+/* Numbers of a block, in backward. */
 struct back {
   float *votes;              /* (primary, length, LANES) */
   float *rows;               /* (2 iterations + 1, length, LANES): gs^0 to gs^T, u^1 to u^T */
@@ -190,7 +190,7 @@ static void take_scratch(struct arena *arena, const struct work *work, int threa
   }
 }
 
-/* Runs the work on `threads` threads, without Python's lock; NULL and MemoryError when there is no memory for it. */
+/* Runs the work on `threads` threads, without Python's lock; NULL and MemoryError without memory. */
 static PyObject *run(struct work *work, int threads, int backward) {
   _Atomic int64_t next = 0;
   struct room rooms[2] = {{0}};
@@ -212,13 +212,13 @@ static PyObject *run(struct work *work, int threads, int backward) {
   Py_RETURN_NONE;
 }
 
-/* Asks for large pages under a buffer that is about to be written for the first time. A new buffer of more than 32 MB comes
- * from the system at every call, and 8000 page faults in it can take longer than all the work here. */
+/* Requests large pages for a new buffer. A buffer of more than 32 MB comes from the system in every call, and its 8000
+ * page faults can take longer than the routing itself. */
 static void advise_large_pages(float *buffer, int64_t count) {
 #if defined(MADV_HUGEPAGE)
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), large = (uintptr_t)4 << 20;
   uintptr_t start = ((uintptr_t)buffer + page - 1) / page * page, end = (uintptr_t)(buffer + count) / page * page;
-  if (end > start && end - start >= large) madvise((void *)start, end - start, MADV_HUGEPAGE); /* or not: a hint */
+  if (end > start && end - start >= large) madvise((void *)start, end - start, MADV_HUGEPAGE); /* only a hint */
 #else
   (void)buffer, (void)count;
 #endif

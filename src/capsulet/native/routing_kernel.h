@@ -1,4 +1,4 @@
-/* Routing of one text, forward and backward, written once with vector extensions and included by routing.c once for every
+/* Routing of one text, forward and backward, written once with vector extensions and included by routing.c once per
  * instruction set. The including file defines
  *
  *   NAME(x)              x with the instruction set's suffix
@@ -10,8 +10,8 @@
 
 #include "vector.h"
 
-/* The transposition's masks, for pairs of vectors whose numbers differ in bit w: what lane i of the new left and of the new
- * right vector is made of, where lanes from LANES on are the old right vector's. */
+/* The transposition's masks, for pairs of vectors whose numbers differ in bit w: source of lane i of the new left and of the new
+ * right vector; sources from LANES on are lanes of the old right vector. */
 #define TO_LEFT(i, w) ((i) & (w) ? (i) - (w) + LANES : (i))
 #define TO_RIGHT(i, w) ((i) & (w) ? (i) + LANES : (i) + (w))
 #if defined(__clang__)
@@ -71,8 +71,8 @@ INLINE VECTOR NAME(dot)(const float *one, const float *other, int64_t length) {
   return even + odd;
 }
 
-/* The next block's part of a row (classes, length), on its way while this block's is at work: the rows of a text are far
- * apart, and the processor does not guess a pattern of N rows by itself. */
+/* Prefetches the next block's part of a row (classes, length): the rows of a text are far apart, and the processor does
+ * not recognise a pattern of N rows. */
 INLINE void NAME(prefetch_next)(const float *rows, int64_t first, int64_t classes, int64_t length, const int write) {
   int64_t end = first + 2 * LANES < classes ? first + 2 * LANES : classes;
   for (int64_t place = (first + LANES) * length; place < end * length; place += 16)
@@ -82,7 +82,7 @@ INLINE void NAME(prefetch_next)(const float *rows, int64_t first, int64_t classe
       __builtin_prefetch(rows + place, 0);
 }
 
-/* Classes [first, first + LANES) of rows (classes, length) -> (length, LANES); the lanes of classes past the last are zero. */
+/* Classes [first, first + LANES) of rows (classes, length) -> (length, LANES); lanes after the last class are zero. */
 INLINE void NAME(gather)(const float *rows, int64_t first, int64_t classes, int64_t length, float *columns) {
   const int64_t count = classes - first;
   const float *from = rows + first * length;
@@ -102,7 +102,7 @@ INLINE void NAME(gather)(const float *rows, int64_t first, int64_t classes, int6
   }
 }
 
-/* The way back. `columns` has room for whole squares; what is in it past `length` is not used. */
+/* The inverse. `columns` has room for whole squares; its rows after `length` are not used. */
 INLINE void NAME(scatter)(const float *columns, int64_t first, int64_t classes, int64_t length, float *rows) {
   const int64_t count = classes - first;
   float *to = rows + first * length;
@@ -183,7 +183,7 @@ static TARGET void NAME(agree)(float *result, const float *rows, int64_t count, 
   }
 }
 
-/* Lane by lane, in their order: the end of a sum over all classes. */
+/* Adds the lanes in their order: the end of a sum over all classes. */
 INLINE float NAME(add_lanes)(const float *lanes) {
   float sum = 0;
   for (int lane = 0; lane < LANES; lane++) sum += lanes[lane];
@@ -210,7 +210,7 @@ INLINE void NAME(follow)(const struct work *work, struct kept kept, const float 
   }
 }
 
-/* One for the classes that there are, zero for the lanes past the last. */
+/* 1 for classes, 0 for lanes after the last class. */
 INLINE VECTOR NAME(real_lanes)(int64_t count) {
   float ones[LANES];
   for (int lane = 0; lane < LANES; lane++) ones[lane] = lane < count;
@@ -248,7 +248,7 @@ static TARGET void NAME(forward)(const struct work *work, int64_t text, struct r
       float *capsule = kept.capsules + step * length * LANES;
       NAME(combine)(capsule, NAME(load)(room->weights), votes, room->weights + LANES, votes + length * LANES, primary - 1,
                     length);
-      if (!step) /* after the sum: rounding the terms would cost digits where they cancel */
+      if (!step) /* after the sum: rounding each term would lose digits where terms cancel */
         for (int64_t l = 0; l < length; l++)
           NAME(store)(capsule + l * LANES, NAME(load)(capsule + l * LANES) / (float)classes);
       if (step < steps) {

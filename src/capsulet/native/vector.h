@@ -1,4 +1,4 @@
-/* Vectors of LANES floats, for the kernel headers: included once for every instruction set, after NAME, TARGET and LANES.
+/* Vectors of LANES floats, for the kernel headers: included once per instruction set, after NAME, TARGET and LANES.
  * The kernel header undefines VECTOR and INLINE at its end. */
 
 typedef float NAME(vector) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -9,7 +9,7 @@ INLINE VECTOR NAME(load)(const float *from) { return *(const VECTOR *)from; }
 
 INLINE void NAME(store)(float *to, VECTOR value) { *(VECTOR *)to = value; }
 
-/* The first `count` elements, the others zero: for sizes that are no multiple of the block. `count` may be past either end. */
+/* The first `count` elements, the others zero: for sizes that are no multiple of the block. `count` may be below 0 or above LANES. */
 INLINE VECTOR NAME(load_first)(const float *from, int64_t count) {
   if (count >= LANES) return NAME(load)(from);
   if (count <= 0) return (VECTOR){0};

@@ -1,12 +1,11 @@
-/* Texts to numbers, a number for every distinct word: the tokenizer's rule for the characters that nearly all texts are
- * made of.
+/* Texts to numbers, one per distinct word: the rule of the tokenizer, for the characters of nearly all texts.
  *
  *   lower-case; [a-z][a-z0-9]* is a word, every digit and every other visible character is a word of its own
  *
- * The rule's home is tokenizer.json, which the Rust library `tokenizers` carries out with a regular expression. That costs
- * several times what training spends on reading, so this file does the same by hand for ASCII, Latin-1, Greek, Cyrillic,
- * Chinese, Japanese, Korean, common punctuation and emoji. A text with any other character is handed back to the caller,
- * who asks the library. A test compares the two for every character there is.
+ * tokenizer.json defines the rule, and the Rust library `tokenizers` applies it with a regular expression. That takes
+ * several times as long as the rest of reading, so this file applies the rule to ASCII, Latin-1, Greek, Cyrillic, Chinese,
+ * Japanese, Korean, common punctuation and emoji. A text with any other character is returned to the caller, which uses
+ * the library. A test compares both for every character of Unicode.
  *
  * Words are numbered from 1 in the order of their first appearance; 0 means "no word" (an empty text).
  */
@@ -17,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hash table with open addressing; the letters of all words stand one after the other in `letters`. */
+/* A hash table with open addressing; `letters` has the letters of all words, one word after the other. */
 struct table {
   uint32_t *slots;  /* (capacity) number of the word, or 0 */
   uint32_t *hashes; /* (count + 1) by number */
-  uint64_t *ends;   /* (count + 1) where a word's letters end and the next one's begin */
+  uint64_t *ends;   /* (count + 1) end of each word in `letters`, where the next one begins */
   char *letters;
   uint64_t capacity, count, room; /* slots, words, words that hashes and ends have room for */
   uint64_t letters_room;
@@ -30,7 +29,7 @@ struct table {
 typedef struct {
   PyObject_HEAD
   struct table table;
-  int busy; /* a scan runs without the interpreter's lock; no other may touch the table meanwhile */
+  int busy; /* a scan is running without the interpreter's lock; nothing else may use the table */
 } Words;
 
 enum { FIRST_CAPACITY = 1 << 12, FIRST_ROOM = 1 << 11, FIRST_LETTERS = 1 << 14 };
@@ -53,7 +52,7 @@ static void table_end(struct table *table) {
   free(table->letters);
 }
 
-/* Twice the slots. */
+/* Doubles the slots. */
 static int widen(struct table *table) {
   uint64_t capacity = 2 * table->capacity;
   uint32_t *slots = calloc(capacity, sizeof *slots);
@@ -68,7 +67,7 @@ static int widen(struct table *table) {
   return 0;
 }
 
-/* The new word's letters and hash behind those of the others. */
+/* Appends the letters and the hash of a new word. */
 static int append(struct table *table, const char *word, uint64_t size, uint32_t hash) {
   if (table->count == table->room) {
     uint32_t *hashes = realloc(table->hashes, (2 * table->room + 1) * sizeof *hashes);
@@ -95,9 +94,9 @@ static int append(struct table *table, const char *word, uint64_t size, uint32_t
 #define HASH_START 2166136261u
 #define HASH_NEXT(hash, letter) (((hash) ^ (uint8_t)(letter)) * 16777619u) /* FNV-1a */
 
-/* The number of a word, a new one if it was not there; 0 without memory or numbers. */
+/* The number of a word, which is added if it is new; 0 without memory or numbers. */
 static uint32_t intern(struct table *table, const char *word, uint64_t size, uint32_t hash) {
-  hash ^= hash >> 15; /* FNV's low bits are its weakest */
+  hash ^= hash >> 15; /* the low bits of FNV are weak */
   uint64_t at = hash & (table->capacity - 1);
   for (uint32_t number; (number = table->slots[at]); at = (at + 1) & (table->capacity - 1))
     if (table->hashes[number] == hash) {
@@ -110,7 +109,7 @@ static uint32_t intern(struct table *table, const char *word, uint64_t size, uin
   return (uint32_t)table->count;
 }
 
-/* What a character beyond ASCII becomes: itself or its lower case as a word of its own, 0 for a space, -1 for "ask the library". */
+/* Word for a character beyond ASCII: the character or its lower case; 0 for a space, -1 for "use the library". */
 static int32_t fold(int32_t c) {
   if (c == 0x85 || c == 0xA0 || c == 0x3000 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F)
     return 0;
@@ -131,7 +130,7 @@ static int32_t fold(int32_t c) {
   return -1;
 }
 
-/* One character of valid UTF-8 beyond ASCII; answers how many bytes it has. */
+/* Reads one character of valid UTF-8 beyond ASCII; returns its number of bytes. */
 static int decode(const uint8_t *from, int32_t *character) {
   if (from[0] < 0xE0) {
     *character = (from[0] & 0x1F) << 6 | (from[1] & 0x3F);
@@ -181,8 +180,8 @@ static int put(struct output *output, uint32_t id) {
 
 enum { FINE = 0, UNSUITABLE = 1, NO_MEMORY = -1 };
 
-/* The ids of one text, at most `limit` of them. Where the text is unsuitable nothing is put, though words that were met
- * before the odd character may have become known. */
+/* Appends the ids of one text, at most `limit`. An unsuitable text appends nothing, but its words before the unsuitable
+ * character may have been added to the table. */
 static int scan_text(struct table *table, const char *text, Py_ssize_t size, int64_t limit, char *folded, struct output *output) {
   const uint8_t *at = (const uint8_t *)text, *end = at + size;
   uint64_t start = output->count;
@@ -240,7 +239,7 @@ static PyObject *Words_scan(Words *self, PyObject *arguments) {
   PyObject *sequence, *result = NULL;
   Py_ssize_t limit;
   if (!PyArg_ParseTuple(arguments, "On", &sequence, &limit)) return NULL;
-  PyObject *texts = PySequence_Tuple(sequence); /* a tuple of our own: nobody can change it while the lock is free */
+  PyObject *texts = PySequence_Tuple(sequence); /* a new tuple, which cannot change while the lock is released */
   if (!texts) return NULL;
   Py_ssize_t count = PyTuple_GET_SIZE(texts), longest = 0;
   size_t entries = count ? (size_t)count : 1;

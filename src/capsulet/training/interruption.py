@@ -1,7 +1,5 @@
 """Ctrl-C: the first one stops the training after the running step, the second one at once."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from types import FrameType
@@ -14,7 +12,7 @@ class Interruption:
     pressed = False
     previous: Any = None
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():  # other threads may not set handlers
             self.previous = signal.signal(signal.SIGINT, self.handle)
         return self

@@ -1,7 +1,5 @@
 """The training loop, written out: learning rate, forward, loss, backward, clip, step, validate, keep the best."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +22,7 @@ from capsulet.results import Epoch
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches, true_labels
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Checkpoints, Snapshot, State, arrays_of, parse
+from capsulet.training.class_weights import Weights
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
 
@@ -58,6 +57,18 @@ class Silence:
     def epoch(self, report: Epoch) -> None: ...
 
 
+class Objective(NamedTuple):
+    """The loss of a training, and the strength of its adversarial perturbation."""
+
+    loss: str
+    sum_margin: bool
+    class_weights: Tensor | None
+    adversarial: float
+
+    def __call__(self, classes: Classes, targets: Tensor) -> Tensor:
+        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights)
+
+
 @dataclass(frozen=True)
 class Task:
     """Everything that a training needs besides the network."""
@@ -65,7 +76,7 @@ class Task:
     train: Corpus
     valid: Corpus | None  # None: the training texts validate
     options: TrainingOptions  # resolved
-    class_weights: NDArray[np.float32] | None = None  # (C,)
+    class_weights: Weights = None
     monitor: Monitor = field(default_factory=Silence)
     keep: Callable[[Sequence[Epoch], Snapshot], None] = lambda epochs, best: None  # called when an epoch is the best
     stop: Callable[[], bool] = lambda: False  # called after every step
@@ -84,18 +95,6 @@ class Task:
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
         return Objective(options.loss, options.sum_margin, tensor, decided(options.adversarial))
-
-
-class Objective(NamedTuple):
-    """The loss of a training, and the strength of its adversarial perturbation."""
-
-    loss: str
-    sum_margin: bool
-    class_weights: Tensor | None
-    adversarial: float
-
-    def __call__(self, classes: Classes, targets: Tensor) -> Tensor:
-        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,10 @@ class ModelWriter:
         config = dataclasses.replace(config, **describe_corpus(self.classifier(config, files), self.corpora.valid))
         measures = None
         if history.stopped != "interrupted":
-            measures = measure(self.classifier(config, files), self.corpora)
+            classifier = self.classifier(config, files)
+            recorder, corpora = Recorder(classifier), self.corpora
+            corpus = corpora.valid if len(corpora.valid) else corpora.train  # the texts that selected the epoch
+            measures = recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
         self.write(config, files, history.epochs)
         return measures
@@ -74,13 +77,6 @@ class ModelWriter:
         """Write the folder with its log and its card."""
         log = "".join(json.dumps(epoch.record()) + "\n" for epoch in epochs)
         write_folder(self.path, {**files, LOG: log.encode(), CARD: model_card(config).encode()}, config)
-
-
-def measure(classifier: Classifier, corpora: Corpora) -> Measures:
-    """How a finished model performs on the texts that selected its epoch."""
-    recorder = Recorder(classifier)
-    corpus = corpora.valid if len(corpora.valid) else corpora.train
-    return recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
 
 
 def with_measures(metrics: TrainingMetrics, evaluation: Evaluation) -> TrainingMetrics:

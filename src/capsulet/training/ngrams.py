@@ -22,6 +22,7 @@ from capsulet.model.ngrams import NgramFeatures, features, root, sums
 from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.training.checkpoint import Snapshot, arrays_of, tensors_of
+from capsulet.training.class_weights import Weights
 from capsulet.training.loop import METRICS, History, Task, finite, validate
 
 # passes over the training texts, and the most tokens, and tokens times classes, of all passes; at least one pass
@@ -63,9 +64,7 @@ def with_ngrams(history: History, network: Network, task: Task, rows: int, tell:
     return replace(history, best=snapshot, ngrams={"rows": rows, "strength": strength})
 
 
-def fit(
-    corpus: Corpus, rows: int, seed: int, weights: NDArray[np.float32] | None, stop: Callable[[], bool]
-) -> Tensor | None:
+def fit(corpus: Corpus, rows: int, seed: int, weights: Weights, stop: Callable[[], bool]) -> Tensor | None:
     """Fit a table (S, C) by logistic regression on words and pairs, multi-label: one per label. None: stopped."""
     table = torch.zeros(rows, corpus.num_classes)
     squares = torch.full_like(table, FIRST_SQUARES)

@@ -55,8 +55,8 @@ def train_on_ray(
             error = InputError(message.read_text(encoding="utf-8"))
             message.unlink()
             raise error
-    shown = str(report_path(out)) if report == "" else report and str(report)
-    return dataclasses.replace(training_of(out, time.perf_counter() - started), report=shown or None)
+    shown = str(report_path(out)) if report == "" else str(report or "")
+    return training_of(out, time.perf_counter() - started, shown or None)
 
 
 def work(config: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ def work(config: Mapping[str, Any]) -> None:
             Path(f"{config['call']['out']}.error").write_text(str(error), encoding="utf-8")
 
 
-def training_of(out: Path, seconds: float) -> Training:
+def training_of(out: Path, seconds: float, report: str | None) -> Training:
     """The training that a model folder records."""
     config = read_config(out)
     data, metrics = config.data, config.metrics
@@ -80,10 +80,9 @@ def training_of(out: Path, seconds: float) -> Training:
     best = next(epoch for epoch in epochs if epoch.epoch == metrics.best_epoch)
     if config.ngrams:  # they were added after the last epoch
         names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
-        best = dataclasses.replace(
-            best, **{name: getattr(metrics, name) for name in names if getattr(best, name) is not None}
-        )
+        values = {name: getattr(metrics, name) for name in names if getattr(best, name) is not None}
+        best = dataclasses.replace(best, **values)
     return Training(
         str(out), config.labels, config.parameters, data.train_rows, data.valid_rows, best, epochs, metrics.stopped,
-        seconds,
+        seconds, report=report,
     )  # fmt: skip

@@ -25,7 +25,6 @@ from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
-    from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.loop import Monitor
 
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
@@ -83,10 +82,10 @@ def train(
         warnings = announce(corpora, options, tell)
         start = start_config(corpora, options, weights, recipe, command)
         writer = ModelWriter(out, start, corpora)
-        checkpoints = Checkpoints(
-            checkpoint_path(out) if workers.rank == 0 else None, training.checkpoint_seconds, identity(start, corpora)
-        )
-        announce_checkpoint(checkpoints, resume, tell)
+        path = checkpoint_path(out) if workers.rank == 0 else None
+        checkpoints = Checkpoints(path, training.checkpoint_seconds, identity(start, corpora))
+        if path:
+            announce_checkpoint(path, resume, tell)
         scratch.enter_context(training_threads(training.threads))
         network = build_network(
             options.model, corpora.vocab_size, num_classes,
@@ -178,11 +177,8 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     return lines
 
 
-def announce_checkpoint(checkpoints: Checkpoints, resume: bool, tell: Tell) -> None:
-    """Say whether the training starts from a checkpoint, and whether one is ignored."""
-    path = checkpoints.path
-    if path is None:
-        return
+def announce_checkpoint(path: Path, resume: bool, tell: Tell) -> None:
+    """Print whether the training starts from a checkpoint, and whether one is ignored."""
     if resume:
         tell(f"resuming from {path}" if path.exists() else "no checkpoint to resume from: starting from the beginning")
     elif path.exists():

@@ -5,8 +5,6 @@ process with the whole batch, except for the order of the additions. Processes e
 the batch has touched.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -51,7 +49,7 @@ class Alone:
         """Do work on one process per machine first, so that the others find its result in the cache."""
         return work()
 
-    def __enter__(self) -> Alone:
+    def __enter__(self) -> "Alone":
         return self
 
     def __exit__(self, *_: object) -> None:
