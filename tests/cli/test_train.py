@@ -255,7 +255,7 @@ def test_a_gpu_that_is_not_there_is_said(run, rows_file: Path, tmp_path: Path, t
         pytest.skip("there is one")
     answer = run("train", rows_file, "--out", tmp_path / "model", "--device", "cuda", *tiny)
     assert answer.status == 2
-    assert answer.err == "capsulet: --device cuda, but torch sees no GPU here: leave it out to train on the CPU\n"
+    assert answer.err == "capsulet: --device cuda, but torch finds no GPU: leave it out to train on the CPU\n"
 
 
 def test_the_second_run_on_the_same_file_reads_the_cache(
