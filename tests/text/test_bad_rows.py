@@ -49,14 +49,14 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     "json no label": ("a.jsonl", '{"text": "a"}', 1, ["no label", "--label-column"]),
     "json null label": ("a.jsonl", '{"text": "a", "label": null}', 1, ["no label"]),
     "json empty label": ("a.jsonl", '{"text": "a", "label": ""}', 1, ["no label"]),
-    "json list": ("a.jsonl", '{"text": "a", "label": ["x"]}', 1, ["label is a list", "one label a row"]),
-    "json object": ("a.jsonl", '{"text": "a", "label": {}}', 1, ["label is an object", "one label a row"]),
+    "json list": ("a.jsonl", '{"text": "a", "label": ["x"]}', 1, ["label is a list", "one label per row"]),
+    "json object": ("a.jsonl", '{"text": "a", "label": {}}', 1, ["label is an object", "one label per row"]),
     "json fraction": ("a.jsonl", '{"text": "a", "label": 1.5}', 1, ["label is a number, expected a string"]),
     "surrogate": ("a.jsonl", r'{"text": "a\ud800", "label": 1}', 1, [r"text contains an unpaired surrogate (\ud800)"]),
     "label surrogate": ("a.jsonl", r'{"text": "a", "label": "\udfff"}', 1, ["label contains an unpaired surrogate"]),
     "escaped NUL": ("a.jsonl", r'{"text": "a\u0000", "label": 1}', 1, ["text contains NUL", "Remove"]),
-    "two labels": ("a.txt", "__label__x a\n__label__x __label__y b\n", 2, ["expected one label a line"]),
-    "late label": ("a.txt", "__label__x a\nb __label__y\n", 2, ["expected one label a line", "start of the line"]),
+    "two labels": ("a.txt", "__label__x a\n__label__x __label__y b\n", 2, ["expected one per line"]),
+    "late label": ("a.txt", "__label__x a\nb __label__y\n", 2, ["expected one per line", "start of the line"]),
     "no fasttext label": ("a.txt", "__label__x a\nb c\n", 2, ["no label"]),
     "bare prefix": ("a.txt", "__label__ a\n", 1, ["no label"]),
     "no fasttext text": ("a.txt", "__label__x\n", 1, ["empty text"]),
@@ -218,7 +218,7 @@ def test_lines_and_fields_beyond_the_limits(tmp_path: Path, monkeypatch: pytest.
     assert [(row.text, row.line) for row in skipping(path)[0]] == [("fine", 2), ("after", 4)]
     assert "line 1: a line of more than 1 MiB" in refusal(write(tmp_path, "a.jsonl", '"' * (3 << 20)))
     path = write(tmp_path, "b.csv", H + "x," + "y" * 300_001 + "\nx,after\n")
-    assert "line 3: a field of more than 300,000 characters. Close the quote" in refusal(path)
+    assert "line 3: a field of more than 300,000 characters. Close its quote" in refusal(path)
     assert [(row.text, row.line) for row in skipping(path)[0]] == [("fine", 2), ("after", 4)]
     path = write(tmp_path, "c.csv", H + 'x,"open\n' + "x,text\n" * 100_000)
     rows, skipped = skipping(path)

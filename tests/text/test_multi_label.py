@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from capsulet.errors import InputError, RowError
 from capsulet.text.batch import gather, targets_of
-from capsulet.text.corpus import FILES, LABEL_SETS, CorpusWriter, DamagedCorpusError, open_corpora
+from capsulet.text.corpus import FILES, LABEL_STARTS, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import label_set_split, stratified_split
@@ -111,7 +111,7 @@ def test_multi_label_rows_go_through_the_files(tmp_path: Path, valid: list[int])
     writer.add(zip(TEXTS, LABELS, strict=True), lambda rows: None)
     writer.finish(["y", "x", "z"], np.array(valid, np.int64), 1, 100, [])
     corpora = open_corpora(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*FILES, *LABEL_SETS, "corpus.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES, *LABEL_STARTS, "corpus.json"}
     train = [row for row in range(6) if row not in valid]
     for corpus, rows, counts in (
         (corpora.train, train, corpora.train_counts),
@@ -126,7 +126,7 @@ def test_multi_label_rows_go_through_the_files(tmp_path: Path, valid: list[int])
     assert batch.targets.tolist() == targets_of(corpora.train, np.array([len(train) - 1, 0])).tolist()
 
 
-@pytest.mark.parametrize("name", LABEL_SETS)
+@pytest.mark.parametrize("name", LABEL_STARTS)
 def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
     writer = CorpusWriter(tmp_path, 100, multi_label=True)
     writer.add(zip(TEXTS, LABELS, strict=True), lambda rows: None)

@@ -32,7 +32,7 @@ def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
-    """Batch of rows of a corpus; unknown words that are read as known ones have the ids of those."""
+    """Batch of rows of a corpus. Unknown words that are read as known words have the ids of the known words."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
     if corpus.word_ids:
         ids = corpus.word_ids.read_as(ids)
@@ -63,8 +63,7 @@ class Plan:
         self.order = generator.permutation(len(corpus))
         for start in range(0, len(self.order), BUCKET * batch_size):
             bucket = self.order[start : start + BUCKET * batch_size]
-            lengths = corpus.starts[bucket + 1] - corpus.starts[bucket]
-            bucket[:] = bucket[np.argsort(lengths, kind="stable")]
+            bucket[:] = bucket[np.argsort(corpus.starts[bucket + 1] - corpus.starts[bucket], kind="stable")]
         self.sequence = generator.permutation(-(-len(self.order) // batch_size))
 
     def __len__(self) -> int:
@@ -79,7 +78,7 @@ class Plan:
 def ordered_batches(
     corpus: Corpus, batch_size: int, part: int = 0, parts: int = 1
 ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-    """Batches of every text, shortest first, with their rows; with `parts`, of one text in `parts`."""
+    """Batches of all texts, shortest first, with their rows; with `parts`, every `parts`-th text from `part` on."""
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]

@@ -1,6 +1,6 @@
-"""Labelled texts that every machine with Python has: the docstrings of its standard library.
+"""Labelled texts for the demo: docstrings of Python's standard library, with their modules as labels.
 
-The question is "which module is this docstring from?". Sources are parsed, never imported or run.
+Sources are parsed, never imported or run.
 """
 
 from __future__ import annotations
@@ -10,49 +10,38 @@ import re
 import sysconfig
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capsulet.errors import CapsuletError
 from capsulet.text.numbering import Words
 from capsulet.text.split import stratified_split
 
 NUM_MODULES = 12
-FEWEST_WORDS = 4
+FEWEST_WORDS, MAX_WORDS = 4, 100_000  # of a text
 TEST_FRACTION = 0.2
 SENTENCE_END = re.compile(r"(?<=[.!?])\s(?=[A-Z])")
-# not part of the library's own modules
+# folders that are not modules of the library itself
 LEFT_OUT = {
-    "test",
-    "tests",
-    "site-packages",
-    "dist-packages",
-    "idlelib",
-    "lib2to3",
-    "ensurepip",
-    "pydoc_data",
-    "turtledemo",
-}
+    "test", "tests", "site-packages", "dist-packages", "idlelib", "lib2to3", "ensurepip", "pydoc_data", "turtledemo"
+}  # fmt: skip
 
 Pair = tuple[str, str]  # text, label
 
 
 def docstrings(library: Path) -> Iterator[Pair]:
-    """Every docstring of at least a few words, with the name of its top-level module."""
+    """Docstrings of at least FEWEST_WORDS words, each with the name of its top-level module."""
     for path in sources(library):
         module = path.relative_to(library).with_suffix("").parts[0]
-        if module.startswith("_"):
-            continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # old escapes in strings are not our business
-                tree = ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError, OSError):
-            continue
-        for node in ast.walk(tree):
+        nodes: Iterable[ast.AST] = ()
+        if not module.startswith("_"):
+            with warnings.catch_warnings(), suppress(SyntaxError, ValueError, OSError):
+                warnings.simplefilter("ignore")  # invalid escapes in strings
+                nodes = ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes:
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 text = " ".join((ast.get_docstring(node) or "").split())
                 if len(text.split()) >= FEWEST_WORDS:
@@ -61,9 +50,7 @@ def docstrings(library: Path) -> Iterator[Pair]:
 
 def sources(folder: Path) -> Iterator[Path]:
     """Python files below a folder, in a fixed order."""
-    for path in sorted(folder.iterdir()):
-        if path.name in LEFT_OUT:
-            continue
+    for path in sorted(path for path in folder.iterdir() if path.name not in LEFT_OUT):
         if path.is_dir():
             yield from sources(path)
         elif path.suffix == ".py":
@@ -78,9 +65,7 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
         label_of.setdefault(text, label)
     modules = [label for label, _ in Counter(label_of.values()).most_common(NUM_MODULES)]
     if len(modules) < 2:
-        raise CapsuletError(
-            f"{library} holds no Python sources with docstrings: the demo needs the standard library's .py files"
-        )
+        raise CapsuletError(f"{library} has no Python sources with docstrings: the demo needs .py files")
     pairs = [(text, label) for text, label in label_of.items() if label in modules]
     targets = np.array([modules.index(label) for _, label in pairs])
     train_rows, test_rows = stratified_split(targets, TEST_FRACTION)
@@ -88,7 +73,7 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
 
 
 def first_sentences(pairs: Sequence[Pair]) -> list[Pair]:
-    """The first sentence of each module's first docstring that begins with a sentence of at least a few words."""
+    """First sentence per module, of its first docstring whose first sentence has at least FEWEST_WORDS words."""
     examples: dict[str, str] = {}
     for text, label in pairs:
         sentence = SENTENCE_END.split(text, maxsplit=1)[0]
@@ -98,29 +83,19 @@ def first_sentences(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def majority_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
-    """Accuracy of always naming the most frequent class."""
-    ((label, _),) = Counter(label for _, label in train).most_common(1)
-    return sum(truth == label for _, truth in test) / len(test)
+    """Accuracy of always predicting the most frequent class."""
+    ((majority, _),) = Counter(label for _, label in train).most_common(1)
+    return sum(label == majority for _, label in test) / len(test)
 
 
 def word_count_accuracy(train: Sequence[Pair], test: Sequence[Pair]) -> float:
     """Accuracy of multinomial naive Bayes on word counts."""
     words, labels = Words(), sorted({label for _, label in train})
-    train_texts, test_texts = ([words_of(words, text) for text, _ in part] for part in (train, test))
-    counts = np.zeros((len(labels), len(words) + 1))
-    prior = np.zeros(len(labels))
+    train_texts, test_texts = ([words.scan([text], MAX_WORDS)[0] for text, _ in part] for part in (train, test))
+    counts, prior = np.ones((len(labels), len(words) + 1)), np.zeros(len(labels))  # ones: Laplace smoothing
     for ids, (_, label) in zip(train_texts, train, strict=True):
         np.add.at(counts[labels.index(label)], ids, 1)
         prior[labels.index(label)] += 1
-    smoothed = counts + 1
-    scores: NDArray[np.float64] = np.log(smoothed / smoothed.sum(1, keepdims=True))  # log P(word | class)
-    right = sum(
-        labels[int((np.log(prior) + scores[:, ids].sum(1)).argmax())] == label
-        for ids, (_, label) in zip(test_texts, test, strict=True)
-    )
-    return right / len(test)
-
-
-def words_of(words: Words, text: str) -> NDArray[np.int32]:
-    """The numbers of a text's words."""
-    return words.scan([text], limit=100_000)[0]
+    scores = np.log(counts / counts.sum(1, keepdims=True))  # log P(word | class)
+    predicted = [labels[int((np.log(prior) + scores[:, ids].sum(1)).argmax())] for ids in test_texts]
+    return sum(guess == label for guess, (_, label) in zip(predicted, test, strict=True)) / len(test)

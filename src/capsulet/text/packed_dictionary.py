@@ -13,29 +13,25 @@ from collections.abc import Iterable
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from capsulet.text.vocabulary import UNKNOWN
+from capsulet.text.vocabulary import UNKNOWN, common_prefix
 
-RAW = -15  # without header and checksum of zlib
-LARGEST_STREAM = 1 << 30  # bytes: a damaged stream may inflate to any size
+RAW = -15  # wbits of zlib: deflate without header and checksum
+LARGEST_STREAM = 1 << 30  # bytes: bounds the memory that a damaged stream takes
 
 
 def pack_words(words: Iterable[str]) -> bytes:
-    """Pack words, given in any order."""
-    stream, before = bytearray(), b""
+    """Pack words, which may come in any order."""
+    stream, previous = bytearray(), b""
     for word in sorted(word.encode() for word in words):
-        shared = 0
-        for one, other in zip(before, word, strict=False):
-            if one != other:
-                break
-            shared += 1
+        shared = common_prefix(previous, word)
         stream += varint(shared) + varint(len(word) - shared) + word[shared:]
-        before = word
+        previous = word
     deflater = zlib.compressobj(9, zlib.DEFLATED, RAW, 9)
     return deflater.compress(bytes(stream)) + deflater.flush()
 
 
 def varint(number: int) -> bytes:
-    """A number in groups of seven bits, lowest group first; the highest bit marks that another group follows."""
+    """Encode a number in groups of seven bits, lowest group first. The high bit is set if another group follows."""
     groups = bytearray()
     while number > 127:
         groups.append(number & 127 | 128)
@@ -44,7 +40,7 @@ def varint(number: int) -> bytes:
 
 
 def unpack_words(data: bytes, count: int) -> list[str]:
-    """The words of a packed dictionary in its order; ValueError unless it holds exactly `count` words."""
+    """Return the words of a packed dictionary in its order. Raise a ValueError unless it has exactly `count` words."""
     try:
         inflater = zlib.decompressobj(RAW)
         stream = inflater.decompress(data, LARGEST_STREAM)
@@ -73,7 +69,7 @@ def unpack_words(data: bytes, count: int) -> list[str]:
 
 
 def read_varint(stream: bytes, place: int) -> tuple[int, int]:
-    """The number that starts at `place`, and the place behind it."""
+    """Return the number that starts at `place`, and the place after it."""
     number = shift = 0
     while True:
         byte = stream[place]
@@ -84,7 +80,6 @@ def read_varint(stream: bytes, place: int) -> tuple[int, int]:
 
 
 def add_words(tokenizer: Tokenizer, words: Iterable[str]) -> None:
-    """Add words to a tokenizer that knows only the unknown word, id 0; the words get the ids from 1 on."""
-    vocabulary = {word: number for number, word in enumerate(words, 1)}
-    vocabulary[UNKNOWN] = 0
+    """Give the words the ids from 1 on in a tokenizer that knows only the unknown word, id 0."""
+    vocabulary = {word: number for number, word in enumerate((UNKNOWN, *words))}
     tokenizer.model = WordLevel(vocabulary, unk_token=UNKNOWN)

@@ -1,39 +1,26 @@
-"""Files to rows: CSV, TSV, JSON lines, Parquet, fastText and plain lines, one row at a time."""
+"""Read rows from files: CSV, TSV, JSON lines, Parquet, fastText and plain lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from capsulet.errors import InputError
 from capsulet.text.files import Stream, check_path, open_bytes, peek_lines, read_chunks, source_name
 from capsulet.text.formats import LABEL_PREFIX, fasttext_rows, json_rows, line_rows, parquet_rows, table_rows
-from capsulet.text.rows import FORMATS, LABEL_SEPARATOR, Reading, ReadOptions, Row, SkippedRows
+from capsulet.text.rows import FORMATS, Reading, ReadOptions, Row, SkippedRows
 from capsulet.text.tables import recognise_delimiter, splitting_delimiter
 
-__all__ = ["FORMATS", "LABEL_SEPARATOR", "ReadOptions", "Row", "SkippedRows", "read_rows"]  # what other parts need
-
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+SUFFIXES = {".ndjson": "jsonl", ".json": "jsonl", ".pq": "parquet"} | {f".{name}": name for name in FORMATS[:4]}
 PARQUET_MAGIC = b"PAR1"
 
 
 def read_rows(
-    paths: Sequence[str | Path],
-    *,
-    labelled: bool,
-    options: ReadOptions,
-    skipped: SkippedRows | None = None,
-    allow_empty: bool = False,
-) -> Iterator[Row]:
-    """The rows of the files, in order; `labelled` rows all have a label, others where the file has one."""
+    paths: Sequence[str | Path], *, labelled: bool, options: ReadOptions,
+    skipped: SkippedRows | None = None, allow_empty: bool = False,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield the rows of the files, in order. With `labelled`, a row without a label is a bad row."""
     paths = [paths] if isinstance(paths, str) else list(paths)
     if not paths:
         raise InputError("no file given, expected one or more (- is standard input)")
@@ -45,28 +32,27 @@ def read_rows(
 
 
 def read_files(paths: Sequence[str | Path], readings: Sequence[Reading], skipped: SkippedRows) -> Iterator[Row]:
-    """The rows of several files; at least one."""
+    """Yield the rows of the files. Raise an InputError if they have none."""
     before = skipped.count
-    found = False
+    is_empty = True
     for path, reading in zip(paths, readings, strict=True):
         num_skipped = skipped.count
         with open_bytes(path) as stream:
             rows = file_rows(stream, Path(path), reading)
             row = next(rows, None)
             if row is not None:
-                found = True
-                yield row
-                yield from rows
+                is_empty = False
+                yield from chain([row], rows)
             elif skipped.count == num_skipped:
                 raise InputError(f"{reading.source}: a header but no rows, expected {reading.expected}")
-    if not found:
+    if is_empty:
         sources = ", ".join(reading.source for reading in readings)
         reasons = " ".join(map(str, skipped.first[before : before + 1]))
         raise InputError(f"{sources}: no usable row, {skipped.count - before:,} skipped. {reasons}")
 
 
 def file_rows(stream: Stream, path: Path, reading: Reading) -> Iterator[Row]:
-    """The rows of one file, whatever its format."""
+    """Return the rows of one file of any format."""
     empty = InputError(f"{reading.source}: empty file, expected {reading.expected}")
     start = stream.peek(4)[:4]
     if not start:
@@ -83,27 +69,24 @@ def file_rows(stream: Stream, path: Path, reading: Reading) -> Iterator[Row]:
     file_format = file_format or guess_format(head.lines, reading)
     if file_format == "jsonl":
         return json_rows(chunks, head.lines[0], reading)
-    if file_format == "fasttext":
-        return fasttext_rows(chunks, reading)
-    if file_format == "lines":
-        return line_rows(chunks, reading)
+    if file_format in ("fasttext", "lines"):
+        return (fasttext_rows if file_format == "fasttext" else line_rows)(chunks, reading)
     return table_rows(chunks, head, "\t" if file_format == "tsv" else ",", reading)
 
 
 def guess_format(lines: Sequence[str], reading: Reading) -> str:
-    """The format that the first line looks like."""
+    """Guess the format from the first line."""
     start = lines[0].lstrip()
     if start.startswith("{"):
         return "jsonl"
     if start.startswith(LABEL_PREFIX):
         return "fasttext"
     delimiter = recognise_delimiter(lines, ",", reading.text_names[0], integers=reading.labelled)
-    if delimiter is None and reading.options.header is False:  # only tables have headers to do without
+    if delimiter is None and reading.options.header is False:  # --no-header: the file is a table
         delimiter = splitting_delimiter(lines, ",")
     if delimiter is not None:
         return "tsv" if delimiter == "\t" else "csv"
     if not reading.labelled:
         return "lines"
-    raise InputError(
-        f"{reading.source}: cannot tell the format from the first line. Name it: --format {'|'.join(FORMATS[:-1])}"
-    )
+    formats = "|".join(FORMATS[:-1])
+    raise InputError(f"{reading.source}: cannot tell the format from the first line. Name it: --format {formats}")

@@ -1,36 +1,36 @@
-"""Rows: a text with its label or labels and its place, how they are read, and what is done with those that are bad."""
+"""Rows (text, labels, place in the file), the options for reading them, and the handling of bad rows."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capsulet.config import option
 from capsulet.errors import InputError, RowError
 from capsulet.text.files import printable
-from capsulet.text.tables import has_column, kind, label_name, label_names, string_flaw
+from capsulet.text.tables import find_columns, has_column, kind, label_name, label_names, string_flaw
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "fasttext", "lines")
-LABEL_SEPARATOR = "|"  # labels with commas inside are common, with bars they are not
-EMPTY_TEXT = "empty text", "Fill it in, or pass over such rows with --on-bad-row skip"
-NO_LABEL = "no label", "Fill it in, name its column with --label-column, or pass over such rows with --on-bad-row skip"
+LABEL_SEPARATOR = "|"  # rare inside labels; commas are common there
+EMPTY_TEXT = "empty text", "Fill it in, or skip such rows with --on-bad-row skip"
+NO_LABEL = "no label", "Fill it in, name its column with --label-column, or skip such rows with --on-bad-row skip"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A text, its label if it has one, and where it stands."""
+    """A text, its label if any, and its place."""
 
     text: str
     label: str | None
     source: str
-    line: int  # where the record starts, from 1; in Parquet the number of the row
-    labels: tuple[str, ...] = ()  # where a row may have several; `label` is None then
+    line: int  # first line of the record, from 1; Parquet: number of the row
+    labels: tuple[str, ...] = ()  # multi-label; `label` is None then
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How files are read. `None` means that each file's name and content decide."""
+    """Options for reading files. `None`: decided by the name and content of each file."""
 
     text_columns: tuple[str, ...] = option(
         (), "column of the text; repeat the flag to join several columns with spaces (default: text)"
@@ -43,8 +43,7 @@ class ReadOptions:
     on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
     multi_label: bool = option(False, "a row may have several labels, or none")
     label_separator: str | None = option(
-        None,
-        f"separator of several labels in one cell (default: {LABEL_SEPARATOR}); lists in JSONL and Parquet need none",
+        None, f"separator of labels in one cell (default: {LABEL_SEPARATOR}); lists in JSONL and Parquet need none"
     )
 
     def __post_init__(self) -> None:
@@ -55,46 +54,39 @@ class ReadOptions:
         if self.label_separator == "":
             raise InputError("--label-separator is empty: expected one or more characters, such as '|' or ', '")
         if self.header is False and (self.text_columns or self.label_column):
-            raise InputError(
-                "--no-header leaves no names for --text-column and --label-column: give the one or the other"
-            )
+            raise InputError("--no-header excludes --text-column and --label-column, which need names: drop one")
 
     def for_model(self, multi_label: bool) -> ReadOptions:
         """The options for the rows of a single-label or a multi-label model."""
         if self.label_separator is not None and not multi_label:
-            raise InputError(
-                "--label-separator is for multi-label rows: leave it out, or train the model with --multi-label"
-            )
+            raise InputError("--label-separator is for multi-label rows: drop it, or train with --multi-label")
         return dataclasses.replace(self, multi_label=multi_label)
 
     def flags(self) -> list[str]:
         """The command-line flags of these options."""
         words = [word for column in self.text_columns for word in ("--text-column", column)]
-        for flag, value in (
-            ("--label-column", self.label_column),
-            ("--label-separator", self.label_separator),
-            ("--format", self.file_format),
-        ):
-            words += [flag, value] if value is not None else []
-        words += ["--no-header"] if self.header is False else []
-        return words + (["--on-bad-row", self.on_bad_row] if self.on_bad_row != "fail" else [])
+        values = {
+            "--label-column": self.label_column, "--label-separator": self.label_separator, "--format": self.file_format
+        }  # fmt: skip
+        words += [word for flag, value in values.items() if value is not None for word in (flag, value)]
+        words += ["--no-header"] * (self.header is False)
+        return words + ["--on-bad-row", self.on_bad_row] * (self.on_bad_row != "fail")
 
 
 @dataclass
 class SkippedRows:
-    """How many rows were passed over, and why the first three were."""
+    """Number of skipped rows, and the errors of the first three."""
 
     count: int = 0
     first: list[RowError] = field(default_factory=list)
 
     def add(self, error: RowError) -> None:
-        """Counts a row that was passed over."""
+        """Count a skipped row."""
         self.count += 1
-        if len(self.first) < 3:
-            self.first.append(error)
+        self.first += [error] * (len(self.first) < 3)
 
     def summary(self) -> str:
-        """All of it on one line, without the remedies: skipping was one."""
+        """Return number and problems on one line."""
         number = f"{self.count:,} row{'' if self.count == 1 else 's'} skipped"
         shown = [f"{error.source} line {error.line}: {error.problem}" for error in self.first]
         more = ["…"] * (bool(shown) and self.count > len(shown))
@@ -103,7 +95,7 @@ class SkippedRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """One file being read: what is asked of its rows, and what becomes of the bad ones."""
+    """How the rows of one file are read and checked."""
 
     source: str
     labelled: bool
@@ -113,58 +105,61 @@ class Reading:
 
     @property
     def text_names(self) -> tuple[str, ...]:
-        """The columns that make up a text."""
+        """Names of the columns of the text."""
         return self.options.text_columns or ("text",)
 
     def label_column(self, names: Sequence[str]) -> str | None:
-        """The column of the label if it has another name than `label`; several labels may stand under `labels`."""
+        """Name of the label column if it is not `label`; multi-label rows may call it `labels`."""
         plural = self.options.multi_label and has_column(names, "labels") and not has_column(names, "label")
         return self.options.label_column or ("labels" if plural else None)
 
+    def columns(self, names: Sequence[str]) -> tuple[tuple[int, ...], int | None]:
+        """Return the places of the text columns and of the label column."""
+        texts, label = self.options.text_columns, self.label_column(names)
+        return find_columns(names, self.source, labelled=self.labelled, text_columns=texts, label_column=label)
+
     @property
     def separator(self) -> str:
-        """What stands between several labels of one cell."""
+        """Separator of the labels in one cell."""
         return self.options.label_separator or LABEL_SEPARATOR
 
     @property
     def expected(self) -> str:
-        """What a file should hold, for messages."""
+        """Expected content of a file, for messages."""
         return "a label and a text in each row" if self.labelled else "a text in each row"
 
     def reject(self, line: int, problem: str, remedy: str) -> None:
-        """Stops at a bad row, or counts it."""
+        """Raise an error for a bad row, or count it as skipped."""
         error = RowError(self.source, line, problem, remedy)
         if self.options.on_bad_row == "fail":
             raise error
         self.skipped.add(error)
 
-    def row(self, line: int, texts: Mapping[str, object], label: object) -> Row | None:
-        """A row from values of any type, by column; None if it was rejected."""
+    def row(self, line: int, texts: Mapping[str, object], label: object) -> Iterator[Row]:
+        """Yield a row from values of any type by column, or reject it."""
         names: tuple[str, ...] = ()
         name = label_name(label)
         if self.options.multi_label:
-            found = label_names(label, self.separator)
-            name, names = None if found is None else "", found or ()
-        flaw = self.flaw(texts, label, name, names)
-        if flaw is None:
-            return Row(" ".join(map(str, texts.values())), name or None, self.source, line, names)
-        self.reject(line, *flaw)
-        return None
+            labels = label_names(label, self.separator)
+            name, names = None if labels is None else "", labels or ()
+        problem = self.problem(texts, label, name, names)
+        if problem is None:
+            yield Row(" ".join(map(str, texts.values())), name or None, self.source, line, names)
+        else:
+            self.reject(line, *problem)
 
-    def flaw(
-        self, texts: Mapping[str, object], label: object, name: str | None, names: Sequence[str] = ()
+    def problem(
+        self, texts: Mapping[str, object], label: object, name: str | None, names: Sequence[str]
     ) -> tuple[str, str] | None:
-        """What keeps these values from being a row (problem, remedy), if anything does."""
-        for column, value in texts.items():
+        """Return problem and remedy of values that cannot be a row; None if they can."""
+        values = [(printable(column), value) for column, value in texts.items()]
+        for column, value in [*values, *(("label", label) for label in (name, *names) if label)]:
             if flaw := string_flaw(value):
-                return f"{printable(column)} {flaw[0]}", flaw[1]
-        for one in [name, *names] if name else names:
-            if flaw := string_flaw(one):
-                return f"label {flaw[0]}", flaw[1]
+                return f"{column} {flaw[0]}", flaw[1]
         if self.labelled and name is None:
             if self.options.multi_label:
-                return f"label is {kind(label)}, expected a list of strings or integers", "Write [] where there is none"
-            remedy = "Give one label a row" + (", or train with --multi-label" if isinstance(label, list) else "")
+                return f"label is {kind(label)}, expected a list of strings or integers", "Write [] for no label"
+            remedy = "Give one label per row" + (", or train with --multi-label" if isinstance(label, list) else "")
             return f"label is {kind(label)}, expected a string or an integer", remedy
         if self.labelled and not name and not self.options.multi_label:
             return NO_LABEL

@@ -1,9 +1,9 @@
-"""Ids of words: padding, known words, and unknown words that are read as similar known ones.
+"""Ids of words: padding, known words, and unknown words that are read as similar known words.
 
-A vocabulary of V entries has the ids 0 to V - 1. Where every word of the training texts is known, training meets no
-unknown word. Most unknown words of new texts are then other forms of known ones: "fabulously" is read as "fabulous",
-"qualities" as "quality". Such a word has the id V + i, where i is the id of the known word. The network reads i, while
-abstention and drift detection still see an unknown word. Only this module knows the encoding.
+A vocabulary of V entries has the ids 0 to V - 1. Most unknown words of new texts are other forms of known words:
+"fabulously" is read as "fabulous", "qualities" as "quality". Such a word has the id V + i, where i is the id of the
+known word. The network reads i. Abstention and drift detection still see an unknown word. Only this module knows this
+encoding.
 """
 
 from __future__ import annotations
@@ -44,16 +44,14 @@ class WordIds:
 
     def is_similar(self, ids: Ids) -> NDArray[np.bool_]:
         """Which ids are unknown words that are read as a known word."""
-        similar: NDArray[np.bool_] = ids >= self.size
-        return similar
+        return np.greater_equal(ids, self.size)
 
     def is_unknown(self, ids: Ids) -> NDArray[np.bool_]:
         """Which ids are unknown words, read as a known word or not."""
-        unknown: NDArray[np.bool_] = (ids == self.unknown) | self.is_similar(ids)
-        return unknown
+        return np.equal(ids, self.unknown) | self.is_similar(ids)
 
     def mark_unknown(self, ids: Ids, which: NDArray[np.bool_]) -> Ids:
-        """Mark the words `which` as unknown words that are read as these ids."""
+        """Return the ids, with the words `which` marked as unknown words that are read as these ids."""
         return np.where(which & (ids != self.unknown), ids + self.size, ids)
 
     def similar(self, known: int) -> int:
@@ -62,7 +60,7 @@ class WordIds:
 
 
 class SimilarWords:
-    """Finds the known word that an unknown word is read as; `vocabulary` is called for the first unknown word."""
+    """Finds the known word that an unknown word is read as. `vocabulary` is called at the first unknown word."""
 
     def __init__(self, vocabulary: Callable[[], Mapping[str, int]]) -> None:
         self.vocabulary = vocabulary
@@ -84,7 +82,7 @@ class SimilarWords:
         """
         place = bisect_left(self.words, word)
         neighbours = self.words[max(place - 1, 0) : place + 1]
-        shared = max((common_prefix(word, other) for other in neighbours), default=0)
+        shared = max((common_prefix(word, neighbour) for neighbour in neighbours), default=0)
         if shared < SHORTEST_PREFIX:
             return None
         start, end = (bisect_left(self.words, word[:shared] + after) for after in ("", AFTER_LETTERS))
@@ -103,7 +101,7 @@ class SimilarWords:
                 ids[place] = self.id_of(words[place], unknown)
 
 
-def common_prefix(one: str, other: str) -> int:
+def common_prefix(left: str | bytes, right: str | bytes) -> int:
     """Length of the common prefix of two words."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (first, second) in pairs if first != second), min(len(one), len(other)))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((place for place, (first, second) in pairs if first != second), min(len(left), len(right)))
