@@ -44,7 +44,7 @@ def test_a_label_that_training_never_saw(run, model: Path, tmp_path: Path) -> No
     file.write_text("label,text\nsport,the match\nart,a painting\n")
     answer = run("evaluate", model, file, "--json")
     assert (answer.status, answer.out) == (2, "")
-    assert "rows.csv line 3: label 'art' was not seen in training (which had food, money, sport)" in answer.line
+    assert "rows.csv line 3: label 'art' is not a label of the training texts (food, money, sport)" in answer.line
     assert "--on-bad-row skip" in answer.line
     answer = run("evaluate", model, file, "--json", "--on-bad-row", "skip")
     assert (answer.status, json.loads(answer.out)["count"]) == (0, 1)

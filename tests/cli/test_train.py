@@ -89,7 +89,7 @@ def test_validation_rows_with_an_unknown_label(run, rows_file: Path, tmp_path: P
     words = ("train", rows_file, "--valid", tmp_path / "dev.csv", "--out", tmp_path / "model", *tiny)
     answer = run(*words)
     assert answer.status == 2
-    assert "dev.csv line 3: label 'art' was not seen in training" in answer.line
+    assert "dev.csv line 3: label 'art' is not a label of the training texts" in answer.line
     answer = run(*words, "--on-bad-row", "skip")
     assert answer.status == 0
     assert "1 row skipped" in answer.err

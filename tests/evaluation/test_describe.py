@@ -105,7 +105,7 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
     with pytest.raises(InputError, match="1 validation text, expected at least 2"):
         capsulet.calibrate(old, valid=tmp_path / "one.csv")
     (tmp_path / "other.csv").write_text("label,text\nart,a painting\n")
-    with pytest.raises(InputError, match="label 'art' was not seen in training"):
+    with pytest.raises(InputError, match="label 'art' is not a label of the training texts"):
         capsulet.calibrate(old, valid=tmp_path / "other.csv")
     assert (old / "config.json").read_bytes() == before
     assert describe(capsulet.load(model), [], np.zeros((0, 3), bool)) is None

@@ -15,7 +15,7 @@ from capsulet.text.batch import gather, targets_of
 from capsulet.text.corpus import FILES, LABEL_STARTS, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
-from capsulet.text.split import label_set_split, stratified_split
+from capsulet.text.split import multi_label_split, stratified_split
 
 EXPECTED = [("one", ("a", "b")), ("two", ("b",)), ("three", ()), ("four", ("c", "a"))]
 
@@ -148,7 +148,7 @@ def test_every_label_keeps_a_row_and_every_row_is_somewhere(sets, fraction) -> N
     starts = np.concatenate([[0], np.cumsum([len(labels) for labels in sets])])
     if not len(targets):
         return
-    train, valid = label_set_split(targets, starts, fraction)
+    train, valid = multi_label_split(targets, starts, fraction)
     assert sorted([*train, *valid]) == list(range(len(sets)))
     assert set().union(*(sets[row] for row in train)) == set(names)
     assert len(valid) <= round(len(sets) * fraction)
@@ -159,13 +159,13 @@ def test_rare_labels_get_their_share() -> None:
     common, rare = dice.random(2000) < 0.5, np.arange(2000) % 100 == 0  # 20 rows have the rare label
     flags = np.stack([common, rare], 1)
     targets, starts = np.nonzero(flags)[1], np.concatenate([[0], np.cumsum(flags.sum(1))])
-    _, valid = label_set_split(targets, starts, 0.1)
+    _, valid = multi_label_split(targets, starts, 0.1)
     assert rare[valid].sum() == 2 and abs(common[valid].mean() - common.mean()) < 0.06
     assert len(valid) == 200
 
 
 def test_sets_of_one_label_are_cut_like_classes() -> None:
     targets = np.random.default_rng(0).permutation(np.repeat(np.arange(4), [5, 20, 60, 200]))
-    _, sets = label_set_split(targets, np.arange(len(targets) + 1), 0.1)
+    _, sets = multi_label_split(targets, np.arange(len(targets) + 1), 0.1)
     _, classes = stratified_split(targets, 0.1)
     assert sets.tolist() == classes.tolist()

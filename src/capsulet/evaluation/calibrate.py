@@ -22,7 +22,7 @@ from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
-from capsulet.text.split import label_set_split, stratified_split
+from capsulet.text.split import multi_label_split, stratified_split
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 
@@ -72,7 +72,7 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     data, fraction = classifier.config.data, classifier.config.options.training.valid_fraction
     expected = data.train_rows, data.valid_rows
     if classifier.multi_label:
-        train, valid = label_set_split(targets, np.cumsum([0, *map(len, sets)]), fraction)
+        train, valid = multi_label_split(targets, np.cumsum([0, *map(len, sets)]), fraction)
     else:
         train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):

@@ -1,7 +1,4 @@
-"""Labelled files to corpora: read the rows, number the words, split off the validation texts.
-
-The result is kept in the cache, where the next run on the same files finds it.
-"""
+"""Make corpora of labelled files: read the rows, number the words, split off the validation texts, use the cache."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, Labe
 from capsulet.text.files import check_path
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, SkippedRows
-from capsulet.text.split import label_set_split, stratified_split
+from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN
 
 Paths = str | Path | Sequence[str | Path]
@@ -40,7 +37,7 @@ class LabelledFiles:
     train: list[str]
     valid: list[str]
     reading: ReadOptions
-    cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: keep nothing
+    cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
 
 
 @dataclass(frozen=True)
@@ -61,35 +58,32 @@ class Listener:
 def prepare(
     files: LabelledFiles, options: TextOptions, valid_fraction: float, scratch: ExitStack, listener: Listener
 ) -> Corpora:
-    """The corpora of these files, from the cache or built; without a cache they vanish when `scratch` is closed."""
+    """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
         raise InputError("no files were given: name at least one file of labelled texts")
-    for path in [*files.train, *files.valid]:
+    every_file = [*files.train, *files.valid]
+    for path in every_file:
         check_path(path)
     try:
-        if files.cache is None or not all(Path(path).is_file() for path in [*files.train, *files.valid]):
-            # a pipe can be read once: it cannot be hashed first and read then
+        if files.cache is None or not all(Path(path).is_file() for path in every_file):
+            # a pipe can be read only once, and the cache would hash it first
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
         return cached(Cache(Path(files.cache or default_folder())), files, options, valid_fraction, listener)
     except OSError as error:
-        raise CapsuletError(
-            f"the tokenised texts could not be written ({error.strerror or error}): make room, or name "
-            "another folder with --cache"
-        ) from None
+        problem = f"the tokenised texts could not be written ({error.strerror or error})"
+        raise CapsuletError(f"{problem}: free disk space, or name another folder with --cache") from None
 
 
 def cached(
     cache: Cache, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener
 ) -> Corpora:
-    """The corpora from the cache; built again if they are missing or damaged."""
+    """Return the corpora from the cache, after building them if they are missing or damaged."""
     settings = {
-        "reading": dataclasses.asdict(files.reading),
-        "text": dataclasses.asdict(options),
-        "valid_fraction": valid_fraction,
-        "token": TOKEN,
-    }
+        "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
+        "valid_fraction": valid_fraction, "token": TOKEN,
+    }  # fmt: skip
     key = cache.key({"train": files.train, "valid": files.valid}, settings)
     if cache.entry(key).exists():
         try:
@@ -105,9 +99,7 @@ def cached(
     try:
         return open_corpora(cache.entry(key))
     except DamagedCorpusError as error:
-        raise CapsuletError(
-            f"{error} right after it was written: check the disk, or name another with --cache"
-        ) from None
+        raise CapsuletError(f"{error} right after writing: check the disk, or name another with --cache") from None
 
 
 def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener) -> None:
@@ -126,79 +118,65 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     if not rows:
         raise InputError(f"{', '.join(files.train)}: no usable row")
     check_classes(labels, rows, files.train, reading.multi_label)
-    if reading.multi_label and len(writer.targets) <= rows:
-        check_separator(writer, reading, note)
+    label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
+    if label_starts is not None and np.diff(label_starts).max() < 2:
+        separator = reading.label_separator or LABEL_SEPARATOR
+        note(f"note: no text has more than one label: is {separator!r} the separator of labels? (--label-separator)")
     if files.valid:
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
             raise InputError(f"{', '.join(files.valid)}: no usable row")
         valid_rows = np.arange(rows, len(writer))
+    elif label_starts is None:
+        _, valid_rows = stratified_split(writer.classes(labels), valid_fraction)
     else:
-        order = {label: place for place, label in enumerate(labels)}
-        classes = np.array([order[label] for label in writer.label_numbers])
-        targets = classes[np.frombuffer(writer.targets, np.int32)]
-        if writer.label_starts is None:
-            _, valid_rows = stratified_split(targets, valid_fraction)
-        else:
-            _, valid_rows = label_set_split(targets, np.frombuffer(writer.label_starts, np.int64), valid_fraction)
+        _, valid_rows = multi_label_split(writer.classes(labels), label_starts, valid_fraction)
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     similar = resolved.unknown_words == SIMILAR
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, similar)
 
 
 def paths(files: Paths) -> list[str]:
-    """One path or several, as a list."""
+    """Return one path or several paths as a list."""
     return [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
 
 
 def labelled_pairs(
     files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False
 ) -> Iterator[Pair]:
-    """Texts with their labels, one by one; a label outside `known` (if given) is a bad row."""
+    """Yield texts with their labels. If `known` labels are given, a row with another label is a bad row."""
     skipped = SkippedRows()
     allowed = set(known)
     for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
-        assert row.label is not None or reading.multi_label
-        unknown = [label for label in row.labels or [row.label] if label and label not in allowed] if known else []
-        if unknown:
-            error = RowError(
-                row.source, row.line, f"label {unknown[0]!r} was not seen in training (which had {some(known)})",
-                "Correct the label, or leave such rows out with --on-bad-row skip",
-            )  # fmt: skip
-            if reading.on_bad_row == "fail":
-                raise error
-            skipped.add(error)
+        labels = row.labels if row.label is None else (row.label,)
+        unknown = [label for label in labels if label not in allowed] if known else []
+        if not unknown:
+            yield row.text, row.labels if row.label is None else row.label
             continue
-        yield row.text, row.labels if row.label is None else row.label
+        problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
+        error = RowError(row.source, row.line, problem, "Correct it, or skip such rows with --on-bad-row skip")
+        if reading.on_bad_row == "fail":
+            raise error
+        skipped.add(error)
     if skipped.count:
         tell(skipped.summary())
 
 
 def sorted_labels(labels: set[str]) -> list[str]:
-    """Whole numbers by value, everything else by spelling."""
-    if all(label.isdecimal() for label in labels):
-        return sorted(labels, key=lambda label: (int(label), label))
-    return sorted(labels)
+    """Sort labels by value if all are whole numbers, otherwise by spelling."""
+    numeric = all(label.isdecimal() for label in labels)
+    return sorted(labels, key=lambda label: (int(label) if numeric else 0, label))
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Paths, multi_label: bool) -> None:
-    """A classifier needs two classes."""
-    if not labels:
-        raise InputError(
-            f"{', '.join(paths(files))}: none of {rows:,} rows has a label, expected at least two labels; name the "
-            "right column with --label-column"
-        )
-    if len(labels) < 2:
-        found = f"{rows:,} rows have no other label than" if multi_label else f"all {rows:,} rows have the label"
-        raise InputError(
-            f"{', '.join(paths(files))}: {found} {labels[0]!r}, expected at least two "
-            "labels; add rows of another class, or name the right column with --label-column"
-        )
-
-
-def check_separator(writer: CorpusWriter, reading: ReadOptions, tell: Tell) -> None:
-    """Say so where no text has several labels, though it might."""
-    assert writer.label_starts is not None
-    if np.diff(np.frombuffer(writer.label_starts, np.int64)).max(initial=0) < 2:
-        separator = reading.label_separator or LABEL_SEPARATOR
-        tell(f"note: no text has more than one label: is {separator!r} what stands between labels? (--label-separator)")
+    """Raise an InputError if there are fewer than two labels."""
+    if len(labels) >= 2:
+        return
+    problem, remedy = f"none of {rows:,} rows has a label", ""
+    if labels:
+        known = f"{rows:,} rows have no other label than" if multi_label else f"all {rows:,} rows have the label"
+        problem, remedy = f"{known} {labels[0]!r}", "add rows of another class, or "
+    raise InputError(
+        f"{', '.join(paths(files))}: {problem}, expected at least two labels; {remedy}name the right column with "
+        "--label-column"
+    )

@@ -1,6 +1,8 @@
-"""Rows to training and validation rows, every class with its share of both."""
+"""Split rows into training and validation rows, with the same share of every class."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,36 +10,35 @@ from numpy.typing import NDArray
 SEED = 0  # fixed: runs with different training seeds are compared on the same validation rows
 
 
-def stratified_split(targets: NDArray[np.int64], fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows for training and for validation, in their old order.
+def stratified_split(targets: NDArray[np.integer[Any]], fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows for training and for validation, both ascending.
 
-    A class gives the whole part of its share; what is then missing to the share of the whole file comes from the
-    classes with the largest fractions left. No class gives its last row, so a class of one row is only trained on.
+    Each class gives its share of rows, rounded down. The rows that are then missing come from the classes with the
+    largest remainders. No class gives its last row: a class of one row is in the training rows only.
     """
     generator = np.random.default_rng(SEED)
     shuffled = generator.permutation(len(targets))
     by_class = shuffled[np.argsort(targets[shuffled], kind="stable")]
     counts = np.bincount(targets)
     quotas = counts * fraction
-    given = np.minimum(np.floor(quotas), np.maximum(counts - 1, 0)).astype(np.int64)
-    missing = round(len(targets) * fraction) - int(given.sum())
-    spare = np.flatnonzero(given < counts - 1)
-    spare = generator.permutation(spare)  # ties go to a random class, not to the first of the alphabet
-    neediest = spare[np.argsort(-(quotas - given)[spare], kind="stable")]
-    given[neediest[: max(missing, 0)]] += 1
+    taken = np.minimum(np.floor(quotas), np.maximum(counts - 1, 0)).astype(np.int64)
+    missing = round(len(targets) * fraction) - int(taken.sum())
+    spare = generator.permutation(np.flatnonzero(taken < counts - 1))  # random order: ties go to any class
+    largest = spare[np.argsort(-(quotas - taken)[spare], kind="stable")]
+    taken[largest[: max(missing, 0)]] += 1
     valid = np.zeros(len(targets), dtype=bool)
-    for start, number in zip(np.cumsum(counts) - counts, given, strict=True):
+    for start, number in zip(np.cumsum(counts) - counts, taken, strict=True):
         valid[by_class[start : start + number]] = True
     return np.flatnonzero(~valid), np.flatnonzero(valid)
 
 
-def label_set_split(
-    targets: NDArray[np.int64], starts: NDArray[np.int64], fraction: float
+def multi_label_split(
+    targets: NDArray[np.integer[Any]], starts: NDArray[np.int64], fraction: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same for rows of several labels: row i has targets[starts[i]:starts[i + 1]].
+    """Return the rows for training and for validation of multi-label rows: row i has targets[starts[i]:starts[i + 1]].
 
-    A row stands with those whose rarest label is the same, since frequent labels get their share by themselves; rows
-    without any label are a class of their own. Every label keeps a row to train on.
+    Rows with the same rarest label count as one class; rows without labels are another class. Frequent labels then get
+    about their share too. Every label keeps at least one training row.
     """
     counts = np.bincount(targets)
     ranks = np.argsort(np.argsort(counts, kind="stable"))  # the rarest label has the rank 0
@@ -47,5 +48,5 @@ def label_set_split(
     train, valid = stratified_split(np.unique(rarest, return_inverse=True)[1], fraction)
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))  # the row of each target
     lost = np.setdiff1d(targets, targets[np.isin(owners, train)])
-    back = [owners[np.flatnonzero(targets == label)[0]] for label in lost]
-    return np.union1d(train, back).astype(np.int64), np.setdiff1d(valid, back)
+    moved = [owners[np.flatnonzero(targets == label)[0]] for label in lost]  # from validation to training
+    return np.union1d(train, moved).astype(np.int64), np.setdiff1d(valid, moved)

@@ -1,8 +1,8 @@
-"""Text to tokens by the paper's rule, through the Rust `tokenizers` library; `tokenizer.json` holds all of it.
+"""Split texts into tokens with the Rust library `tokenizers`; the file `tokenizer.json` contains the whole rule.
 
 Text is lower-cased. A letter a-z with the letters and digits that follow it is a word. Every other digit or visible
 character is a token of its own, so Chinese, Korean and emoji are read character by character. Offsets refer to the
-original text.
+original text. The rule is the one of the paper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from capsulet.text.vocabulary import PADDING, UNKNOWN, SimilarWords
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 PATTERN = re.compile(TOKEN)
-ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # white space to Python, characters to the library
+ODD_SPACE = re.compile(r"[\x1c-\x1f]")  # white space in Python, tokens in the library
 LONG = 1 << 20  # characters
 
 
@@ -44,13 +44,10 @@ def encode(
     With `similar_words`, the id of an unknown word also names the known word that it is read as.
     """
     unknown: int = tokenizer.token_to_id(UNKNOWN) or 0  # 0 in compressed models
-    encoded = [
-        np.array(encoding.ids or [unknown], dtype=np.int32) for encoding in encodings(tokenizer, texts, offsets=False)
-    ]
-    if similar_words:
-        for text, ids in zip(texts, encoded, strict=True):
-            if unknown in ids:
-                similar_words.replace_unknown(ids, split(tokenizer, text), unknown)
+    encoded = [np.array(encoding.ids or [unknown], np.int32) for encoding in encodings(tokenizer, texts, offsets=False)]
+    for text, ids in zip(texts, encoded, strict=True) if similar_words else ():
+        if similar_words and unknown in ids:
+            similar_words.replace_unknown(ids, split(tokenizer, text), unknown)
     return encoded
 
 
@@ -80,7 +77,7 @@ def encodings(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool = True) 
 
 
 def beginning(tokenizer: Tokenizer, text: str) -> str:
-    """Beginning of a text that holds all tokens that are read: all tokens of 60 MB of text would take gigabytes."""
+    """Beginning of a text with all tokens that are read: to tokenise 60 MB of text would take gigabytes."""
     if not isinstance(text, str) or len(text) <= LONG or not tokenizer.truncation:
         return text
     end = max(text.rfind(blank, 0, LONG) for blank in " \n\t")  # no token contains a blank
@@ -95,7 +92,5 @@ def check_text(text: object, index: int) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"text {index} has an unpaired surrogate {text[error.start]!r} at character {error.start}: "
-            "it was decoded wrongly; read it as UTF-8"
-        ) from None
+        problem = f"text {index} has an unpaired surrogate {text[error.start]!r} at character {error.start}"
+        raise InputError(f"{problem}: it was decoded wrongly; read it as UTF-8") from None
