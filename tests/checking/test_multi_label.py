@@ -98,9 +98,9 @@ def test_labels_are_judged_one_by_one() -> None:
     rows += [Row(f"{score} 0.9", None, "f", 1, ("b", "unheard")) for score in (0.4, 0.3, 0.2, 0.1)] * 10
     doubtful = {"0.97 0.1": (), "0.55 0.1": (), "0.05 0.1": ("a",), "0.45 0.1": ("a",)}
     judge = Judge(multi_label=True)
-    judge.hear(Scripted(), iter(rows))  # type: ignore[arg-type]
-    judge.hear(Scripted(), (Row(text, None, "f", 1, labels) for text, labels in doubtful.items()))  # type: ignore[arg-type]
-    found, count = judge.verdict()
+    judge.compare(Scripted(), iter(rows))  # type: ignore[arg-type]
+    judge.compare(Scripted(), (Row(text, None, "f", 1, labels) for text, labels in doubtful.items()))  # type: ignore[arg-type]
+    found, count = judge.suspects()
     assert [(one.row, one.label, one.given) for one in found] == [(80, "a", True), (82, "a", False)] and count == 2
     assert [one.score for one in found] == pytest.approx([0.97, 0.95])
     assert [one.label_score for one in found] == pytest.approx([0.03, 0.05])

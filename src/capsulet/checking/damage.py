@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 # characters that the bytes 80 to BF become when UTF-8 is read as Windows-1252 or Latin-1
@@ -31,7 +32,7 @@ KINDS: dict[str, tuple[str, str, str]] = {  # kind -> pattern, title, advice
         "decode entities with html.unescape and remove tags: a model reads them as words",
     ),
     "escapes": (
-        r"(?:\b[A-Za-z]:|\\)\\\S*|(?P<trace>\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"']))",  # paths are none
+        r"(?:\b[A-Za-z]:|\\)\\\S*|(?P<trace>\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"']))",  # a path is no trace
         "texts with undecoded escapes (a backslash and an n for a new line)",
         "decode the source once more, e.g. as JSON, or replace them by their characters",
     ),
@@ -49,16 +50,8 @@ def damages(text: str) -> list[tuple[str, int]]:
     """Return the kinds of damage in a text, each with the place of its first trace."""
     if not _SUSPICIOUS.search(text):
         return []
-    first = ((kind, first_trace(pattern, text)) for kind, pattern in PATTERNS.items())
-    return [(kind, place) for kind, place in first if place is not None]
-
-
-def first_trace(pattern: re.Pattern[str], text: str) -> int | None:
-    """Return where a pattern matches first; if it has a group `trace`, only matches of this group count."""
-    matches = (match for match in pattern.finditer(text) if "trace" not in match.re.groupindex or match["trace"])
-    return next((match.start() for match in matches), None)
-
-
-def excerpt(text: str, place: int, before: int = 20) -> str:
-    """Cut a text to the part that begins shortly before a place."""
-    return text if place <= before else "…" + text[place - before :]
+    places = []
+    for kind, pattern in PATTERNS.items():
+        traces = (match for match in pattern.finditer(text) if "trace" not in pattern.groupindex or match["trace"])
+        places += [(kind, match.start()) for match in itertools.islice(traces, 1)]
+    return places

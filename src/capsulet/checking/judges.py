@@ -1,8 +1,8 @@
-"""Which labels are suspect: those that a model contradicts with confidence, on rows that it was not trained on.
+"""Suspect labels: labels that a model contradicts with confidence, on rows that it was not trained on.
 
 Single-label: a row is suspect if the model gives it another label, with a score that at least three of four rows of
-that other label reach. Each class has a threshold of its own, because scores of different classes need not be
-comparable: the idea of confident learning (Northcutt, Jiang, Chuang 2021).
+that other label reach. Each class has its own threshold, because scores of different classes need not be comparable
+(confident learning: Northcutt, Jiang, Chuang 2021).
 
 Multi-label: each label is judged separately. A label that is not in the file is suspect if the model gives it, with a
 score that three of four rows with this label reach. A label that is in the file is suspect if the model does not give
@@ -25,6 +25,7 @@ from capsulet.text.rows import Row
 
 MOST_SUSPECTS = 10_000
 QUANTILE = 0.25
+Lengths = NDArray[np.float32]  # class lengths of texts (B, C)
 STEPS = 1000  # steps of a score from 0 to 1, where scores are counted and not kept
 
 
@@ -36,7 +37,7 @@ class Verdict(NamedTuple):
     given: bool  # True: the model gives the label and the file does not; False: the other way round
     score: float  # score of the model's answer
     label_score: float  # score of the label in the file
-    level: float  # class length that is compared with those of other rows; multi-label: its step
+    level: float  # class length, compared with the lengths of other rows; multi-label: its step
     margin: float  # confidence of the contradiction
 
 
@@ -51,14 +52,14 @@ class Judge:
         self.scores: dict[str, list[NDArray[np.float32]]] = {}  # single-label: of the rows that have a label
         self.steps: dict[str, NDArray[np.int64]] = {}  # multi-label: (2, STEPS + 1), rows without and with a label
 
-    def hear(self, model: Classifier, rows: Iterator[Row]) -> None:
+    def compare(self, model: Classifier, rows: Iterator[Row]) -> None:
         """Compare the answers of a model with the labels of rows."""
         for window in chunks(rows):
             lengths = model.lengths([row.text for row in window])
             truth = self.known_labels(window, model.labels)
             given = given_labels(lengths, model.thresholds)
-            compare = self.compare_labels if self.multi_label else self.compare_classes
-            self.contradictions += compare(model.labels, lengths, truth, given)
+            contradictions = self.compare_labels if self.multi_label else self.compare_classes
+            self.contradictions += contradictions(model.labels, lengths, truth, given)
             self.rows += len(window)
 
     def known_labels(self, rows: Sequence[Row], names: Sequence[str]) -> Flags:
@@ -73,10 +74,8 @@ class Judge:
                     self.unknown[label] += 1
         return truth
 
-    def compare_classes(
-        self, names: Sequence[str], lengths: NDArray[np.float32], truth: Flags, given: Flags
-    ) -> Iterator[Verdict]:
-        """List rows with another label than the model gives; rows with an unknown label are left out."""
+    def compare_classes(self, names: Sequence[str], lengths: Lengths, truth: Flags, given: Flags) -> Iterator[Verdict]:
+        """Yield rows with another label than the model gives; rows with an unknown label are left out."""
         for place in np.flatnonzero(truth.any(0)).tolist():
             self.scores.setdefault(names[place], []).append(lengths[truth[:, place], place])
         for number in np.flatnonzero((given & ~truth).any(1) & truth.any(1)).tolist():
@@ -85,36 +84,30 @@ class Judge:
             values = float(score), float(label_score), float(score), float(score - label_score)
             yield Verdict(self.rows + number, names[best], True, *values)
 
-    def compare_labels(
-        self, names: Sequence[str], lengths: NDArray[np.float32], truth: Flags, given: Flags
-    ) -> Iterator[Verdict]:
-        """List labels that the model gives and the file does not, or the other way round."""
+    def compare_labels(self, names: Sequence[str], lengths: Lengths, truth: Flags, given: Flags) -> Iterator[Verdict]:
+        """Yield labels that the model gives and the file does not, or the other way round."""
         steps = np.floor(lengths * STEPS).astype(np.int64)
         for place, name in enumerate(names):
             table = self.steps.setdefault(name, np.zeros((2, STEPS + 1), np.int64))
             np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)
         for number, place in np.argwhere(given != truth).tolist():
             length, is_given = float(lengths[number, place]), bool(given[number, place])
-            score, other = (length, 1 - length) if is_given else (1 - length, length)
+            score, label_score = (length, 1 - length) if is_given else (1 - length, length)
             level = float(steps[number, place])
-            yield Verdict(self.rows + number, names[place], is_given, score, other, level, score)
+            yield Verdict(self.rows + number, names[place], is_given, score, label_score, level, score)
 
-    def thresholds(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Lowest level at which a given label is confident, and highest level at which a label left out is."""
+    def suspects(self) -> tuple[list[Verdict], int]:
+        """Return the most suspect labels, most confident first, and the number of all suspect labels."""
+        # lowest level of a confident label that is given, and highest level of one that is not given
         low = {name: float(quantile(table[1], QUANTILE)) for name, table in self.steps.items()}
         high = {name: float(quantile(table[0], 1 - QUANTILE)) for name, table in self.steps.items()}
         low |= {name: float(np.quantile(np.concatenate(parts), QUANTILE)) for name, parts in self.scores.items()}
-        return low, high
 
-    def verdict(self) -> tuple[list[Verdict], int]:
-        """Return the most suspect labels, most confident first, and the number of all suspect labels."""
-        low, high = self.thresholds()
-        suspects = [
-            one
-            for one in self.contradictions
-            if (one.level >= low.get(one.label, 0.0) if one.given else one.level <= high[one.label])
-        ]
-        suspects.sort(key=lambda one: -one.margin)
+        def is_suspect(verdict: Verdict) -> bool:
+            label, level = verdict.label, verdict.level
+            return level >= low.get(label, 0.0) if verdict.given else level <= high[label]
+
+        suspects = sorted(filter(is_suspect, self.contradictions), key=lambda verdict: -verdict.margin)
         return suspects[:MOST_SUSPECTS], len(suspects)
 
 

@@ -51,9 +51,8 @@ def script(text: str) -> str:
     if start.isascii():
         return "Latin" if any(map(str.isalpha, start)) else NO_LETTERS
     counts = Counter(script_of(letter) for letter in start if letter.isalpha())
-    if not counts:
-        return NO_LETTERS
-    return "Japanese" if "Japanese" in counts and "Han" in counts else counts.most_common(1)[0][0]
+    most = max(counts, key=counts.__getitem__, default=NO_LETTERS)
+    return "Japanese" if "Japanese" in counts and "Han" in counts else most
 
 
 class Languages:
@@ -75,7 +74,6 @@ class Languages:
         counts = np.zeros((len(lengths), len(self.names)), np.int64)
         for code in range(1, len(self.names)):
             counts[:, code] = np.add.reduceat(known == code, starts, dtype=np.int64)
-        best = counts.argmax(1)
         second, first = np.sort(counts, axis=1)[:, -2:].T
         sure = (first >= FEWEST_WORDS) & (first >= 2 * second) & (first >= LEAST_SHARE * lengths)
-        return np.where(sure, best, 0).astype(np.uint8)
+        return np.where(sure, counts.argmax(1), 0).astype(np.uint8)

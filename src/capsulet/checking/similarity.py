@@ -9,6 +9,7 @@ all pairs above the threshold agree in one of them: 1 - (1 - s^5)^20 is 0.97 at 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ BANDS, ROWS = 20, 5
 HASHES = BANDS * ROWS
 CHANCE = 1 / 256  # probability that the low bytes of two different minima are equal
 BLOCK = 1 << 16  # pairs that are compared at once
+# constants of the hash functions (2, HASHES), always the same
+FACTORS, SUMMANDS = np.random.default_rng(0).integers(0, 2**32, size=(2, HASHES), dtype=np.uint32)
+FACTORS |= np.uint32(1)
 
 Numbers = NDArray[np.uint64]
 
@@ -30,13 +34,11 @@ def mix(values: Numbers) -> Numbers:
     return mixed
 
 
-def multipliers() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the two constants of each hash function, always the same."""
-    drawn = np.random.default_rng(0).integers(0, 2**32, size=(2, HASHES), dtype=np.uint32)
-    return drawn[0] | np.uint32(1), drawn[1]
-
-
-FACTORS, SUMMANDS = multipliers()
+def run_starts(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values differ from the value before; the first one does."""
+    starts = np.ones(len(values), bool)
+    starts[1:] = values[1:] != values[:-1]
+    return starts
 
 
 def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
@@ -47,18 +49,13 @@ def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
     return mix(np.add.reduceat(hashes, starts) + lengths.astype(np.uint64))
 
 
-def pair_hashes(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return hashes of the pairs of neighbouring tokens of all texts in a row, and the start of each text."""
+def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return band keys (K, BANDS) and low bytes of the minima (K, HASHES) of each text."""
     texts = np.arange(len(lengths))
     row = np.zeros(len(ids) + len(lengths) + 1, np.uint64)  # 0 before, between and after the texts
     row[np.arange(len(ids)) + np.repeat(texts, lengths) + 1] = ids
-    hashes = mix(row[:-1] * np.uint64(0x9E3779B97F4A7C15) + mix(row[1:] + np.uint64(1)))
-    return (hashes >> np.uint64(32)).astype(np.uint32), np.cumsum(lengths, dtype=np.int64) - lengths + texts
-
-
-def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Return band keys (K, BANDS) and low bytes of the minima (K, HASHES) of each text."""
-    hashes, starts = pair_hashes(ids, lengths)
+    pairs = mix(row[:-1] * np.uint64(0x9E3779B97F4A7C15) + mix(row[1:] + np.uint64(1)))  # of neighbouring tokens
+    hashes, starts = (pairs >> np.uint64(32)).astype(np.uint32), np.cumsum(lengths, dtype=np.int64) - lengths + texts
     minima = np.empty((len(lengths), HASHES), np.uint32)
     for index, (factor, summand) in enumerate(zip(FACTORS, SUMMANDS, strict=True)):
         minima[:, index] = np.minimum.reduceat(hashes * factor + summand, starts)
@@ -68,11 +65,10 @@ def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[
     return (bands >> np.uint64(32)).astype(np.uint32), (minima ^ (minima >> np.uint32(16))).astype(np.uint8)
 
 
-def estimated(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.float64]:
+def estimated(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Estimate the Jaccard index of pairs of texts from their minima: (K, HASHES), (K, HASHES) -> (K,)."""
-    equal = (one == other).mean(1, dtype=np.float64)
-    index: NDArray[np.float64] = (equal - CHANCE) / (1 - CHANCE)
-    return index
+    equal: NDArray[np.float64] = (left == right).mean(1, dtype=np.float64)
+    return (equal - CHANCE) / (1 - CHANCE)
 
 
 def similar_pairs(
@@ -80,21 +76,18 @@ def similar_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return earlier row, later row and similarity of the near-duplicates among `rows` (ascending).
 
-    Of the rows with the same key in a band, each is compared with the first one and with the previous one. A row from
-    `first_test` on is also compared with the last row before `first_test`.
+    Each row is compared with the first row and the previous row that have the same key in a band. A row from
+    `first_test` on is also compared with the last of them before `first_test`.
     """
     pairs = np.zeros((0, 2), np.int64)
     for band in bands:
         band = band[rows]
         order = np.argsort(band, kind="stable")  # equal keys stay in the order of the rows
-        here = np.arange(len(order))
-        fresh = np.ones(len(order), bool)
-        fresh[1:] = band[order[1:]] != band[order[:-1]]
-        first = np.maximum.accumulate(np.where(fresh, here, 0))
-        ordered = rows[order]
-        training = np.maximum.accumulate(np.where(fresh | (ordered < first_test), here, 0))
-        for partner in (first, np.maximum(here - 1, first), training):
-            later = np.flatnonzero(partner < here)
+        ordered, places, is_first = rows[order], np.arange(len(order)), run_starts(band[order])
+        first = np.maximum.accumulate(np.where(is_first, places, 0))
+        training = np.maximum.accumulate(np.where(is_first | (ordered < first_test), places, 0))
+        for partner in (first, np.maximum(places - 1, first), training):
+            later = np.flatnonzero(partner < places)
             candidates = np.stack([ordered[partner[later]], ordered[later]], axis=1)
             pairs = np.concatenate([pairs, candidates[similarities(candidates, minima) >= THRESHOLD]])
         pairs = np.unique(pairs, axis=0)

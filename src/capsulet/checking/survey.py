@@ -1,17 +1,16 @@
-"""One pass over labelled files that keeps a few hundred bytes per row, and no texts."""
+"""Columns of facts about labelled rows: one pass over the files keeps a few hundred bytes per row, and no texts."""
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.checking.damage import damages, excerpt
+from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
 from capsulet.checking.languages import Languages, script
 from capsulet.checking.similarity import BANDS, keys, sketch
@@ -24,43 +23,26 @@ from capsulet.text.rows import ReadOptions, Row, SkippedRows
 MAX_TOKENS = TextOptions().max_tokens  # tokens of a text that a model reads by default
 ROWS_AT_ONCE, LETTERS_AT_ONCE = 4096, 1 << 20
 MOST_EXAMPLES = 3
-EXCERPT = 80
+EXCERPT, BEFORE = 80, 20  # characters of an excerpt, and those before the damage that it shows
 
 
-@dataclass
 class Survey:
-    """The rows of training files, then those of test files, as columns. A row is named by its number."""
+    """The rows of training files, then those of test files, as columns. A row is identified by its number."""
 
-    words: Words = field(default_factory=Words)
-    sources: list[tuple[str, int]] = field(default_factory=list)  # file, and number of its first row
-    lines: array[int] = field(default_factory=lambda: array("q"))
-    targets: array[int] = field(default_factory=lambda: array("i"))
-    combination_numbers: dict[tuple[str, ...], int] = field(
-        default_factory=dict
-    )  # number of each combination of labels
-    script_names: list[str] = field(default_factory=list)
-    damaged: dict[str, int] = field(default_factory=Counter)
-    damage_examples: dict[str, list[Example]] = field(default_factory=dict)
-    first_test: int = 0  # number of the first test row
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.words = Words()
         self.languages = Languages(self.words)
-        self.chunks: dict[str, list[NDArray[Any]]] = {
-            name: [] for name in ("keys", "lengths", "scripts", "languages", "bands", "minima")
-        }
+        self.sources: list[tuple[str, int]] = []  # file, and number of its first row
+        self.lines, self.targets = array("q"), array("i")  # per row; targets are numbers of combinations
+        self.combination_numbers: dict[tuple[str, ...], int] = {}  # number of each combination of labels
+        self.script_numbers: dict[str, int] = {}
+        self.damaged: Counter[str] = Counter()  # rows by kind of damage
+        self.damage_examples: defaultdict[str, list[Example]] = defaultdict(list)
+        self.chunks: defaultdict[str, list[NDArray[Any]]] = defaultdict(list)  # name of a column -> its parts
+        self.first_test = 0  # number of the first test row
 
     def __len__(self) -> int:
         return len(self.lines)
-
-    @property
-    def combinations(self) -> list[tuple[str, ...]]:
-        """Combinations of labels, by their numbers."""
-        return list(self.combination_numbers)
-
-    @property
-    def names(self) -> list[str]:
-        """Combinations of labels in words, by their numbers."""
-        return [", ".join(labels) or "no label" for labels in self.combination_numbers]
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add the rows of one file."""
@@ -75,14 +57,12 @@ class Survey:
             ids, lengths = self.words.scan(texts, MAX_TOKENS + 1)
             empty = np.add.reduceat(ids, np.cumsum(lengths) - lengths) == NO_WORD
             bands, minima = sketch(ids, lengths)
+            scripts = [self.script_numbers.setdefault(script(text), len(self.script_numbers)) for text in texts]
             columns: dict[str, NDArray[Any]] = {
-                "keys": keys(ids, lengths),
-                "lengths": np.where(empty, 0, lengths).astype(np.int32),
-                "scripts": np.array([self.script_number(text) for text in texts], np.uint8),
+                "keys": keys(ids, lengths), "lengths": np.where(empty, 0, lengths).astype(np.int32), "bands": bands,
+                "minima": minima, "scripts": np.array(scripts, np.uint8),
                 "languages": self.languages.codes_of(ids, lengths),
-                "bands": bands,
-                "minima": minima,
-            }
+            }  # fmt: skip
             for name, column in columns.items():
                 self.chunks[name].append(column)
 
@@ -90,24 +70,17 @@ class Survey:
         """Count each kind of damage once per row."""
         for kind, place in damages(row.text):
             self.damaged[kind] += 1
-            examples = self.damage_examples.setdefault(kind, [])
-            if len(examples) < MOST_EXAMPLES:
-                text = printable(excerpt(row.text, place), EXCERPT)
-                examples.append(Example(row.source, row.line, ", ".join(labels_of(row)), text))
-
-    def script_number(self, text: str) -> int:
-        """Return the number of the script of a text."""
-        name = script(text)
-        if name not in self.script_names:
-            self.script_names.append(name)
-        return self.script_names.index(name)
+            if len(self.damage_examples[kind]) < MOST_EXAMPLES:
+                text = row.text if place <= BEFORE else "…" + row.text[place - BEFORE :]
+                labels = ", ".join(labels_of(row))
+                self.damage_examples[kind].append(Example(row.source, row.line, labels, printable(text, EXCERPT)))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one value per row."""
         return np.concatenate(self.chunks[name])
 
     def bands(self) -> Iterator[NDArray[np.uint32]]:
-        """Yield one key per row, band after band, so that only one band is in memory twice."""
+        """Yield one key per row, band by band: only one band at a time is copied."""
         for band in range(BANDS):
             yield np.concatenate([chunk[:, band] for chunk in self.chunks["bands"]])
 
@@ -119,8 +92,7 @@ class Survey:
 
 def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the rows in lists of bounded size."""
-    chunk: list[Row] = []
-    letters = 0
+    chunk, letters = list[Row](), 0
     for row in rows:
         chunk.append(row)
         letters += len(row.text)
@@ -129,6 +101,11 @@ def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
             chunk, letters = [], 0
     if chunk:
         yield chunk
+
+
+def one_line(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    return printable(" ".join(text.split()), EXCERPT)
 
 
 def labels_of(row: Row) -> tuple[str, ...]:

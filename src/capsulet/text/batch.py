@@ -13,6 +13,8 @@ from capsulet.text.vocabulary import PADDING_ID
 
 BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
 
+Rows = NDArray[np.int64]  # numbers of texts
+
 
 class Batch(NamedTuple):
     """Padded ids, lengths and targets of B texts."""
@@ -75,11 +77,9 @@ class Plan:
         return self.order[start : start + self.batch_size]
 
 
-def ordered_batches(
-    corpus: Corpus, batch_size: int, part: int = 0, parts: int = 1
-) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+def ordered_batches(corpus: Corpus, size: int, part: int = 0, parts: int = 1) -> Iterator[tuple[Rows, Batch]]:
     """Batches of all texts, shortest first, with their rows; with `parts`, every `parts`-th text from `part` on."""
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
         yield rows, gather(corpus, rows)

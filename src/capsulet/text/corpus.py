@@ -24,7 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.tokens import build_tokenizer
 from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
 
-T = TypeVar("T")
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
 PARTS = ("train", "valid")
@@ -42,7 +41,7 @@ FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "st
 LABEL_STARTS = tuple(f"{part}.label_starts" for part in PARTS)  # more files of a multi-label corpus
 
 Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
-Scanned = tuple[NDArray[np.int32], NDArray[np.int32]]
+RowNumbers = Sequence[int] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -116,22 +115,20 @@ class CorpusWriter:
 
     def add(self, pairs: Iterable[tuple[str, Labels]], progress: Callable[[int], None]) -> None:
         """Add texts with their labels. A second thread scans the words while the next texts are read."""
+        pairs, more = iter(pairs), True
+        scanned: Future[tuple[NDArray[np.int32], NDArray[np.int32]]] | None = None
         with self.spool.open("ab") as file, ThreadPoolExecutor(1) as scanner:
-
-            def put_words(scanned: Future[Scanned]) -> None:
-                ids, lengths = scanned.result()
-                file.write(ids.tobytes())
-                self.lengths.frombytes(lengths.tobytes())
-                progress(len(self))
-
-            pending: Future[Scanned] | None = None
-            for chunk in chunks(pairs, CHUNK):
-                if pending:
-                    put_words(pending)
-                pending = scanner.submit(self.words.scan, [text for text, _ in chunk], self.max_tokens)
-                self.put_labels(chunk)
-            if pending:
-                put_words(pending)
+            while more:
+                chunk = list(islice(pairs, CHUNK))
+                more = bool(chunk)
+                if scanned:
+                    ids, lengths = scanned.result()
+                    file.write(ids.tobytes())
+                    self.lengths.frombytes(lengths.tobytes())
+                    progress(len(self))
+                if more:
+                    scanned = scanner.submit(self.words.scan, [text for text, _ in chunk], self.max_tokens)
+                    self.put_labels(chunk)
 
     def put_labels(self, pairs: Sequence[tuple[str, Labels]]) -> None:
         """Append the labels of texts."""
@@ -153,8 +150,7 @@ class CorpusWriter:
         notes: Sequence[str], similar: bool = False,
     ) -> None:  # fmt: skip
         """Split off the validation rows, choose the vocabulary by the training rows, and write all files."""
-        valid = np.zeros(len(self), bool)
-        valid[valid_rows] = True
+        valid = np.isin(np.arange(len(self)), valid_rows)
         counts = np.zeros(len(self.words) + 1, np.int64)
         for ids, rows in self.blocks(valid):
             counts += np.bincount(ids[~rows], minlength=len(counts))
@@ -242,9 +238,8 @@ def open_corpora(folder: Path) -> Corpora:
             )
             for part in PARTS
         )  # fmt: skip
-        train_counts, valid_counts = (
-            dict(zip(labels, description["label_counts"][part], strict=True)) for part in PARTS
-        )
+        counts = description["label_counts"]
+        train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, description["vocab_size"], description["notes"],
             (folder / TOKENIZER).read_text(encoding="utf-8"), description["similar"], hashlib.sha256(text).hexdigest(),
@@ -267,25 +262,15 @@ def file_digest(path: Path) -> dict[str, Any]:
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}
 
 
-def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Items in lists of `size`; the last list may be shorter."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
-def choose_rows(corpus: Corpus, rows: Sequence[int] | NDArray[np.int64]) -> Corpus:
+def choose_rows(corpus: Corpus, rows: RowNumbers) -> Corpus:
     """Corpus of some rows of a corpus."""
-    ids, starts = choose_runs(corpus.ids, corpus.starts, rows)
+
+    def choose(values: NDArray[np.int32], starts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        runs = [values[starts[row] : starts[row + 1]] for row in rows]
+        return np.concatenate([values[:0], *runs]), places_of(np.array([len(run) for run in runs]))
+
+    ids, starts = choose(corpus.ids, corpus.starts)
     if corpus.label_starts is None:
         return replace(corpus, ids=ids, starts=starts, targets=corpus.targets[np.asarray(rows, np.int64)])
-    targets, label_starts = choose_runs(corpus.targets, corpus.label_starts, rows)
+    targets, label_starts = choose(corpus.targets, corpus.label_starts)
     return replace(corpus, ids=ids, starts=starts, targets=targets, label_starts=label_starts)
-
-
-def choose_runs(
-    values: NDArray[np.int32], starts: NDArray[np.int64], rows: Sequence[int] | NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Values of some rows, where row i is values[starts[i]:starts[i + 1]], and the new starts."""
-    runs = [values[starts[row] : starts[row + 1]] for row in rows]
-    return np.concatenate([values[:0], *runs]), places_of(np.array([len(run) for run in runs]))

@@ -60,7 +60,7 @@ def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Re
     delimiter = tables.recognise_delimiter(head.lines, preferred, reading.text_names[0], integers=True)
     named = bool(options.text_columns or options.label_column)
     if delimiter is None:  # a table of texts alone may contain any delimiter inside the texts
-        delimiter = tables.splitting_delimiter(head.lines, preferred) if labelled or named else preferred
+        delimiter = next(iter(tables.split_first_row(head.lines, preferred) if labelled or named else ()), preferred)
     has_header = options.header or named or tables.has_column(tables.first_fields(head.lines, delimiter), "text")
     if head.first in head.problems and options.header is not False and has_header:
         raise RowError(source, head.first, *head.problems[head.first])  # no row can be read without the header

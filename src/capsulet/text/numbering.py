@@ -17,6 +17,7 @@ from capsulet import native
 from capsulet.text.tokens import PATTERN, build_tokenizer, check_text, is_plain
 
 NO_WORD = 0
+Numbers = NDArray[np.int32]
 
 
 class PlainTable:
@@ -28,8 +29,7 @@ class PlainTable:
 
     def scan(self, texts: Sequence[str], limit: int, /) -> tuple[bytes, bytes]:
         """Numbers of all words, and words per text (-1: not plain ASCII, skipped), both as int32 bytes."""
-        ids: list[int] = []
-        lengths: list[int] = []
+        ids, lengths = list[int](), list[int]()
         for text in texts:
             numbers = [self.number(word) for word in PATTERN.findall(text.lower())[:limit]] if is_plain(text) else None
             ids += [] if numbers is None else numbers or [NO_WORD]
@@ -67,7 +67,7 @@ class Words:
         """Word of a number."""
         return self.table.spelling(number)
 
-    def scan(self, texts: Sequence[str], limit: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def scan(self, texts: Sequence[str], limit: int) -> tuple[Numbers, Numbers]:
         """Numbers of all words, at most `limit` per text, and words per text."""
         try:
             ids, lengths = (np.frombuffer(part, np.int32) for part in self.table.scan(texts, limit))
@@ -79,9 +79,7 @@ class Words:
             raise
         return ids, lengths
 
-    def complete(
-        self, texts: Sequence[str], limit: int, ids: NDArray[np.int32], lengths: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def complete(self, texts: Sequence[str], limit: int, ids: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
         """Insert the texts that the table has skipped (length -1)."""
         skipped = np.flatnonzero(lengths < 0)
         places = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)[skipped]  # of the skipped texts in `ids`

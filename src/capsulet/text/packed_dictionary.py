@@ -32,11 +32,7 @@ def pack_words(words: Iterable[str]) -> bytes:
 
 def varint(number: int) -> bytes:
     """Encode a number in groups of seven bits, lowest group first. The high bit is set if another group follows."""
-    groups = bytearray()
-    while number > 127:
-        groups.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*groups, number])
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
 
 
 def unpack_words(data: bytes, count: int) -> list[str]:

@@ -76,13 +76,11 @@ def prepare(
         raise CapsuletError(f"{problem}: free disk space, or name another folder with --cache") from None
 
 
-def cached(
-    cache: Cache, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener
-) -> Corpora:
+def cached(cache: Cache, files: LabelledFiles, options: TextOptions, fraction: float, listener: Listener) -> Corpora:
     """Return the corpora from the cache, after building them if they are missing or damaged."""
     settings = {
         "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
-        "valid_fraction": valid_fraction, "token": TOKEN,
+        "valid_fraction": fraction, "token": TOKEN,
     }  # fmt: skip
     key = cache.key({"train": files.train, "valid": files.valid}, settings)
     if cache.entry(key).exists():
@@ -95,7 +93,7 @@ def cached(
         except DamagedCorpusError as error:
             listener.tell(f"note: {error}: tokenising the texts again")
     with cache.building(key) as folder:
-        build(folder, files, options, valid_fraction, listener)
+        build(folder, files, options, fraction, listener)
     try:
         return open_corpora(cache.entry(key))
     except DamagedCorpusError as error:
@@ -150,14 +148,12 @@ def labelled_pairs(
     for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
         labels = row.labels if row.label is None else (row.label,)
         unknown = [label for label in labels if label not in allowed] if known else []
-        if not unknown:
+        if unknown:
+            problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
+            remedy = "Correct it, or skip such rows with --on-bad-row skip"
+            skipped.add(RowError(row.source, row.line, problem, remedy), reading.on_bad_row)
+        else:
             yield row.text, row.labels if row.label is None else row.label
-            continue
-        problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
-        error = RowError(row.source, row.line, problem, "Correct it, or skip such rows with --on-bad-row skip")
-        if reading.on_bad_row == "fail":
-            raise error
-        skipped.add(error)
     if skipped.count:
         tell(skipped.summary())
 

@@ -10,7 +10,7 @@ from capsulet.errors import InputError
 from capsulet.text.files import Stream, check_path, open_bytes, peek_lines, read_chunks, source_name
 from capsulet.text.formats import LABEL_PREFIX, fasttext_rows, json_rows, line_rows, parquet_rows, table_rows
 from capsulet.text.rows import FORMATS, Reading, ReadOptions, Row, SkippedRows
-from capsulet.text.tables import recognise_delimiter, splitting_delimiter
+from capsulet.text.tables import recognise_delimiter, split_first_row
 
 SUFFIXES = {".ndjson": "jsonl", ".json": "jsonl", ".pq": "parquet"} | {f".{name}": name for name in FORMATS[:4]}
 PARQUET_MAGIC = b"PAR1"
@@ -83,7 +83,7 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
         return "fasttext"
     delimiter = recognise_delimiter(lines, ",", reading.text_names[0], integers=reading.labelled)
     if delimiter is None and reading.options.header is False:  # --no-header: the file is a table
-        delimiter = splitting_delimiter(lines, ",")
+        delimiter = next(iter(split_first_row(lines, ",")), ",")
     if delimiter is not None:
         return "tsv" if delimiter == "\t" else "csv"
     if not reading.labelled:

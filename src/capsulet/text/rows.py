@@ -13,6 +13,7 @@ from capsulet.text.tables import find_columns, has_column, kind, label_name, lab
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "fasttext", "lines")
 LABEL_SEPARATOR = "|"  # rare inside labels; commas are common there
+Values = Mapping[str, object]  # by column
 EMPTY_TEXT = "empty text", "Fill it in, or skip such rows with --on-bad-row skip"
 NO_LABEL = "no label", "Fill it in, name its column with --label-column, or skip such rows with --on-bad-row skip"
 
@@ -32,13 +33,9 @@ class Row:
 class ReadOptions:
     """Options for reading files. `None`: decided by the name and content of each file."""
 
-    text_columns: tuple[str, ...] = option(
-        (), "column of the text; repeat the flag to join several columns with spaces (default: text)"
-    )
+    text_columns: tuple[str, ...] = option((), "text column; repeat it to join columns with spaces (default: text)")
     label_column: str | None = option(None, "column of the label (default: label)")
-    header: bool | None = option(
-        None, "the first line is a row, not column names; the columns are the label, then one or more texts"
-    )
+    header: bool | None = option(None, "the first line is a row, not names; columns: the label, then one or more texts")
     file_format: str | None = option(None, "format of the files (default: by name and content)", choices=FORMATS)
     on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
     multi_label: bool = option(False, "a row may have several labels, or none")
@@ -59,16 +56,15 @@ class ReadOptions:
     def for_model(self, multi_label: bool) -> ReadOptions:
         """The options for the rows of a single-label or a multi-label model."""
         if self.label_separator is not None and not multi_label:
-            raise InputError("--label-separator is for multi-label rows: drop it, or train with --multi-label")
+            raise InputError("--label-separator is for multi-label rows: leave it out, or train with --multi-label")
         return dataclasses.replace(self, multi_label=multi_label)
 
     def flags(self) -> list[str]:
         """The command-line flags of these options."""
         words = [word for column in self.text_columns for word in ("--text-column", column)]
-        values = {
-            "--label-column": self.label_column, "--label-separator": self.label_separator, "--format": self.file_format
-        }  # fmt: skip
-        words += [word for flag, value in values.items() if value is not None for word in (flag, value)]
+        for name, value in (("column", self.label_column), ("separator", self.label_separator)):
+            words += [] if value is None else [f"--label-{name}", value]
+        words += [] if self.file_format is None else ["--format", self.file_format]
         words += ["--no-header"] * (self.header is False)
         return words + ["--on-bad-row", self.on_bad_row] * (self.on_bad_row != "fail")
 
@@ -80,8 +76,10 @@ class SkippedRows:
     count: int = 0
     first: list[RowError] = field(default_factory=list)
 
-    def add(self, error: RowError) -> None:
-        """Count a skipped row."""
+    def add(self, error: RowError, on_bad_row: str) -> None:
+        """Raise the error of a bad row, or count the row as skipped."""
+        if on_bad_row == "fail":
+            raise error
         self.count += 1
         self.first += [error] * (len(self.first) < 3)
 
@@ -129,13 +127,10 @@ class Reading:
         return "a label and a text in each row" if self.labelled else "a text in each row"
 
     def reject(self, line: int, problem: str, remedy: str) -> None:
-        """Raise an error for a bad row, or count it as skipped."""
-        error = RowError(self.source, line, problem, remedy)
-        if self.options.on_bad_row == "fail":
-            raise error
-        self.skipped.add(error)
+        """Raise an error for a bad row, or count the row as skipped."""
+        self.skipped.add(RowError(self.source, line, problem, remedy), self.options.on_bad_row)
 
-    def row(self, line: int, texts: Mapping[str, object], label: object) -> Iterator[Row]:
+    def row(self, line: int, texts: Values, label: object) -> Iterator[Row]:
         """Yield a row from values of any type by column, or reject it."""
         names: tuple[str, ...] = ()
         name = label_name(label)
@@ -148,9 +143,7 @@ class Reading:
         else:
             self.reject(line, *problem)
 
-    def problem(
-        self, texts: Mapping[str, object], label: object, name: str | None, names: Sequence[str]
-    ) -> tuple[str, str] | None:
+    def problem(self, texts: Values, label: object, name: str | None, names: Sequence[str]) -> tuple[str, str] | None:
         """Return problem and remedy of values that cannot be a row; None if they can."""
         values = [(printable(column), value) for column, value in texts.items()]
         for column, value in [*values, *(("label", label) for label in (name, *names) if label)]:

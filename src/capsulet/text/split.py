@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Targets = NDArray[np.integer[Any]]
+Rows = NDArray[np.int64]
 SEED = 0  # fixed: runs with different training seeds are compared on the same validation rows
 
 
-def stratified_split(targets: NDArray[np.integer[Any]], fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def stratified_split(targets: Targets, fraction: float) -> tuple[Rows, Rows]:
     """Return the rows for training and for validation, both ascending.
 
     Each class gives its share of rows, rounded down. The rows that are then missing come from the classes with the
@@ -32,9 +34,7 @@ def stratified_split(targets: NDArray[np.integer[Any]], fraction: float) -> tupl
     return np.flatnonzero(~valid), np.flatnonzero(valid)
 
 
-def multi_label_split(
-    targets: NDArray[np.integer[Any]], starts: NDArray[np.int64], fraction: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def multi_label_split(targets: Targets, starts: Rows, fraction: float) -> tuple[Rows, Rows]:
     """Return the rows for training and for validation of multi-label rows: row i has targets[starts[i]:starts[i + 1]].
 
     Rows with the same rarest label count as one class; rows without labels are another class. Frequent labels then get

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -90,21 +90,6 @@ def recognise_delimiter(lines: Sequence[str], preferred: str, text_column: str, 
     return next(chain(named, indexed), None)
 
 
-def splitting_delimiter(lines: Sequence[str], preferred: str) -> str:
-    """Return the first delimiter that gives at least two columns; `preferred` if none does."""
-    return next(iter(split_first_row(lines, preferred)), preferred)
-
-
-@contextmanager
-def large_fields() -> Iterator[None]:
-    """Let csv read fields of up to `MAX_FIELD` characters. The limit is global: do not yield inside."""
-    limit = csv.field_size_limit(MAX_FIELD)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
-
-
 def record_batches(chunks: Iterator[Chunk], delimiter: str, reject: Reject) -> Iterator[Iterable[Record]]:
     """Yield the records with the numbers of their first lines; a blank line is a record without fields.
 
@@ -137,9 +122,9 @@ def record_batches(chunks: Iterator[Chunk], delimiter: str, reject: Reject) -> I
                 fields = next(reader)
             except csv.Error:
                 start, reader = done, record_reader(lines, done, delimiter)
+                limit = csv.field_size_limit(MAX_FIELD)  # global: set back before the next yield
                 try:
-                    with large_fields():
-                        fields = next(reader)
+                    fields = next(reader)
                 except csv.Error as error:
                     if more and start + reader.line_num == len(lines):
                         break  # the record may end in the next chunk
@@ -147,6 +132,8 @@ def record_batches(chunks: Iterator[Chunk], delimiter: str, reject: Reject) -> I
                     done += 1  # reject the first line only: its quote is usually wrong, and the next lines are records
                     start, reader = done, record_reader(lines, done, delimiter)
                     continue
+                finally:
+                    csv.field_size_limit(limit)
             done = start + reader.line_num
             if problems and (bad := [number for number in range(line, first + done) if number in problems]):
                 reject(bad[0], *problems[bad[0]])

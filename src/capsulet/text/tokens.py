@@ -11,14 +11,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Encoding, Regex, Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
 
 from capsulet.errors import InputError
-from capsulet.text.vocabulary import PADDING, UNKNOWN, SimilarWords
+from capsulet.text.vocabulary import PADDING, UNKNOWN, Ids, SimilarWords
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 PATTERN = re.compile(TOKEN)
@@ -36,9 +35,7 @@ def build_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     return tokenizer
 
 
-def encode(
-    tokenizer: Tokenizer, texts: Sequence[str], similar_words: SimilarWords | None = None
-) -> list[NDArray[np.int32]]:
+def encode(tokenizer: Tokenizer, texts: Sequence[str], similar_words: SimilarWords | None = None) -> list[Ids]:
     """Ids of each text; a text without tokens is read as one unknown word.
 
     With `similar_words`, the id of an unknown word also names the known word that it is read as.

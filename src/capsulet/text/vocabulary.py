@@ -2,8 +2,7 @@
 
 A vocabulary of V entries has the ids 0 to V - 1. Most unknown words of new texts are other forms of known words:
 "fabulously" is read as "fabulous", "qualities" as "quality". Such a word has the id V + i, where i is the id of the
-known word. The network reads i. Abstention and drift detection still see an unknown word. Only this module knows this
-encoding.
+known word. The network reads i. Abstention and drift detection still see an unknown word.
 """
 
 from __future__ import annotations
