@@ -123,7 +123,7 @@ def test_wrong_files(run, tmp_path: Path, tiny, content: str, message: str) -> N
         (["--learning-rate", "inf"], "--learning-rate is inf: expected a finite number"),
         (["--hidden-size", "100"], "--hidden-size 100 is not a multiple of --primary-length"),
         (["--max-words", str(10**30)], "--max-words is 1"),
-        (["--no-header", "--text-column", "x"], "--no-header leaves no names"),
+        (["--no-header", "--text-column", "x"], "--no-header excludes --text-column"),
         (["--valid", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
 )
