@@ -3,8 +3,6 @@
 `import capsulet` loads neither PyTorch nor ONNX Runtime: each name is loaded at its first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"

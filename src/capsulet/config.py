@@ -5,8 +5,6 @@ decides the value from the size of the data, and a model stores the decided valu
 that the user gives replaces both.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import itertools

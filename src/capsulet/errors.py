@@ -1,7 +1,5 @@
 """Errors with messages for users: what was found, what was expected, what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results of the functions and commands."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any
 

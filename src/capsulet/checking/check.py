@@ -1,7 +1,5 @@
 """`capsulet.check`: look for problems in labelled files."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

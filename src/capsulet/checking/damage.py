@@ -1,7 +1,5 @@
 """Damage in texts: wrong decoding, markup and escapes."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

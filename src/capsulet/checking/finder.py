@@ -1,7 +1,5 @@
 """Findings about the columns of a survey: thresholds, titles and advice."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

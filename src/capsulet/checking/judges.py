@@ -9,8 +9,6 @@ score that three of four rows with this label reach. A label that is in the file
 it, with a score as low as those of three of four rows without it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

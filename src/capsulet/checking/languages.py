@@ -1,7 +1,5 @@
 """Script of a text, by the Unicode names of its letters, and its language, by its function words."""
 
-from __future__ import annotations
-
 import functools
 import unicodedata
 from collections import Counter

@@ -6,8 +6,6 @@ functions with equal minima. Texts with equal minima in a whole band are compare
 all pairs above the threshold agree in one of them: 1 - (1 - s^5)^20 is 0.97 at s = 0.7 and 0.9996 at s = 0.8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns of facts about labelled rows: one pass over the files keeps a few hundred bytes per row, and no texts."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

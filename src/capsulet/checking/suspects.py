@@ -1,7 +1,5 @@
 """List suspect labels to review: from a trained model, or from models that are trained without a part of the rows."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -8,8 +8,6 @@ examples:
 and the histograms of `capsulet drift` in config.json, and updates the model card. Weights stay the same.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from capsulet.cli.options import JSON, MODEL_FOLDER, READING, reading_options

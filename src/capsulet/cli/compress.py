@@ -10,8 +10,6 @@ TRAIN are the training files of the model. They are split as in training: the va
 the network is adapted to low precision on the rest. No test file is read.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, READING, THREADS, reading_options, values_of

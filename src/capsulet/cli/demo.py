@@ -7,8 +7,6 @@ example:
   capsulet demo --out capsulet-demo
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

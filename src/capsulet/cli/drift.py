@@ -12,8 +12,6 @@ tiny change is significant: `moved` is its size, the share of texts in other bin
 chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ examples:
   capsulet evaluate model test.csv --reliability diagram.svg    are the scores calibrated?
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 

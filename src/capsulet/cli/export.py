@@ -5,8 +5,6 @@ example:
   capsulet predict model.onnx --text "what a match"
 """
 
-from __future__ import annotations
-
 import argparse
 
 from capsulet.cli.options import JSON, MODEL_FOLDER

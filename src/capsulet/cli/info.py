@@ -10,8 +10,6 @@ examples:
   capsulet info --vocab-size 62535 --classes 4 --recipe default  parameters of the default model
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from pathlib import Path

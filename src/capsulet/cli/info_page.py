@@ -1,7 +1,5 @@
 """The page that `capsulet info MODEL` prints: purpose, quality, size, use and training of a model."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`capsulet VERB …`: parse the verb and turn errors into one line and an exit status. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import errno

@@ -1,7 +1,5 @@
 """Arguments from tables, the arguments that several verbs share, and flags from the fields of the option classes."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping

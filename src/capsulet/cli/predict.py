@@ -19,8 +19,6 @@ A multi-label model predicts every label that reaches its threshold: {"labels": 
 and Parquet the columns are labels and scores.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

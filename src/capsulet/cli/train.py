@@ -16,8 +16,6 @@ input. Ctrl-C stops after the current step and keeps the best model so far. The 
 from there, or from the last checkpoint after a crash.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import os

@@ -6,8 +6,6 @@ before them. Then two steps alternate: solve for all codewords by least squares,
 others fixed. Words are weighted by frequency, and errors by their effect on the gates of the first layer.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """`capsulet.compress`: check the goal, read the texts, search for the best file and write it."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A compressed model as one ONNX file: its graph, its words, its calibration and histograms, and its size by part."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """N-gram features of a compressed model: fewer bits per number, rows by the ids that words have in the whole model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Accuracy against bytes of a compression, as an SVG file."""
 
-from __future__ import annotations
-
 import math
 
 from capsulet.report.svg import Axis, Box, Frame, picture, text

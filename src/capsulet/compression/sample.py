@@ -1,7 +1,5 @@
 """Texts that a compressed model is chosen on and adapted to: from files, or made up from the model's words."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import dataclass

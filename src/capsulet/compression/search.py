@@ -1,7 +1,5 @@
 """Search for the file that reaches the goal of a compression, by trials on the validation texts."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Settings of a compression: the number of words and the bits that a file spends on each part."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

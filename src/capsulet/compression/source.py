@@ -1,7 +1,5 @@
 """The model to compress: its weights, its words by importance, and the words that a compressed file keeps."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ has a scale that is learned as well (learned step size quantisation, Esser et al
 distance between the class lengths of student and teacher on the same texts; labels are not needed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 

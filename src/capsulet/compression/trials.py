@@ -1,7 +1,5 @@
 """Trials: answers of compressed networks compared with the whole model and with the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

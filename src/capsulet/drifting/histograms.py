@@ -14,8 +14,6 @@ codewords are estimated on every third text, and only the other texts are counte
 would raise false alarms (docs/results/log.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

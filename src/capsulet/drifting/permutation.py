@@ -7,8 +7,6 @@ also for bins with few texts, where the chi-square distribution does not hold. D
 large (Besag and Clifford 1991); it remains a valid p-value.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`capsulet.calibrate`, and calibration and histograms of a configuration from validation texts."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -14,8 +14,6 @@ Multi-label: each length becomes a probability of its own, sigmoid(slope · logi
 curve, because rare labels have too few texts for a curve of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`capsulet.evaluate`: compare the predictions of a model with the labels of files."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import shlex

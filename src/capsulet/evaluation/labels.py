@@ -3,8 +3,6 @@
 A single-label text has one `True` in its row. A multi-label text has any number of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Accuracy, F1, confusions, precision at k, calibration error, and the fit of thresholds. NumPy only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The charts of a report, as inline SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 

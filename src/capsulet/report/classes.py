@@ -1,7 +1,5 @@
 """The metrics of each class, and the numbers of labels per text of a multi-label model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from capsulet.report import charts

@@ -1,7 +1,5 @@
 """The confusion matrix: in numbers for few classes, otherwise the worst classes in numbers and a map of all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

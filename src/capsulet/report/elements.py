@@ -4,8 +4,6 @@ A page needs no network. Its content security policy allows nothing but its own 
 by its digest: a text that contains a script stays a text. All words that come from outside go through `escape`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Explanations of predictions as one HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

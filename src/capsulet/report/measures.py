@@ -1,7 +1,5 @@
 """What a report shows of an evaluation beyond its metrics: mistakes, coverage, labels per text, lengths of texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

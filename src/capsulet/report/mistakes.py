@@ -1,7 +1,5 @@
 """The most confident mistakes, with the contribution of each word."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from capsulet.report.elements import highlighted, named, section, soft

@@ -1,7 +1,5 @@
 """The report: one HTML page about the training and the evaluation of a model."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

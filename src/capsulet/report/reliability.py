@@ -1,7 +1,5 @@
 """Reliability diagram as an SVG file: share of right answers by score, before and after calibration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from capsulet.report.svg import Box, Frame, picture, share_axis, text

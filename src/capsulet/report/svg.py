@@ -4,8 +4,6 @@ A chart is part of a page, whose style sheet has its colours, or a file of its o
 reader's screen is.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence

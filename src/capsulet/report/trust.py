@@ -1,7 +1,5 @@
 """How reliable scores are, and what is gained by answering only the texts that the model is sure about."""
 
-from __future__ import annotations
-
 import math
 
 from capsulet.evaluation.metrics import BINS

@@ -1,7 +1,5 @@
 """Write the report of a model to a file, whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import json

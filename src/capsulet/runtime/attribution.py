@@ -11,8 +11,6 @@ sum of one contribution per word: the part of its vector, and the part of the co
 Arras et al. 2017 (arXiv:1706.07206) fix the gates of recurrent layers in the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

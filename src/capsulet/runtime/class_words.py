@@ -1,7 +1,5 @@
 """Words that contribute most to a class, and words with similar codes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

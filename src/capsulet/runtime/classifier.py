@@ -1,7 +1,5 @@
 """The classifier: predicts labels and scores of texts, in order and in bounded memory."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import time

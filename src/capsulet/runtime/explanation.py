@@ -1,7 +1,5 @@
 """Contributions of tokens, primary capsules and codewords to a class, and occlusion, from outputs of the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predict labels for folders of Parquet files on Ray."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """Load a model folder, or a file with tokenizer and configuration in its metadata, and run its graph."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence

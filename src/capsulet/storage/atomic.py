@@ -4,8 +4,6 @@ A new file or folder is written beside its place, flushed to the disk, and moved
 a full disk leaves the old one unchanged. The next write removes the parts that a killed process left.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import glob

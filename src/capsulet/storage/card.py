@@ -1,7 +1,5 @@
 """The model card: the README.md of a model folder."""
 
-from __future__ import annotations
-
 from capsulet.storage.model_config import ModelConfig
 
 MOST_LABELS = 30

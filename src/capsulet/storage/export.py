@@ -1,7 +1,5 @@
 """`capsulet.export`: a model folder as one ONNX file."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -8,8 +8,6 @@ training.jsonl     one line per epoch
 README.md          the model card
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

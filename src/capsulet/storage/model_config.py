@@ -1,7 +1,5 @@
 """The configuration of a model (`config.json`, or metadata of a single file): parsed and checked once."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Batches of texts of similar length, to keep padding small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

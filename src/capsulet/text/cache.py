@@ -4,8 +4,6 @@ The name of an entry is a digest of the contents of the files and of all options
 a file is stored together with its size and modification time. A second run reads the digest and not the file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -13,8 +13,6 @@ In a multi-label corpus, targets holds the classes of all texts one after the ot
 train.label_starts, valid.label_starts  int64, start of the classes of each text, and the end of the last ones
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

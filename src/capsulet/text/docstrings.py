@@ -3,8 +3,6 @@
 Sources are parsed, never imported or run.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sysconfig

@@ -1,7 +1,5 @@
 """Numbered lines of text from plain files, gzip files and standard input."""
 
-from __future__ import annotations
-
 import difflib
 import gzip
 import io

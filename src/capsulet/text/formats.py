@@ -1,7 +1,5 @@
 """Rows of one file in each format: tables, JSON lines, fastText, plain lines and Parquet."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

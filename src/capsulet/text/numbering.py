@@ -6,8 +6,6 @@ benchmarks/training.py). The `tokenizers` library handles texts with characters 
 plain ASCII. All three give the same words: a test tries every character.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ word before it (varint, LEB128), the number of bytes that follow (varint), and t
 a raw deflate stream.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Make corpora of labelled files: read the rows, number the words, split off the validation texts, use the cache."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Read rows from files: CSV, TSV, JSON lines, Parquet, fastText and plain lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path

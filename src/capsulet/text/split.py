@@ -1,7 +1,5 @@
 """Split rows into training and validation rows, with the same share of every class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ character is a token of its own, so Chinese, Korean and emoji are read character
 original text. The rule is the one of the paper.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

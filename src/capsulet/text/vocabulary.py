@@ -5,8 +5,6 @@ A vocabulary of V entries has the ids 0 to V - 1. Most unknown words of new text
 known word. The network reads i. Abstention and drift detection still see an unknown word.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
