@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from rich.console import Console
@@ -39,9 +40,19 @@ def save(image: Image.Image, name: str, scale: float) -> None:
     few.save(IMAGES / name, optimize=True)
 
 
+class WrappingConsole(Console):
+    """A console that wraps long lines, as a terminal does; an SVG would cut them off."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print with line breaks at the width of the console."""
+        super().print(*objects, **{**options, "soft_wrap": False})
+
+
 def draw_explanation(page: Path) -> None:
     """Write the terminal output of `capsulet explain` as an SVG."""
-    console = Console(record=True, width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO())
+    console = WrappingConsole(
+        record=True, width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO()
+    )
     output.console = explain.console = lambda: console
     console.print(f'$ capsulet explain model --text "{TEXT}"', highlight=False, markup=False)
     main.main(["explain", "model", "--text", TEXT])
