@@ -1,1 +1,1 @@
-"""Measurements, each a command that prints its figures and can write them with machine and commit."""
+"""Benchmarks. Each is a command that prints its figures; with --write it stores them with machine and commit."""

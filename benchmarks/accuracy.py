@@ -5,10 +5,10 @@
     python -m benchmarks.accuracy --data DATA --sets trec6 --options rowwise=false --name dense_adam --write
 
 A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. The epoch is chosen on a validation part cut
-from train; the test file is read once a run, at the end. Runs that a results file already holds are not made again if
-the same source and options made them; others stay until a run of the same set and seed, or one of the set by other
-options, takes their place. Beside ours stands TF-IDF of words and word pairs with logistic regression
-(benchmarks/peers/tfidf.py), its strength C chosen on the same validation part.
+from train. The test file is read once per run, at the end. A run is skipped if the results file already has it, made
+by the same source and options. A new run replaces the stored run of the same set and seed, and all runs of the same
+set with other options. The baseline is TF-IDF of words and word pairs with logistic regression
+(benchmarks/peers/tfidf.py); its strength C is chosen on the same validation part.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SETS = ("ag_news_61k", "trec6", "banking77", "r8", "clinc150", "dbpedia_21k", "s
 
 
 def main() -> None:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
@@ -52,10 +52,10 @@ def main() -> None:
         "--options", nargs="*", default=[], metavar="NAME=VALUE", help="options on top of the default recipe"
     )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at the same time (default: 2)")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/NAME.json, run by run")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/NAME.json after every run")
     parser.add_argument("--name", default="accuracy", help="name of the results file (default: accuracy)")
     parser.add_argument("--models", type=Path, metavar="DIR", help="keep the models, as DIR/SET-seedN")
-    parser.add_argument("--ours-only", action="store_true", help="leave TF-IDF's rows of the results file as they are")
+    parser.add_argument("--ours-only", action="store_true", help="do not run TF-IDF; keep its stored runs")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     options = dict(parse_option(pair) for pair in arguments.options)
@@ -74,9 +74,10 @@ def main() -> None:
     done = {(run["set"], run["seed"]) for run in runs if (run["source"], run["options"]) == (source, options)}
     seeds = [*arguments.seeds, *([] if arguments.ours_only else [TF_IDF])]
     wanted = [(name, seed) for name in arguments.sets for seed in seeds]
-    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
+    # the head of the file describes the last command; every run also stores the command that made it
     here = record.circumstances(record.command_line("benchmarks.accuracy"))
-    # processes of one thread each do more than one process of many, and equal thread counts give equal bytes
+    # several processes with one thread each are faster than one process with many threads, and equal thread counts
+    # give equal bytes
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         futures = {
             pool.submit(measure, arguments.data / name, seed, options, arguments.models): (name, seed)
@@ -87,7 +88,7 @@ def main() -> None:
             name, seed = futures[future]
             made = {"set": name, "seed": seed, "source": source, "options": options, **future.result()}
             print(f"{name} {seed}: {100 * made['accuracy']:.2f} %", file=sys.stderr, flush=True)
-            # read anew: another command may have written in the meantime
+            # read again: another command may have written to the file
             runs = merge(record.stored(arguments.name) if arguments.write else runs, {**made, **record.own(here)})
             if arguments.write:
                 record.write(arguments.name, {**here, "runs": runs})
@@ -97,18 +98,18 @@ def main() -> None:
         Console(width=110).print(table(runs, arguments.sets))
 
 
-def merge(runs: Sequence[Run], found: Run) -> list[Run]:
-    """The runs with one more, in the place of the same set and seed; runs by other options are no seeds of it."""
+def merge(runs: Sequence[Run], new: Run) -> list[Run]:
+    """Add a run. Remove the stored run of the same set and seed, and runs of this set with other options."""
     kept = [
         run
         for run in runs
-        if run["set"] != found["set"] or (run["seed"] != found["seed"] and run["options"] == found["options"])
+        if run["set"] != new["set"] or (run["seed"] != new["seed"] and run["options"] == new["options"])
     ]
-    return sorted([*kept, found], key=lambda run: (run["set"], str(run["seed"])))
+    return sorted([*kept, new], key=lambda run: (run["set"], str(run["seed"])))
 
 
 def parse_option(pair: str) -> tuple[str, Any]:
-    """`epochs=5` as a name and a value."""
+    """Parse `epochs=5` into a name and a value."""
     name, _, value = pair.partition("=")
     try:
         return name, json.loads(value)
@@ -117,7 +118,7 @@ def parse_option(pair: str) -> tuple[str, Any]:
 
 
 def source_digest() -> str:
-    """Which source made a run: the tree of src in git, or the commit with its changes."""
+    """Digest of all source files below src; it identifies the code that made a run."""
     root = Path(__file__).parent.parent
     files = sorted((root / "src").rglob("*.py")) + sorted((root / "src").rglob("*.[ch]"))
     done = subprocess.run(["git", "hash-object", "--", *files], capture_output=True, text=True, cwd=root)
@@ -125,7 +126,7 @@ def source_digest() -> str:
 
 
 def measure(folder: Path, seed: int | str, options: dict[str, Any], models: Path | None) -> dict[str, Any]:
-    """Train once, test once."""
+    """Train a model, evaluate it on the test file and return the figures of the run."""
     if seed == TF_IDF:
         return baseline(folder)
     with tempfile.TemporaryDirectory() as scratch:
@@ -147,14 +148,14 @@ def measure(folder: Path, seed: int | str, options: dict[str, Any], models: Path
 
 
 def baseline(folder: Path) -> dict[str, Any]:
-    """TF-IDF of words and pairs, logistic regression; C chosen on the validation part."""
+    """Figures of TF-IDF with logistic regression; C is chosen on the validation part."""
     started = time.perf_counter()
     training = tfidf.train(*read_training(folder), seed=0)
     seconds = round(time.perf_counter() - started, 1)
     test = read_test(folder)
     predicted = training.model.predict([text for text, _ in test])
     return {
-        "accuracy": statistics.mean(label == found for (_, label), found in zip(test, predicted, strict=True)),
+        "accuracy": statistics.mean(label == answer for (_, label), answer in zip(test, predicted, strict=True)),
         "valid_accuracy": training.valid_accuracy,
         "parameters": training.model.parameters,
         "seconds": seconds,
@@ -162,8 +163,8 @@ def baseline(folder: Path) -> dict[str, Any]:
 
 
 def table(runs: list[dict[str, Any]], sets: list[str]) -> Table:
-    """A row a data set."""
-    shown = Table(title="test accuracy, %", title_justify="left")
+    """Table with one row per data set."""
+    figures = Table(title="test accuracy, %", title_justify="left")
     for column in (
         "set",
         "ours, mean ± sd",
@@ -174,25 +175,25 @@ def table(runs: list[dict[str, Any]], sets: list[str]) -> Table:
         "model.onnx",
         "minutes",
     ):
-        shown.add_column(column, justify="left" if column == "set" else "right")
+        figures.add_column(column, justify="left" if column == "set" else "right")
     for name in sets:
         ours = [run for run in runs if run["set"] == name and run["seed"] != TF_IDF]
-        other = next((run for run in runs if run["set"] == name and run["seed"] == TF_IDF), None)
-        shown.add_row(
+        rival = next((run for run in runs if run["set"] == name and run["seed"] == TF_IDF), None)
+        figures.add_row(
             name,
             mean_and_deviation([100 * run["accuracy"] for run in ours]),
             " ".join(str(run["seed"]) for run in ours),
-            f"{100 * other['accuracy']:.2f}" if other else "not run",
+            f"{100 * rival['accuracy']:.2f}" if rival else "not run",
             f"{statistics.mean(100 * run['valid_accuracy'] for run in ours):.2f}",
             f"{ours[0]['parameters']:,}",
             f"{ours[0]['onnx_bytes'] / 1e6:.1f} MB",
             f"{statistics.mean(run['seconds'] for run in ours) / 60:.1f}",
         )
-    return shown
+    return figures
 
 
 def mean_and_deviation(values: list[float]) -> str:
-    """92.10 ± 0.20."""
+    """Format mean and standard deviation, such as 92.10 ± 0.20."""
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     return f"{statistics.mean(values):.2f} ± {deviation:.2f}"
 

@@ -1,10 +1,10 @@
-"""Does the default recipe learn with any number of classes? Generated texts, 2 to 1,000 classes.
+"""Test accuracy of the default recipe on generated texts of 2 to 1,000 classes.
 
     python -m benchmarks.classes [--classes 2 10 100 1000] [--json] [--write]
     python -m benchmarks.classes --classes 1000 --options epochs=8 adversarial=0
 
-A class is a pair of key words that stand anywhere, in any order, among words that mean nothing; every key word is part
-of many classes, so that no single word gives a class away. The test texts are others than the training texts.
+A class is a pair of key words. They stand at random places, in any order, among random noise words. Every key word
+belongs to many classes, so no single word identifies a class. Test texts and training texts are generated separately.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 
-TRAIN_ROWS, TEST_ROWS, TOKENS, NOISE_WORDS = 20, 4, 10, 500  # rows a class
+TRAIN_ROWS, TEST_ROWS, TOKENS, NOISE_WORDS = 20, 4, 10, 500  # rows per class
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--classes", nargs="+", type=int, default=[2, 10, 100, 1000], metavar="C")
-    parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE", help="on top of the default recipe")
+    parser.add_argument(
+        "--options", nargs="*", default=[], metavar="NAME=VALUE", help="options that differ from the default recipe"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/classes.json")
     arguments = parser.parse_args()
@@ -51,11 +53,11 @@ def main() -> None:
 
 
 def measure(number: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Train and test with this many classes."""
+    """Train and test with `number` classes; return the figures."""
     dice = random.Random(0)
     size = max(3, math.ceil(math.sqrt(2 * number)) + 1)
     pairs = list(itertools.combinations([f"key{index}" for index in range(size)], 2))[:number]
-    rows = max(TRAIN_ROWS, 400 // number)  # a few classes have more texts each
+    rows = max(TRAIN_ROWS, 400 // number)  # with few classes, more texts per class
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, count in (("train", rows), ("test", TEST_ROWS * rows // TRAIN_ROWS)):
@@ -67,7 +69,7 @@ def measure(number: int, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def row(label: int, pair: tuple[str, str], dice: random.Random) -> str:
-    """One labelled text."""
+    """One labelled text as a JSON line."""
     words = [f"noise{dice.randrange(NOISE_WORDS)}" for _ in range(TOKENS - 2)] + list(pair)
     dice.shuffle(words)
     return json.dumps({"label": str(label), "text": " ".join(words)}) + "\n"

@@ -1,4 +1,4 @@
-"""The packages of a Debian machine: real texts that every such machine has after `apt-get update`."""
+"""Descriptions of Debian packages: real texts that every Debian machine has after `apt-get update`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from collections.abc import Iterator
 
 
 def packages() -> Iterator[dict[str, str]]:
-    """The fields of every package that this machine knows of, such as Package, Section, Description and Tag."""
+    """Fields of every package in the package lists, such as Package, Section, Description and Tag."""
     try:
         done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"this needs the package lists of Debian ({error}): apt-get update")
+        sys.exit(f"the package lists of Debian cannot be read ({error}): run apt-get update")
     return parse(done.stdout)
 
 
 def parse(lists: str) -> Iterator[dict[str, str]]:
-    """Blocks of `Field: value` lines, continued by lines that start with a blank; only those with a description."""
+    """Parse blocks of `Field: value` lines; lines that start with a blank continue a field.
+
+    Blocks without a description are skipped.
+    """
     for block in lists.split("\n\n"):
         fields: dict[str, str] = {}
         key = ""
@@ -33,10 +36,10 @@ def parse(lists: str) -> Iterator[dict[str, str]]:
 
 
 def source_of(package: dict[str, str]) -> str:
-    """What a package is built from; those of one source have descriptions that are alike."""
+    """Source package of a package; packages of one source have similar descriptions."""
     return package.get("Source", package["Package"]).split()[0]
 
 
 def tenth(source: str) -> int:
-    """Which tenth of all sources one is in."""
+    """Number from 0 to 9 of a source package, by a digest of its name."""
     return int(hashlib.sha256(source.encode()).hexdigest(), 16) % 10

@@ -1,18 +1,19 @@
-"""How often is drift a false alarm, and how often is a change noticed?
+"""Measure how often `capsulet drift` raises a false alarm, and how often it detects a real change.
 
     python -m benchmarks.drift --data DATA --model models/ag_news_61k-seed1 models/banking77-seed1 --write
 
-A model folder is named SET-seedN. Its copy gets histograms of the validation part that training has cut off the set's
-training file; nothing of the test file is in them. What is noted of each test text is worked out once; then samples of
-200 and 1,000 test texts are drawn again and again:
+A model folder is named SET-seedN. A copy of it gets histograms of the validation part that training cut from the
+training file; the test file is not used for them. The traits of each test text are computed once. Then samples of 200
+and 1,000 test texts are drawn many times:
 
-- stored    beside the histograms in the model, as `capsulet drift` does it. All draws share these histograms, and the
-            test file of a public set may truly differ from its training file: both show here.
-- redrawn   beside histograms of as many other test texts, drawn anew each time, so that nothing differs but chance.
+- stored    compared with the histograms in the model, as `capsulet drift` does. All draws share these histograms, and
+            the test file of a public set may really differ from its training file. Both effects are included.
+- redrawn   compared with histograms of equally many other test texts, drawn again each time. Differences are random.
 
-Alarms among those are false. The power is the share of alarms where something was changed: texts of another set, 10 %
-of them, classes as frequent as it happens (weights of an exponential distribution), three times as many texts of one
-half of the classes as of the other, a letter changed in 5 % of the words, the second half of every text cut off.
+Alarms of these samples count as false. Power is the share of alarms after a change: all texts from another set, 10 % of
+the texts from another set, random class frequencies (weights from an exponential distribution), three times as many
+texts of one half of the classes as of the other, a letter changed in 5 % of the words, the second half of every text
+removed.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from capsulet.drifting.traits import Traits, traits_of
 SIZES, RATES = (200, 1000), (0.01, 0.05)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MISSPELT, FOREIGN, TIMES = 0.05, 0.1, 3
-OTHERS = {"banking77": "clinc150", "clinc150": "banking77"}  # near, but other; the rest is compared with dbpedia_21k
+OTHERS = {"banking77": "clinc150", "clinc150": "banking77"}  # a similar set; other sets are compared with dbpedia_21k
 
 
 def main() -> int:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--model", type=Path, nargs="+", required=True, metavar="DIR", help="folders SET-seedN")
-    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="of texts that have not changed")
-    parser.add_argument("--power-draws", type=int, default=30, metavar="N", help="of every change")
+    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="draws of unchanged texts (default: 1000)")
+    parser.add_argument("--power-draws", type=int, default=30, metavar="N", help="draws per change (default: 30)")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/drift.json")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
@@ -72,29 +73,29 @@ def main() -> int:
         other = read_test(arguments.data / OTHERS.get(name, "dbpedia_21k"))
         for change, drawn in sample.changes([text for text, _ in other]).items():
             for size in SIZES:
-                found = detected(reference, drawn, size, arguments.power_draws)
-                power.append({"model": model.name, "change": change, "texts": size, **found})
+                rates = detected(reference, drawn, size, arguments.power_draws)
+                power.append({"model": model.name, "change": change, "texts": size, **rates})
                 say(power[-1])
-    found = {
+    result = {
         "draws": arguments.draws, "power_draws": arguments.power_draws,
         "histograms": sizes, "alarms": alarms, "power": power,
     }  # fmt: skip
-    return record.conclude("drift", found, bounds(alarms, arguments.draws), arguments)
+    return record.conclude("drift", result, bounds(alarms, arguments.draws), arguments)
 
 
 def compact(stored: Any) -> str:
-    """JSON without spaces, as compressed files have it."""
+    """JSON without spaces, as in compressed model files."""
     return json.dumps(stored, separators=(",", ":"))
 
 
-def say(found: dict[str, Any]) -> None:
-    """A line on standard error."""
+def say(case: dict[str, Any]) -> None:
+    """Print figures as one line on standard error."""
     clock = time.strftime("%H:%M:%S")
-    print(clock, ", ".join(f"{key} {value}" for key, value in found.items()), file=sys.stderr, flush=True)
+    print(clock, ", ".join(f"{key} {value}" for key, value in case.items()), file=sys.stderr, flush=True)
 
 
 def bounds(alarms: Sequence[dict[str, Any]], draws: int) -> dict[str, bool]:
-    """No more alarms than stated, but for three standard errors of so many draws."""
+    """Whether each rate of false alarms is at most the nominal rate plus three standard errors."""
     return {
         f"{row['model']}_{row['texts']}_{kind}_at_{rate}": bool(
             row[f"{kind}_at_{rate}"] <= rate + 3 * (rate * (1 - rate) / draws) ** 0.5
@@ -106,7 +107,7 @@ def bounds(alarms: Sequence[dict[str, Any]], draws: int) -> dict[str, bool]:
 
 
 def with_histograms(model: Path, folder: Path, scratch: Path) -> capsulet.Classifier:
-    """A copy of a model with histograms of its own validation texts."""
+    """Load a copy of a model that has histograms of its own validation texts."""
     copy = scratch / model.name
     shutil.copytree(model, copy)
     capsulet.calibrate(copy, split_file(folder, "train"))
@@ -114,7 +115,7 @@ def with_histograms(model: Path, folder: Path, scratch: Path) -> capsulet.Classi
 
 
 class Sample:
-    """What is noted of the test texts of a set, and of changed ones."""
+    """Traits of the test texts of a set, and of changed versions of them."""
 
     def __init__(self, classifier: capsulet.Classifier, folder: Path) -> None:
         self.classifier = classifier
@@ -125,11 +126,11 @@ class Sample:
         self.traits = self.noted(self.texts)
 
     def noted(self, texts: Sequence[str]) -> Traits:
-        """The traits of texts."""
+        """Traits of texts."""
         return traits_of(self.classifier, self.classifier.session.encode(texts))
 
     def changes(self, foreign: Sequence[str]) -> dict[str, tuple[Traits, NDArray[np.float64]]]:
-        """Traits of changed texts by the name of the change, and how likely each is drawn."""
+        """Traits of changed texts by the name of the change, with the weight of each text in a draw."""
         dice = random.Random(0)
         other = self.noted(foreign)
         even = np.ones(len(self.texts))
@@ -152,7 +153,7 @@ class Sample:
 
 
 def joined(one: Traits, other: Traits) -> Traits:
-    """The traits of both."""
+    """Concatenate the traits of two groups of texts."""
     codes = None if one.codes is None or other.codes is None else np.concatenate([one.codes, other.codes])
     return Traits(
         np.concatenate([one.unknown, other.unknown]), np.concatenate([one.length, other.length]), codes,
@@ -161,7 +162,7 @@ def joined(one: Traits, other: Traits) -> Traits:
 
 
 def misspelt(text: str, dice: random.Random) -> str:
-    """The text with a letter changed in some of its words."""
+    """Change a letter in some of the words of a text."""
     words = text.split()
     for place, word in enumerate(words):
         if dice.random() < MISSPELT:
@@ -171,50 +172,50 @@ def misspelt(text: str, dice: random.Random) -> str:
 
 
 def first_half(text: str) -> str:
-    """The first half of the words."""
+    """First half of the words of a text."""
     words = text.split()
     return " ".join(words[: (len(words) + 1) // 2])
 
 
 def p_values(reference: Histograms, new: Traits) -> dict[str, float]:
-    """The adjusted p-value of each part."""
+    """Adjusted p-value of each part."""
     counts = reference.count(new)
-    found = holm([compare(reference.counts[part], counts[part]).p_value for part in counts])
-    return dict(zip(counts, found, strict=True))
+    adjusted = holm([compare(reference.counts[part], counts[part]).p_value for part in counts])
+    return dict(zip(counts, adjusted, strict=True))
 
 
 def false_alarms(sample: Sample, reference: Histograms, size: int, draws: int) -> dict[str, Any]:
-    """Shares of alarms among samples of test texts."""
+    """Rates of false alarms in samples of unchanged test texts."""
     generator, several = np.random.default_rng(size), sample.classifier.multi_label
     number = len(sample.texts)
     smallest: dict[str, list[float]] = {"stored": [], "redrawn": []}
     parts: dict[str, int] = dict.fromkeys(reference.counts, 0)
     for _ in range(draws):
-        found = p_values(reference, sample.traits[generator.permutation(number)[:size]])
-        smallest["stored"].append(min(found.values()))
-        for part, p_value in found.items():
+        by_part = p_values(reference, sample.traits[generator.permutation(number)[:size]])
+        smallest["stored"].append(min(by_part.values()))
+        for part, p_value in by_part.items():
             parts[part] += p_value <= max(RATES)
         order = generator.permutation(number)
         again = fit(sample.traits[order[size : size + reference.texts]], reference.num_classes, several)
         smallest["redrawn"].append(min(p_values(again, sample.traits[order[:size]]).values()))
     rates = {
-        f"{kind}_at_{rate}": float((np.array(found) <= rate).mean())
-        for kind, found in smallest.items()
+        f"{kind}_at_{rate}": float((np.array(values) <= rate).mean())
+        for kind, values in smallest.items()
         for rate in RATES
     }
     return {**rates, f"stored_by_part_at_{max(RATES)}": {part: number / draws for part, number in parts.items()}}
 
 
 def detected(reference: Histograms, drawn: tuple[Traits, NDArray[np.float64]], size: int, draws: int) -> dict[str, Any]:
-    """The share of alarms among samples of changed texts, and which part moved."""
+    """Rates of alarms in samples of changed texts, in total and by part."""
     generator, (traits, weights) = np.random.default_rng(size), drawn
     alarms, parts = dict.fromkeys(RATES, 0), dict.fromkeys(reference.counts, 0)
     for _ in range(draws):
         rows = generator.choice(len(traits), size, replace=False, p=weights / weights.sum())
-        found = p_values(reference, traits[rows])
+        by_part = p_values(reference, traits[rows])
         for rate in RATES:
-            alarms[rate] += min(found.values()) <= rate
-        for part, p_value in found.items():
+            alarms[rate] += min(by_part.values()) <= rate
+        for part, p_value in by_part.items():
             parts[part] += p_value <= RATES[0]
     return {
         **{f"alarms_at_{rate}": number / draws for rate, number in alarms.items()},

@@ -1,12 +1,13 @@
-"""Training time of the native encoder against torch's, as ratios measured in one run.
+"""Compare the training time of the native encoder with that of torch.
 
     python -m benchmarks.encoder [--json] [--write] [--repeats N]
 
-Two bidirectional layers, 64 -> 128, forward and backward, of 45 tokens: through `bidirectional_gru` in compiled code,
-through `nn.GRU` on the padded batch, and through `nn.GRU` on the packed one. The arithmetic of the real tokens over the
-time is the speed, and its share of the speed of a 1024 x 1024 x 1024 product of torch, with as many threads, measured
-between them, says how far from the machine's own limit it is. Calls are interleaved and repeated; a figure is a median.
-A missed bound is said and ends in exit status 1; the bounds are for two threads on two quiet cores.
+The task is a forward and backward pass of two bidirectional layers, 64 -> 128, on texts of 45 tokens. It is run by
+`bidirectional_gru` in compiled code, by `nn.GRU` on the padded batch, and by `nn.GRU` on the packed batch. Speed is the
+number of floating-point operations for real tokens per second. It is also given as a share of the peak: the speed of a
+1024 x 1024 x 1024 matrix product of torch with the same number of threads, measured in the same run. Calls are
+interleaved and repeated; a figure is a median. The command prints every missed bound and then exits with status 1. The
+bounds hold for two threads on two idle cores.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SPEEDUP_BOUND, SHARE_BOUND = 2.5, 0.55
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15, help="rounds of each kind (default: 15)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -67,7 +68,7 @@ def main() -> int:
 
 
 def measure(threads: int, batch: int, mixed: bool, repeats: int) -> dict[str, Any]:
-    """One number of threads, one batch size, one kind of lengths."""
+    """Figures for one number of threads, one batch size, and equal or mixed text lengths."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     lengths = torch.randint(20, TOKENS + 1, (batch,)) if mixed else torch.full((batch,), TOKENS)
@@ -127,13 +128,13 @@ def measure(threads: int, batch: int, mixed: bool, repeats: int) -> dict[str, An
 
 
 def flops_of_token() -> int:
-    """Products of a token: 2 for each weight forward, and backward as much for each of the two sides."""
+    """Floating-point operations per token: 2 per weight forward, and 2 per weight for each of the two gradients."""
     sizes = (INPUT_SIZE + HIDDEN_SIZE, 2 * HIDDEN_SIZE + HIDDEN_SIZE)  # inputs and states of the two layers
     return sum(3 * 2 * (2 * 3 * HIDDEN_SIZE) * size for size in sizes)
 
 
 def report(case: dict[str, Any]) -> dict[str, Any]:
-    """Say a case in one line on standard error, as soon as it is known."""
+    """Print a case as one line on standard error and return it."""
     print(
         f"threads {case['threads']}  batch {case['batch']}  lengths {case['lengths']:>8}:"
         f"  native {case['native_milliseconds']:6.1f} ms  nn.GRU {case['speedup_over_padded']:5.2f} x padded,"

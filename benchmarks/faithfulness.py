@@ -1,12 +1,12 @@
-"""Do the words that are said to have decided decide? Delete them and see.
+"""Check explanations: delete the most important words and measure how far the score falls.
 
     python -m benchmarks.faithfulness --data DATA --models models --write
     python -m benchmarks.faithfulness --data DATA --sets trec6 --texts 100
 
-For test texts of six words or more, the score (class length) of the predicted label is measured again without the
-three words that count most: by our contributions, by occlusion (which measures every word's deletion alone, at a run a
-word), by integrated gradients (Captum, 50 steps from the zero embedding), and without three random words (the mean of
-ten draws). It needs `pip install --group faithfulness`. Models are found or trained as by benchmarks.trust.
+For test texts of six words or more, the score (class length) of the predicted label is measured again after three words
+are deleted. The words are chosen by our contributions, by occlusion (deletes each word alone, one model run per word),
+by integrated gradients (Captum, 50 steps from the zero embedding), or at random (mean of ten draws). The benchmark
+needs `pip install --group faithfulness`. Models are loaded or trained as in benchmarks.trust.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Ids = NDArray[np.int32]
 
 
 def main() -> int:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--texts", type=int, default=300, metavar="N", help="of each set (default: 300)")
+    parser.add_argument("--texts", type=int, default=300, metavar="N", help="texts per set (default: 300)")
     parser.add_argument("--models", type=Path, metavar="DIR", help="trained models, SET-seedN (default: train all)")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/faithfulness.json")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[str, Any]]:
-    """The mean fall of the score by each order of words."""
+    """Mean fall of the score for each way to order the words."""
     classifier, network = capsulet.load(model, threads=1), network_of(model)
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
@@ -108,17 +108,17 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
 
 
 def ranked(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Places, the largest value first."""
+    """Indices of the values, largest value first."""
     return np.argsort(-values, kind="stable")
 
 
 def contributions(classifier: capsulet.Classifier, text: str, label: int) -> NDArray[Any]:
-    """Ours, of each token."""
+    """Contribution of each token to the score of a label, from `Classifier.explain`."""
     return np.array([token.contribution for token in classifier.explain(text, classifier.labels[label]).tokens])
 
 
 def scorer(network: Network) -> Callable[..., torch.Tensor]:
-    """Class lengths of embedded texts, for Captum: what words give past the encoder has no gradient to integrate."""
+    """Return a function from embedded texts to class lengths, for Captum; n-gram features are left out."""
 
     def score(embedded: torch.Tensor) -> torch.Tensor:
         return network.classify(embedded, torch.full((len(embedded),), embedded.shape[1])).lengths
@@ -130,12 +130,12 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
     """Integrated gradients of each token: (T,)."""
     with torch.no_grad():
         embedded = network.embed(torch.from_numpy(ids.astype(np.int64))[None])
-    found = gradients.attribute(embedded, target=label, n_steps=STEPS)
-    return np.asarray(found.sum(-1)[0].detach().numpy())
+    attributions = gradients.attribute(embedded, target=label, n_steps=STEPS)
+    return np.asarray(attributions.sum(-1)[0].detach().numpy())
 
 
 def network_of(model: Path) -> Network:
-    """The network of a model folder."""
+    """Load the network of a model folder."""
     config = read_config(model)
     weights = parse_weights((model / "model.safetensors").read_bytes())
     options = config.options.model

@@ -1,10 +1,10 @@
-"""Kill training at random moments, resume it, and compare the model with that of a training that was left alone.
+"""Kill training at random moments, resume it, and compare the model with that of an undisturbed training.
 
     python -m benchmarks.kills --kills 100
 
-Real processes end by SIGKILL, while they read, tokenise, train, write a checkpoint or put the model in its place. A
-round is killed, resumed, sometimes killed again, and in the end left alone; then its model folder is compared byte by
-byte with that of a training that was never killed.
+Training processes are ended by SIGKILL while they read, tokenise, train, write a checkpoint or move the model to its
+place. In each round, training is killed, resumed, sometimes killed again, and finally runs to its end. Then its model
+folder is compared byte by byte with that of a training that was never killed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ OPTIONS: dict[str, Any] = {
 
 
 def main() -> None:
-    """Kill, resume, compare, print."""
+    """Run the benchmark, print the counts and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100, metavar="N")
+    parser.add_argument("--kills", type=int, default=100, metavar="N", help="number of kills (default: 100)")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/kills.json")
@@ -44,15 +44,15 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(result))
     else:
-        print(f"{result['kills']} kills in {result['rounds']} rounds, {result['identical']} of them ended identical")
+        print(f"{result['kills']} kills in {result['rounds']} rounds, {result['identical']} with an identical model")
     sys.exit(result["identical"] != result["rounds"])
 
 
 def run(kills: int, seed: int) -> dict[str, int]:
-    """Rounds of kills until there are enough of them."""
-    # the processes below are copies of this one, and need not load again what training takes
+    """Run rounds until `kills` processes were killed; count rounds and identical models."""
+    # loaded once here: the processes forked below are copies of this one
     import capsulet.model.graph
-    import capsulet.training.loop  # noqa: F401 - so that it is loaded
+    import capsulet.training.loop  # noqa: F401 - load only
 
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
@@ -69,17 +69,17 @@ def run(kills: int, seed: int) -> dict[str, int]:
             out, cache = folder / f"model{rounds}", folder / f"cache{rounds}"
             while done < kills and spawn(rows, out, cache, generator.uniform(0, whole)) != 0:
                 done += 1
-                if generator.random() < 0.7:  # mostly one kill a round, sometimes several
+                if generator.random() < 0.7:  # most rounds have one kill, some have several
                     break
             assert spawn(rows, out, cache, None) == 0
             left = [path.name for path in folder.iterdir() if path.name.lstrip(".").startswith(f"{out.name}.")]
-            # a report, no checkpoint, and no half of anything
+            # the only other file is the report: no checkpoint and no partial file
             identical += contents(out) == expected and left == [f"{out.name}.report.html"]
     return {"kills": done, "rounds": rounds, "identical": identical}
 
 
 def spawn(rows: Path, out: Path, cache: Path, seconds: float | None) -> int:
-    """Train in a process of its own, which is killed after so many seconds; its exit status, or minus the signal."""
+    """Train in a child process, kill it after `seconds`, and return its exit status or minus the signal."""
     process = os.fork()
     if not process:
         status = 1
@@ -93,8 +93,8 @@ def spawn(rows: Path, out: Path, cache: Path, seconds: float | None) -> int:
     if seconds is not None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            found, status = os.waitpid(process, os.WNOHANG)
-            if found:
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.001)
         os.kill(process, signal.SIGKILL)
@@ -102,7 +102,7 @@ def spawn(rows: Path, out: Path, cache: Path, seconds: float | None) -> int:
 
 
 def texts(generator: random.Random) -> list[tuple[str, str]]:
-    """Generated texts of three classes: one word tells the class, the others are noise."""
+    """Generate texts of three classes: one word identifies the class, the others are noise."""
     return [
         (label, " ".join([*(f"w{generator.randrange(60)}" for _ in range(generator.randrange(1, 12))), label]))
         for label in ("red", "green", "blue")
@@ -111,7 +111,7 @@ def texts(generator: random.Random) -> list[tuple[str, str]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a model folder."""
+    """Contents of every file of a model folder, by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

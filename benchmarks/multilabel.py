@@ -1,16 +1,16 @@
-"""Several labels a text: the tags of Debian's packages from their one-line descriptions, ours against a linear model.
+"""Multi-label classification: predict the tags of Debian packages from their descriptions, ours and a linear model.
 
     python -m benchmarks.multilabel [--seed 1] [--options NAME=VALUE …] [--data DIR] [--json] [--write]
-    python -m benchmarks.multilabel --valid-only --options adversarial=0.6   to choose by: no test text is read
+    python -m benchmarks.multilabel --valid-only --options adversarial=0.6   to choose options; reads no test text
 
-The texts are those of the package lists that every Debian machine has after `apt-get update`: `apt-cache dumpavail`. Of
-the packages that people have tagged (https://wiki.debian.org/Debtags) we take the description as the text and the tags
-as its labels, those with at least 100 texts to train on. Packages of one source are all in one part, by a digest of the
-source's name: 7 tenths to train on, 1 to validate on, 2 to test on; a text that stood in an earlier part is left out.
+The texts come from the package lists that every Debian machine has after `apt-get update` (`apt-cache dumpavail`). The
+text is the description of a tagged package (https://wiki.debian.org/Debtags); the labels are its tags with at least
+100 training texts. A digest of the source package's name assigns it to a part, with all its packages: 70 % training,
+10 % validation, 20 % test. A text that already occurs in an earlier part is left out.
 
-Ours is the default recipe with `--multi-label`. The rival is TF-IDF of words and word pairs with one logistic
-regression a label, its strength chosen by micro-F1 on the validation texts. Both get their thresholds by the same
-function from the same validation texts. The test texts are read once, at the end.
+Ours is the default recipe with `--multi-label`. The baseline is TF-IDF of words and word pairs with one logistic
+regression per label; its strength is chosen by micro-F1 on the validation texts. The same function fits the thresholds
+of both on the same validation texts. The test texts are read once, at the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from capsulet.evaluation.metrics import counted_labels, fit_thresholds
 from capsulet.results import Evaluation
 
 PARTS = {"test": (0, 1), "valid": (2,), "train": (3, 4, 5, 6, 7, 8, 9)}  # tenths of the sources
-FEWEST_TEXTS = 100  # to train on, of a label
+FEWEST_TEXTS = 100  # training texts per label
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 FIGURES = ("micro_f1", "macro_f1", "precision_at_1", "precision_at_3", "subset_accuracy")
 
@@ -47,12 +47,12 @@ Rows = list[tuple[str, tuple[str, ...]]]  # text, labels
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="seed of our training (default: 1)")
-    parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE", help="of our training")
-    parser.add_argument("--valid-only", action="store_true", help="print micro-F1 on the validation texts and end")
-    parser.add_argument("--data", metavar="DIR", help="folder to keep the three files of rows in")
+    parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE", help="options of our training")
+    parser.add_argument("--valid-only", action="store_true", help="only print micro-F1 on the validation texts")
+    parser.add_argument("--data", metavar="DIR", help="folder to keep the three data files in")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/multilabel.json")
     arguments = parser.parse_args()
@@ -68,10 +68,10 @@ def main() -> int:
     if arguments.valid_only:
         print(f"on validation: ours {100 * ours['valid_micro_f1']:.2f}, TF-IDF {100 * rival['valid_micro_f1']:.2f}")
         return 0
-    found = {
+    comparison = {
         "texts": {name: len(rows) for name, rows in parts.items()},
         "labels": len(labels),
-        "labels_a_text": float(np.mean([len(given) for _, given in parts["train"]])),
+        "labels_a_text": float(np.mean([len(tags) for _, tags in parts["train"]])),
         "digest": digest(parts),
         "ours": ours,
         "tf-idf": rival,
@@ -80,26 +80,29 @@ def main() -> int:
         for name, one in (("ours", ours), ("tf-idf", rival)):
             print(f"{name:<7}", *(f"{figure} {100 * one['test'][figure]:.2f} " for figure in FIGURES))
     return record.conclude(
-        "multilabel", found, {"micro_f1_above_tf_idf": ours["test"]["micro_f1"] > rival["test"]["micro_f1"]}, arguments
+        "multilabel",
+        comparison,
+        {"micro_f1_above_tf_idf": ours["test"]["micro_f1"] > rival["test"]["micro_f1"]},
+        arguments,
     )
 
 
 def tagged_packages() -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Source, description and tags of every tagged package that this machine knows of."""
-    found = False
+    """Source, description and tags of every tagged package in the package lists."""
+    any_tagged = False
     for package in packages():
         if "Tag" in package:
-            found = True
+            any_tagged = True
             tags = tuple(sorted(tag.strip() for tag in package["Tag"].split(",")))
             yield source_of(package), package["Description"], tags
-    if not found:
-        sys.exit("benchmarks.multilabel needs package lists with tags, as Debian's are: apt-get update")
+    if not any_tagged:
+        sys.exit("the package lists have no tags; benchmarks.multilabel needs those of Debian: run apt-get update")
 
 
-def cut(found: Iterator[tuple[str, str, tuple[str, ...]]]) -> tuple[dict[str, Rows], list[str]]:
-    """The rows of each part, and the labels that are frequent enough."""
+def cut(tagged: Iterator[tuple[str, str, tuple[str, ...]]]) -> tuple[dict[str, Rows], list[str]]:
+    """Return the rows of each part, and the labels that are frequent enough."""
     rows: dict[str, Rows] = {name: [] for name in PARTS}
-    everything = sorted(set(found))
+    everything = sorted(set(tagged))
     seen: set[str] = set()
     for name in ("train", "valid", "test"):
         for source, text, tags in everything:
@@ -115,12 +118,12 @@ def cut(found: Iterator[tuple[str, str, tuple[str, ...]]]) -> tuple[dict[str, Ro
 
 
 def digest(parts: dict[str, Rows]) -> str:
-    """Tells whether two machines had the same rows."""
+    """Digest of all rows, to check whether two machines used the same data."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_rows(folder: Path, parts: dict[str, Rows]) -> None:
-    """A JSONL file a part."""
+    """Write one JSONL file per part."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in parts.items():
         lines = (json.dumps({"text": text, "labels": labels}) + "\n" for text, labels in rows)
@@ -128,7 +131,7 @@ def write_rows(folder: Path, parts: dict[str, Rows]) -> None:
 
 
 def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Our default recipe, but for these options; figures on test."""
+    """Train the default recipe with these options; return its figures on the test texts."""
     started = time.process_time()
     training = record.finished(capsulet.train(
         folder / "train.jsonl", model, valid=folder / "valid.jsonl", cache=None, multi_label=True, seed=seed, threads=1,
@@ -147,14 +150,14 @@ def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any])
 
 
 def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]:
-    """TF-IDF and one logistic regression a label; figures on test."""
+    """Train TF-IDF with one logistic regression per label; return its figures on the test texts."""
     started = time.process_time()
     vectoriser = build_vectoriser()
     features = {"train": vectoriser.fit_transform(text for text, _ in parts["train"])}
     features |= {name: vectoriser.transform(text for text, _ in parts[name]) for name in ("valid", "test")}
     truth = {name: matrix(rows, labels) for name, rows in parts.items()}
-    found = [fit_rival(strength, features, truth) for strength in STRENGTHS]
-    micro_f1, strength, thresholds, regressions = max(found, key=lambda one: one[0])
+    fits = [fit_rival(strength, features, truth) for strength in STRENGTHS]
+    micro_f1, strength, thresholds, regressions = max(fits, key=lambda one: one[0])
     seconds = time.process_time() - started
     counts = counted_labels(truth["test"], scores(regressions, features["test"]), thresholds)
     return {
@@ -162,7 +165,7 @@ def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]
         "cpu_seconds": seconds,
         "parameters": sum(regression.coef_.size + 1 for regression in regressions) + vectoriser.idf_.size,
         "valid_micro_f1": micro_f1,
-        "valid_micro_f1_by_C": {str(one[1]): one[0] for one in found},
+        "valid_micro_f1_by_C": {str(one[1]): one[0] for one in fits},
         "test": figures(counts.evaluation(labels)),
     }
 
@@ -170,15 +173,15 @@ def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]
 def fit_rival(
     strength: float, features: dict[str, Any], truth: dict[str, NDArray[np.bool_]]
 ) -> tuple[float, float, NDArray[np.float64], list[Any]]:
-    """Micro-F1 on validation, C, thresholds and regressions."""
+    """Fit one regression per label; return micro-F1 on the validation texts, C, thresholds and regressions."""
     from sklearn.linear_model import LogisticRegression
 
     regressions = [
         LogisticRegression(C=strength, solver="liblinear").fit(features["train"], column) for column in truth["train"].T
     ]
-    said = scores(regressions, features["valid"])
-    thresholds = fit_thresholds(said, truth["valid"])
-    micro_f1 = counted_labels(truth["valid"], said, thresholds).micro_f1
+    probabilities = scores(regressions, features["valid"])
+    thresholds = fit_thresholds(probabilities, truth["valid"])
+    micro_f1 = counted_labels(truth["valid"], probabilities, thresholds).micro_f1
     return micro_f1, strength, thresholds, regressions
 
 
@@ -188,16 +191,16 @@ def scores(regressions: Sequence[Any], features: Any) -> NDArray[np.float32]:
 
 
 def matrix(rows: Rows, labels: Sequence[str]) -> NDArray[np.bool_]:
-    """Which text has which label: (n, C)."""
+    """Boolean matrix of texts and labels: (n, C)."""
     places = {label: place for place, label in enumerate(labels)}
-    found = np.zeros((len(rows), len(labels)), dtype=bool)
-    for row, (_, given) in enumerate(rows):
-        found[row, [places[label] for label in given]] = True
-    return found
+    truth = np.zeros((len(rows), len(labels)), dtype=bool)
+    for row, (_, tags) in enumerate(rows):
+        truth[row, [places[label] for label in tags]] = True
+    return truth
 
 
 def figures(result: Evaluation) -> dict[str, float]:
-    """What is compared."""
+    """Figures of an evaluation that the benchmark compares."""
     assert result.micro_f1 is not None and result.precision_at is not None and result.subset_accuracy is not None
     return {
         "micro_f1": result.micro_f1,

@@ -1,4 +1,4 @@
-"""What every results file carries: the command, the commit, the machine, the versions."""
+"""Read and write results files; each stores the command, the commit, the machine and the versions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from capsulet.storage.atomic import check_place as check_writable
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
-# the placeholder for the folder or file after a flag; a recorded command names a folder of the machine it ran on
+# placeholders for the folder or file after a flag: recorded commands do not name folders of one machine
 PLACEHOLDERS = {
     "--data": "DATA", "--models": "MODELS", "--files": "FILES", "--work": "WORK", "--scratch": "SCRATCH",
 }  # fmt: skip
 
 
 def circumstances(command: str, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Where and with what a figure was measured."""
+    """Command, commit, machine and versions of a measurement."""
     return {
         "command": command,
         "commit": commit(),
@@ -39,10 +39,10 @@ def circumstances(command: str, packages: Sequence[str] = PACKAGES) -> dict[str,
 
 
 def commit() -> str:
-    """The commit of the working tree, marked if there are changes on top of it outside the results."""
+    """Commit of the working tree, with `+changes` if source files differ from it."""
     try:
         head = run("git", "rev-parse", "--short=12", "HEAD")
-        sources = (":/src", ":/benchmarks/*.py", ":/paper/*.py")  # from the top, wherever this runs
+        sources = (":/src", ":/benchmarks/*.py", ":/paper/*.py")  # relative to the top of the repository
         changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", *sources)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -50,13 +50,13 @@ def commit() -> str:
 
 
 def run(*command: str) -> str:
-    """What a command prints."""
+    """Run a command and return its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     return done.stdout.strip()
 
 
 def processor() -> str:
-    """The processor's name."""
+    """Name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -65,7 +65,7 @@ def processor() -> str:
 
 
 def version(package: str) -> str | None:
-    """The installed version of a package."""
+    """Installed version of a package, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -73,37 +73,37 @@ def version(package: str) -> str | None:
 
 
 def read(name: str, folder: Path | None = None, part: str = "runs") -> dict[str, Any] | None:
-    """A results file, if there is one; one that is none of ours is refused."""
+    """Read a results file; None if it does not exist, an error if it has no list `part`."""
     path = (folder or RESULTS) / f"{name}.json"
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get(part), list):
-        raise InputError(f"{path} is no results file, it has no list of {part}: move it away or name another folder")
-    return found
+        contents = None
+    if not isinstance(contents, dict) or not isinstance(contents.get(part), list):
+        raise InputError(f"{path} is no results file, it has no list of {part}: move it or choose another folder")
+    return contents
 
 
 def stored(name: str, folder: Path | None = None, part: str = "runs") -> list[Any]:
-    """What a results file holds, if it is there."""
-    found: list[Any] = (read(name, folder, part) or {part: []})[part]
-    return found
+    """Return the list `part` of a results file, empty if the file does not exist."""
+    entries: list[Any] = (read(name, folder, part) or {part: []})[part]
+    return entries
 
 
 def check_place(name: str, folder: Path | None = None) -> None:
-    """Say before the first training that its result could not be written."""
+    """Raise an error if the results file cannot be written; call it before the first training."""
     check_writable((folder or RESULTS) / f"{name}.json")
 
 
 def own(here: dict[str, Any]) -> dict[str, Any]:
-    """What a run keeps of the circumstances, whatever command the file is written by later."""
+    """Circumstances that are stored with each run, because a later command may write the same file."""
     return {name: here[name] for name in ("command", "commit", "machine", "python", "versions")}
 
 
 def finished(training: Training) -> Training:
-    """The same training, if it went to its end: Ctrl-C leaves a model, but no figure, and none to measure later."""
+    """Return a finished training; after Ctrl-C, delete its model and raise KeyboardInterrupt."""
     if training.stopped == "interrupted":
         shutil.rmtree(training.path, ignore_errors=True)
         raise KeyboardInterrupt
@@ -111,7 +111,7 @@ def finished(training: Training) -> Training:
 
 
 def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path:
-    """Write a results file whole."""
+    """Write a results file atomically and return its path."""
     path = (folder or RESULTS) / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -120,12 +120,12 @@ def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path
     return path
 
 
-def conclude(name: str, found: dict[str, Any], bounds: dict[str, bool], arguments: argparse.Namespace) -> int:
-    """End a benchmark: write and print what was asked for, say which bounds were missed; the exit status."""
+def conclude(name: str, figures: dict[str, Any], bounds: dict[str, bool], arguments: argparse.Namespace) -> int:
+    """Write and print the result as the options demand, print missed bounds, and return the exit status."""
     result = {
         **circumstances(command_line(f"benchmarks.{name}")),
         "load_average": os.getloadavg()[0],
-        **found,
+        **figures,
         "bounds_held": bounds,
     }
     if arguments.write:

@@ -1,10 +1,11 @@
-"""Training time of the compiled k-means routing against torch's, as ratios measured in one run.
+"""Compare the training time of the compiled k-means routing with that of torch.
 
     python -m benchmarks.routing [--json] [--write] [--repeats N]
 
-Forward and backward of a batch of 32 with 16 primary capsules and class capsules of length 16, three iterations, for
-few and many classes: in compiled code, and through torch's element-wise operations. Calls are interleaved and repeated;
-a figure is a median. A missed bound is said and ends in exit status 1; the bounds are for two quiet cores.
+The task is a forward and backward pass of a batch of 32, with 16 primary capsules, class capsules of length 16 and
+three iterations, for few and many classes. It is run in compiled code and with torch's element-wise operations. Calls
+are interleaved and repeated; a figure is a median. The command prints every missed bound and then exits with status 1.
+The bounds hold for two idle cores.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SPEEDUP_BOUNDS = {4: 1.0, 77: 3.0, 1000: 10.0}  # by number of classes
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15, help="rounds of each kind (default: 15)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -57,10 +58,10 @@ def main() -> int:
 
 
 def measure(threads: int, classes: int, repeats: int) -> dict[str, Any]:
-    """One number of threads, one number of classes."""
+    """Figures for one number of threads and one number of classes."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    # primary capsules first in memory, as the product with the transformation matrices leaves them
+    # primary capsules come first in memory, as after the product with the transformation matrices
     votes = torch.randn(PRIMARY, BATCH, classes, LENGTH).transpose(0, 1).requires_grad_()
     direction = torch.randn(BATCH, classes, LENGTH)
 
@@ -79,7 +80,7 @@ def measure(threads: int, classes: int, repeats: int) -> dict[str, Any]:
 
 
 def report(case: dict[str, Any]) -> dict[str, Any]:
-    """Say a case in one line on standard error, as soon as it is known."""
+    """Print a case as one line on standard error and return it."""
     print(
         f"threads {case['threads']}  classes {case['classes']:>4}:  native {case['native_milliseconds']:7.2f} ms"
         f"  torch {case['torch_milliseconds']:7.2f} ms  speedup {case['speedup']:5.2f}",

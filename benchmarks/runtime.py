@@ -1,16 +1,17 @@
-"""Start-up and latency of prediction, as ratios measured in one run.
+"""Measure the start-up time and latency of prediction.
 
     python -m benchmarks.runtime [--json] [--write]
 
-- importing capsulet against importing numpy, each in a fresh process
-- `capsulet predict MODEL --text …` from a cold process against `python -c "import torch"`
-- the same from an exported file (the plain graph) and from a compressed one
-- one text of 50 tokens through the runtime, plain and compressed, against the same weights through PyTorch: `nn.GRU`
-  eager, and our own kernel; likewise 256 texts, as texts a second
-- the plain graph with one thread, and with threads that do not spin, against ONNX Runtime's defaults
-- batches at the same time, each in one thread, as `predict` does it, against ONNX Runtime's own threads within each
+- importing capsulet, compared with importing numpy, each in a new process
+- `capsulet predict MODEL --text …` in a new process, compared with `python -c "import torch"`
+- `capsulet predict` in a new process with an exported file (the plain graph) and with a compressed file
+- one text of 50 tokens in the runtime, plain and compressed, compared with the same weights in PyTorch (`nn.GRU` eager,
+  and our own kernel); also 256 texts, in texts per second
+- the plain graph with one thread, and with threads that do not spin, compared with ONNX Runtime's defaults
+- batches in parallel with one thread each, as `predict` runs them, compared with ONNX Runtime's threads inside a batch
 
-Measurements are interleaved and repeated; a figure is a median. A missed bound is said and ends in exit status 1.
+Ratios compare measurements of the same run. Measurements are interleaved and repeated; a figure is a median. The
+command prints every missed bound and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from benchmarks import record
 from benchmarks.timing import interleave
 
 WORDS, ROWS, TOKENS = 20_000, 600, 50
-MANY = 256  # texts of a batch
+MANY = 256  # texts per batch
 PLAIN, COMPRESSED = "plain.onnx", "compressed.onnx"
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9, help="cold starts of each kind (default: 9)")
-    parser.add_argument("--calls", type=int, default=200, help="predictions of each kind (default: 200)")
+    parser.add_argument("--repeats", type=int, default=9, help="process starts per command (default: 9)")
+    parser.add_argument("--calls", type=int, default=200, help="calls per way of prediction (default: 200)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/runtime.json")
     arguments = parser.parse_args()
@@ -60,7 +61,7 @@ def main() -> int:
         "import_capsulet_minus_numpy_seconds": figures["import_capsulet_minus_numpy_seconds"] <= 0.15,
         "import_torch_over_cold_predict": figures["import_torch_over_cold_predict"] >= 5,
         "torch_eager_over_runtime": figures["torch_eager_over_runtime"] >= 4,
-        # weights are unpacked when the file is loaded; only the codes of a text's words are unpacked later
+        # weights are unpacked when the file is loaded; later only the codes of a text's words are unpacked
         "compressed_latency_over_plain": figures["compressed_latency_over_plain"] <= 1.25,
     }
     for name, value in figures.items():
@@ -76,7 +77,7 @@ def main() -> int:
 
 
 def make_model(folder: Path) -> tuple[Path, list[str]]:
-    """A model of the default size over generated words, hardly trained, and texts of 50 tokens."""
+    """Train a model of the default size on generated words for one epoch; return it with texts of 50 tokens."""
     dice = random.Random(0)
     words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(WORDS)]
     texts = [" ".join(dice.choices(words, k=TOKENS)) for _ in range(ROWS)]
@@ -87,7 +88,7 @@ def make_model(folder: Path) -> tuple[Path, list[str]]:
 
 
 def cold_figures(model: Path, text: str, repeats: int) -> dict[str, float]:
-    """Whole processes, one after the other."""
+    """Seconds of whole processes, and their ratios."""
     program = [sys.executable, "-m", "capsulet"]
     commands = {
         "import_numpy": [sys.executable, "-c", "import numpy"],
@@ -107,12 +108,12 @@ def cold_figures(model: Path, text: str, repeats: int) -> dict[str, float]:
 
 
 def run(command: Sequence[str]) -> None:
-    """A process from start to end."""
+    """Run a process to its end."""
     subprocess.run(command, check=True, capture_output=True)
 
 
 def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict[str, float]:
-    """The same texts again and again in this process, from strings to labels."""
+    """Times of repeated prediction in this process, from strings to labels, and their ratios."""
     import torch
     from safetensors.torch import load_file
 
@@ -137,13 +138,15 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
         return call
 
     calls: dict[str, Callable[[], Any]] = {
-        "runtime": lambda: [found.label for found in classifier.predict(texts)],
+        "runtime": lambda: [prediction.label for prediction in classifier.predict(texts)],
         "torch_eager": eager("0"),
         "torch_own_kernel": eager("1"),
     }
     answers = [call() for call in calls.values()]
     assert all(answer == answers[0] for answer in answers)
-    calls["compressed"] = lambda: compressed.predict(texts)  # its answers may differ: the model is hardly trained
+    calls["compressed"] = lambda: compressed.predict(
+        texts
+    )  # its answers may differ, because the model was trained for one epoch only
     turn = 5 if len(texts) == 1 else 1
     seconds = interleave(calls, repeats // turn, turn)
     batch = "" if len(texts) == 1 else "batch_"
@@ -158,7 +161,7 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
 
 
 def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, float]:
-    """Session options against ONNX Runtime's defaults, for one text and for many."""
+    """Ratios of session options to ONNX Runtime's defaults, for one text and for many."""
     import numpy as np
 
     from capsulet.runtime.engine import onnxruntime
@@ -194,7 +197,7 @@ def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, flo
             "at_once": lambda: session.for_each(feeds, run),
         },
         max(3, repeats // 20),
-        turn=3,  # ONNX Runtime's threads spin on for a while, too
+        turn=3,  # ONNX Runtime's threads also spin for a while after a call
     )
     return {**figures, "threads_within_over_batches_at_once": seconds["within"] / seconds["at_once"]}
 

@@ -47,15 +47,13 @@ Lengths = Mapping[float, NDArray[np.float32]]
 
 
 def main(words: list[str] | None = None) -> None:
-    """Train, print."""
+    """Train, compare the shares and print the accuracies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--set", required=True, metavar="NAME")
-    parser.add_argument("--rows", type=int, required=True, metavar="N", help="rows to draw, to train on and to cut off")
-    parser.add_argument("--cut", type=int, required=True, metavar="N", help="rows to cut off and judge by")
-    parser.add_argument(
-        "--most-words", type=int, default=10**9, metavar="N", help="only texts of at most so many words"
-    )
+    parser.add_argument("--rows", type=int, required=True, metavar="N", help="rows to draw, held-out rows included")
+    parser.add_argument("--cut", type=int, required=True, metavar="N", help="held-out rows")
+    parser.add_argument("--most-words", type=int, default=10**9, metavar="N", help="use only texts of at most N words")
     parser.add_argument("--choose", type=int, default=200, metavar="N", help="rows to choose on (default: 200)")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--options", nargs="*", default=[], metavar="NAME=VALUE")
@@ -64,8 +62,8 @@ def main(words: list[str] | None = None) -> None:
     short = sorted({(row.text, str(row.label)) for row in source if len(row.text.split()) <= arguments.most_words})
     if arguments.rows > len(short) or arguments.cut + arguments.choose >= arguments.rows:
         parser.error(
-            f"--rows {arguments.rows} of {len(short):,} such rows, --cut {arguments.cut}, --choose {arguments.choose}: "
-            "expected no more rows than there are, and less cut off and chosen on"
+            f"--rows {arguments.rows} (of {len(short):,}), --cut {arguments.cut}, --choose {arguments.choose}: "
+            "expected --rows of at most the rows of the file, and more than --cut plus --choose"
         )
     chosen = random.Random(arguments.seed).sample(short, arguments.rows)
     given = dict(parse_option(pair) for pair in arguments.options)
@@ -80,8 +78,8 @@ def main(words: list[str] | None = None) -> None:
     shown = Table(title=f"{arguments.set}, {arguments.rows - arguments.cut:,} rows", title_justify="left")
     for column in ("unknown words", *(f"{share:g}" for share in sorted(SHARES))):
         shown.add_column(column, justify="left" if column == "unknown words" else "right")
-    for reading, (said, truth) in answers.items():
-        rights = (100 * np.mean(said[share].argmax(1) == truth) for share in sorted(SHARES))
+    for reading, (lengths, truth) in answers.items():
+        rights = (100 * np.mean(lengths[share].argmax(1) == truth) for share in sorted(SHARES))
         shown.add_row(reading, *(f"{right:.2f}" for right in rights))
     console = Console(width=110)
     console.print(shown)
@@ -91,12 +89,12 @@ def main(words: list[str] | None = None) -> None:
 
 @torch.no_grad()
 def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[np.int64]]:
-    """Class lengths of these texts by the share of the n-gram features, and their classes."""
+    """Return the class lengths of texts for each share of the n-gram features, and their true classes."""
     config = read_config(model)
     size, labels = config.vocab_size, config.labels
     network = load_network(config.options.model, size, len(labels), load_file(model / "model.safetensors"))
     if network.ngrams is None:
-        raise SystemExit("the model has no ngrams: nothing to choose")
+        raise SystemExit("the model has no n-gram features: there is no share to choose")
     tokenizer = capsulet.load(model).session.tokenizer
     encoded = encode(tokenizer, [text for text, _ in pairs], SimilarWords(tokenizer.get_vocab) if similar else None)
     targets = np.array([labels.index(label) for _, label in pairs], np.int32)
@@ -110,27 +108,27 @@ def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[n
         order.append(rows)
     classes, added = Classes(*(torch.cat(one) for one in zip(*parts, strict=True))), torch.cat(more)
     as_much = spread(network.head.unsquashed(classes)) / spread(added)
-    said = {share: network.head.extended(classes, share * as_much * added).lengths.numpy() for share in SHARES}
-    return said, targets[np.concatenate(order)].astype(np.int64)
+    by_share = {share: network.head.extended(classes, share * as_much * added).lengths.numpy() for share in SHARES}
+    return by_share, targets[np.concatenate(order)].astype(np.int64)
 
 
-def choosing(said: Lengths, truth: NDArray[np.int64], few: int) -> dict[str, float]:
-    """The mean accuracy on all but a few texts, of which each rule chooses by the few."""
-    generator, found = np.random.default_rng(0), {"as the recipe chooses": [], "most right": [], "1": []}
+def choosing(by_share: Lengths, truth: NDArray[np.int64], few: int) -> dict[str, float]:
+    """Mean accuracy of each rule: it chooses a share on `few` random texts and is tested on the others."""
+    generator, accuracies = np.random.default_rng(0), {"as the recipe chooses": [], "most right": [], "1": []}
     for _ in range(DRAWS):
         order = generator.permutation(len(truth))
         some, others = order[:few], order[few:]
-        right = {share: lengths.argmax(1) == truth for share, lengths in said.items()}
+        right = {share: lengths.argmax(1) == truth for share, lengths in by_share.items()}
         shares = {
             "as the recipe chooses": choose_share(
-                [(share, lengths[some]) for share, lengths in said.items()], truth[some], "accuracy"
+                [(share, lengths[some]) for share, lengths in by_share.items()], truth[some], "accuracy"
             ),
             "most right": max(right, key=lambda share: right[share][some].sum()),
             "1": 1.0,
         }
         for rule, share in shares.items():
-            found[rule].append(right[share][others].mean())
-    return {f"chosen on {few} rows, {rule}": float(np.mean(values)) for rule, values in found.items()}
+            accuracies[rule].append(right[share][others].mean())
+    return {f"chosen on {few} rows, {rule}": float(np.mean(values)) for rule, values in accuracies.items()}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Test accuracy against bytes: models compressed to several sizes, and fastText's quantised model on the same rows.
+"""Test accuracy and file size of models compressed to several sizes, and of fastText's quantised model.
 
     python -m benchmarks.size --data DATA --write
     python -m benchmarks.size --data DATA --sets banking77 --seeds 1 --models runs --sizes 300KB 1MB
 
-For each set and seed: the accuracy and bytes of the exported model, and of `capsulet compress` at each size, everything
-counted; also how well calibrated each is, and which share of the test texts gets an answer with `--coverage 0.9`.
-`--models DIR` takes trained models from DIR/SET-seedN and trains those that are missing there. What is
-compressed how is chosen on the validation part of train; the test file is read once a run, when all files are made.
-fastText's .ftz comes from benchmarks/results/peers.json, or, with --ftz, is trained here.
-Runs that the results file already holds, made by the same source, are not made again.
+For each set and seed, the benchmark measures the exported model and the files of `capsulet compress` at each size:
+accuracy, bytes of the whole file, calibration error, and the share of the test texts that `--coverage 0.9` answers.
+`--models DIR` loads trained models from DIR/SET-seedN and trains missing models. Compression settings are chosen on the
+validation part of train; the test file is read once per run, after all files are made. Figures of fastText's .ftz come
+from benchmarks/results/peers.json; with --ftz it is trained here if they are missing. Runs that the results file
+already has, made by the same source, are skipped.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
 COVERAGE = 0.9
 UNCOMPRESSED, FTZ = "uncompressed", "fasttext-ftz"
-# largest loss in points, mean of the seeds, that each size is meant to keep to on AG News
+# largest allowed loss in points, mean over the seeds, for each size on AG News
 BOUNDS = {("ag_news_61k", "600KB"): 0.3, ("ag_news_61k", "1MB"): 0.1}
 
 
 def main() -> int:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), metavar="SIZE")
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of trained models, SET-seedN")
-    parser.add_argument("--files", type=Path, metavar="DIR", help="keep compressed files there; take those that are")
-    parser.add_argument("--ftz", action="store_true", help="train fastText here where peers.json has no run of it")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads; 0: one a core")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/size.json, run by run")
+    parser.add_argument(
+        "--files", type=Path, metavar="DIR", help="keep compressed files in DIR and reuse existing ones"
+    )
+    parser.add_argument("--ftz", action="store_true", help="train fastText here if peers.json has no run of it")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="number of threads; 0: one thread per core")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/size.json after every run")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     missing = [name for name in arguments.sets if not (arguments.data / name).is_dir()]
@@ -71,16 +73,16 @@ def main() -> int:
         for seed in arguments.seeds:
             done = {run["kind"] for run in runs if (run["set"], run["seed"]) == (name, seed)}
             wanted = [kind for kind in (UNCOMPRESSED, *arguments.sizes) if kind not in done]
-            found = measure(arguments, name, seed, wanted) if wanted else []
+            new_runs = measure(arguments, name, seed, wanted) if wanted else []
             if FTZ not in done:
-                found += fasttext(arguments, name, seed)
-            for run in found:
+                new_runs += fasttext(arguments, name, seed)
+            for run in new_runs:
                 command = record.command_line("benchmarks.size")
                 about = {"command": command, "commit": record.commit(), "load": round(os.getloadavg()[0], 2)}
                 runs.append({"set": name, "seed": seed, "source": source, **run, **about})
                 print(f"{name} {seed} {run['kind']}: {100 * run['accuracy']:.2f} %, {run['bytes']:,} bytes", flush=True,
                       file=sys.stderr)  # fmt: skip
-            if arguments.write and found:
+            if arguments.write and new_runs:
                 record.write("size", {**record.circumstances(record.command_line("benchmarks.size")), "runs": runs})
     bounds = {
         f"{name} at {size} loses at most {most} points": loss(runs, name, size) <= most
@@ -93,7 +95,7 @@ def main() -> int:
 
 
 def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str]) -> list[dict[str, Any]]:
-    """Train if need be, compress to every size, then read the test file once."""
+    """Train if no model exists, compress to every size, then evaluate all files on the test texts."""
     folder = arguments.data / name
     train = split_file(folder, "train")
     with tempfile.TemporaryDirectory() as scratch:
@@ -124,7 +126,7 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
 
 
 def figures(file: Path, test: Rows) -> dict[str, float]:
-    """How often a file is right, whether its probabilities are, and how many texts it answers of 9 in 10 asked for."""
+    """Accuracy, calibration error and share of answered texts (coverage 0.9) of a model file."""
     classifier = capsulet.load(file)
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in test])
@@ -138,7 +140,7 @@ def figures(file: Path, test: Rows) -> dict[str, float]:
 
 
 def fasttext(arguments: argparse.Namespace, name: str, seed: int) -> list[dict[str, Any]]:
-    """fastText's quantised model, as it was measured beside the other peers or, if asked for, now."""
+    """Figures of fastText's quantised model from peers.json or, with --ftz, from a new training."""
     known = json.loads((record.RESULTS / "peers.json").read_text())["runs"]
     for run in known:
         if (run["set"], run["peer"], run["seed"]) == (name, FTZ, seed) and "accuracy" in run:
@@ -160,17 +162,17 @@ def fasttext(arguments: argparse.Namespace, name: str, seed: int) -> list[dict[s
 
 
 def loss(runs: list[dict[str, Any]], name: str, kind: str) -> float | None:
-    """Points that a size loses to the uncompressed model, mean over the seeds that have both."""
+    """Loss of accuracy to the uncompressed model in points, mean over the seeds that have both."""
     accuracies = {(run["kind"], run["seed"]): run["accuracy"] for run in runs if run["set"] == name}
-    seeds = [seed for found, seed in accuracies if found == kind and (UNCOMPRESSED, seed) in accuracies]
+    seeds = [seed for other, seed in accuracies if other == kind and (UNCOMPRESSED, seed) in accuracies]
     if not seeds:
         return None
     return round(100 * statistics.mean(accuracies[UNCOMPRESSED, seed] - accuracies[kind, seed] for seed in seeds), 6)
 
 
 def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Set, kind, bytes, accuracy, loss, calibration error, share answered and seeds of each kind of file; means."""
-    found = []
+    """Rows of the table: set, kind, size, accuracy, loss, calibration error, share answered, number of seeds."""
+    lines = []
     for name, kind in dict.fromkeys((run["set"], run["kind"]) for run in runs):
         own = [run for run in runs if (run["set"], run["kind"]) == (name, kind)]
         shares = [100 * run["accuracy"] for run in own]
@@ -179,24 +181,24 @@ def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         size = f"{statistics.mean(run['bytes'] for run in own) / 1000:,.0f} KB"
         lost_shown = "" if lost is None or kind == UNCOMPRESSED else f"{lost:+.2f}".replace("+-", "-")
         trust = [mean_of(own, key) for key in ("calibration_error", "answered")]
-        found.append((name, kind, size, f"{statistics.mean(shares):.2f}{deviation}", lost_shown, *trust, str(len(own))))
-    return found
+        lines.append((name, kind, size, f"{statistics.mean(shares):.2f}{deviation}", lost_shown, *trust, str(len(own))))
+    return lines
 
 
 def mean_of(runs: list[dict[str, Any]], key: str) -> str:
-    """The mean of a figure that not every run has."""
+    """Mean of a figure over the runs that have it, formatted; empty if no run has it."""
     values = [run[key] for run in runs if run.get(key) is not None]
     return f"{statistics.mean(values):.3f}" if values else ""
 
 
 def table(runs: list[dict[str, Any]]) -> Table:
-    """The same for people."""
-    found = Table("set", "file")
+    """Table of the mean figures for the terminal."""
+    shown = Table("set", "file")
     for title in ("size", "accuracy", "points lost", "calibration error", "answered of 0.9", "seeds"):
-        found.add_column(title, justify="right")
+        shown.add_column(title, justify="right")
     for row in rows(runs):
-        found.add_row(*row)
-    return found
+        shown.add_row(*row)
+    return shown
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The paper's network as a textbook would write it in PyTorch: the baseline that our training is measured against.
+"""A textbook implementation of the paper's network in PyTorch: the baseline for our training speed.
 
-Every token looks up its own codes and has a small product of its own with every codebook, padding is computed like text
-(`nn.GRU` on the padded batch), and Adam moves every word's codes at every step, whether the batch has the word or not.
+Every token looks up its codes and computes its own product with every codebook. Padding is computed like text (`nn.GRU`
+on the padded batch). Adam updates the codes of every word at every step, also of words that are not in the batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TextbookTraining:
         self.adam = torch.optim.Adam(self.network.parameters(), lr=0.001)
 
     def step(self, ids: Tensor, targets: Tensor) -> None:
-        """One batch."""
+        """Train on one batch."""
         loss = total_loss("margin+focal", self.network(ids), targets, False)
         self.adam.zero_grad()
         loss.backward()

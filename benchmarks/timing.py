@@ -1,4 +1,4 @@
-"""Seconds of several calls that may be compared: measured in turns, in one process."""
+"""Measure the seconds of several calls in turns, in one process, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WARM_UP = 2  # rounds that do not count
 
 
 def interleave(calls: dict[str, Callable[[], object]], repeats: int, turn: int = 1) -> dict[str, float]:
-    """Median seconds of each call; every round runs each of them `turn` times.
+    """Return the median seconds of each call; every round runs each call `turn` times.
 
-    Torch's threads spin for some milliseconds after their work and then sit on a core that the next call wants. Where
-    torch and compiled code are compared, several calls a turn keep that out of the figures.
+    Torch's threads spin for some milliseconds after their work and block a core that the next call needs. Where torch
+    and compiled code are compared, several calls per turn reduce this effect.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for repeat in range(WARM_UP + repeats):

@@ -1,15 +1,16 @@
-"""Training speed, memory and start-up, as ratios and counts measured in one run.
+"""Measure the speed, memory and start-up time of training.
 
     python -m benchmarks.training [--json] [--write] [--documents N] [--only PART…]
 
-steps      a step of ours against the textbook's (benchmarks/textbook.py), 32 texts of 45 tokens, at two vocabularies
-encoder    the native GRU against `nn.GRU` and the machine's own product (benchmarks/encoder.py)
-tokens     numbering words on all cores against a plain loop over `re`, and against the tokenizer library
-corpus     generated documents, as many as Amazon Polarity has: prepared, trained on for 1,000 steps, started again
-kills      100 kills at random moments, each resumed (benchmarks/kills.py)
+steps      our training step compared with the textbook's (benchmarks/textbook.py): 32 texts of 45 tokens, two sizes of
+           the vocabulary
+encoder    the native GRU compared with `nn.GRU` and with a matrix product (benchmarks/encoder.py)
+tokens     numbering words on all cores, compared with a plain loop over `re` and with the tokenizer library
+corpus     generated documents, as many as in Amazon Polarity: prepare, train for 1,000 steps, start again
+kills      100 kills at random moments, each followed by a resume (benchmarks/kills.py)
 
-Calls are interleaved and repeated, and a figure is a median. Run it on two quiet cores: a missed bound is said and ends
-in exit status 1.
+Calls are interleaved and repeated; a figure is a median. Run the benchmark on two idle cores. The command prints every
+missed bound and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ BATCH, TOKENS, CLASSES = 32, 45, 4
 VOCABULARIES = (62_535, 931_271)  # AG's News and Amazon Polarity, by the paper's count
 DOCUMENTS, STEPS = 3_600_000, 1000
 PARTS = ("steps", "encoder", "tokens", "corpus", "kills")
-# figure -> (bound, whether it is the least allowed)
+# figure -> (bound, whether it is a lower bound)
 BOUNDS = {
     "textbook_over_ours_62535": (3.0, True),
     "textbook_over_ours_931271": (10.0, True),
@@ -62,13 +63,19 @@ BOUNDS = {
 
 
 def main() -> int:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
-    parser.add_argument("--repeats", type=int, default=15, metavar="N", help="rounds of each kind (default: 15)")
-    parser.add_argument("--documents", type=int, default=DOCUMENTS, metavar="N", help=f"(default: {DOCUMENTS:,})")
-    parser.add_argument("--kills", type=int, default=100, metavar="N", help="(default: 100)")
-    parser.add_argument("--scratch", type=Path, metavar="DIR", help="folder for the generated documents, on a disk")
+    parser.add_argument("--repeats", type=int, default=15, metavar="N", help="repetitions per call (default: 15)")
+    parser.add_argument(
+        "--documents",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"number of generated documents (default: {DOCUMENTS:,})",
+    )
+    parser.add_argument("--kills", type=int, default=100, metavar="N", help="number of kills (default: 100)")
+    parser.add_argument("--scratch", type=Path, metavar="DIR", help="folder on a disk for the generated documents")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/training.json")
     arguments = parser.parse_args()
@@ -81,17 +88,17 @@ def main() -> int:
     }
     path = record.RESULTS / "training.json"
     old = json.loads(path.read_text()) if arguments.write and path.exists() else {}
-    # parts that are not asked for keep their figures, and every part says when it was measured
+    # parts that are not measured now keep their figures; every part stores its command and commit
     figures: dict[str, float] = old.get("figures", {})
     parts: dict[str, dict[str, Any]] = old.get("parts", {})
     for part in arguments.only:
         load = round(os.getloadavg()[0], 1)
-        found = measures[part]()
+        new_figures = measures[part]()
         command = record.command_line("benchmarks.training")
         parts[part] = {"commit": record.commit(), "command": command, "load_average": load}
-        for name, value in found.items():
+        for name, value in new_figures.items():
             print(f"{name.replace('_', ' ')}: {value:,.3f}", file=sys.stderr, flush=True)
-        figures |= found
+        figures |= new_figures
     held = {
         name: figures[name] >= bound if least else figures[name] <= bound
         for name, (bound, least) in BOUNDS.items()
@@ -116,7 +123,7 @@ def steps(repeats: int) -> dict[str, float]:
 
 
 def batches(vocabulary: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Ids as frequent as words are in texts, and classes."""
+    """Random batches of word ids, distributed like words in texts, and of classes."""
     generator = np.random.default_rng(0)
     return [
         (
@@ -128,7 +135,7 @@ def batches(vocabulary: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def our_step(vocabulary: int) -> Callable[[], object]:
-    """What the loop does in a step: the default recipe, but the paper's sizes and, as the textbook, one pass."""
+    """Return a training step of ours: default recipe, the paper's sizes, one forward pass as in the textbook."""
     options, model = TrainingOptions(), build_options("paper").model
     network = build_network(
         model, vocabulary, CLASSES, options.dropout, options.embedding_dropout, options.head_dropout
@@ -152,7 +159,7 @@ def our_step(vocabulary: int) -> Callable[[], object]:
 
 
 def textbook_step(vocabulary: int) -> Callable[[], object]:
-    """The same work by the book."""
+    """Return a training step of the textbook implementation."""
     codebooks = ModelOptions().num_codebooks
     training = TextbookTraining(vocabulary, CLASSES, codebooks, smallest_num_codewords(vocabulary, codebooks))
     rows, count = batches(vocabulary), iter(range(10**9))
@@ -160,17 +167,17 @@ def textbook_step(vocabulary: int) -> Callable[[], object]:
 
 
 def encoders(repeats: int) -> dict[str, float]:
-    """The native GRU at two batch sizes."""
-    found = {}
+    """Speed of the native GRU at two batch sizes."""
+    ratios = {}
     for batch in (32, 64):
         case = encoder.report(encoder.measure(min(2, os.cpu_count() or 1), batch, False, repeats))
-        found[f"native_gru_over_nn_gru_batch_{batch}"] = case["speedup_over_padded"]
-        found[f"share_of_sgemm_peak_batch_{batch}"] = case["share_of_peak"]
-    return found
+        ratios[f"native_gru_over_nn_gru_batch_{batch}"] = case["speedup_over_padded"]
+        ratios[f"share_of_sgemm_peak_batch_{batch}"] = case["share_of_peak"]
+    return ratios
 
 
 def documents(count: int, seed: int = 0) -> Any:
-    """Documents of 20 to 80 words, slices of one long text whose words are as frequent as in real ones."""
+    """Generate documents of 20 to 80 words, cut from one long text with realistic word frequencies."""
     generator = np.random.default_rng(seed)
     numbers = generator.zipf(1.15, 4_000_000) % 1_500_000
     words = [f"w{number}" for number in numbers.tolist()]
@@ -185,7 +192,7 @@ def documents(count: int, seed: int = 0) -> Any:
 
 
 def tokens() -> dict[str, float]:
-    """Words a second: ours, a plain loop over `re`, and the tokenizer library on all cores."""
+    """Words per second of ours, compared with a plain loop over `re` and the tokenizer library on all cores."""
     texts = [text for _, text in documents(100_000)][:40_000]
     pattern = re.compile(TOKEN)
     vocabulary: dict[str, int] = {}
@@ -200,10 +207,10 @@ def tokens() -> dict[str, float]:
         return sum(len(words.scan(piece, 5000)[0]) for piece in pieces)
 
     def plain() -> int:
-        found = 0
+        number = 0
         for text in texts:
-            found += len(np.array([vocabulary.get(word, 1) for word in pattern.findall(text.lower())], np.int32))
-        return found
+            number += len(np.array([vocabulary.get(word, 1) for word in pattern.findall(text.lower())], np.int32))
+        return number
 
     def library() -> int:
         return sum(len(ids) for piece in pieces for ids in encode(tokenizer, piece))
@@ -241,14 +248,14 @@ capsulet.train(sys.argv[1], sys.argv[2], monitor=Watch(), checkpoint_seconds=60)
 
 
 def corpus(count: int, scratch: Path | None) -> dict[str, float]:
-    """Prepare many documents and train on them, then start once more from the cache."""
+    """Prepare many documents and train on them, then start again from the cache; return times and sizes."""
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = Path(name)
         file = folder / "documents.csv"
         with file.open("w") as out:
             out.write("label,text\n")
             out.writelines(f"{label},{text}\n" for label, text in documents(count))
-        minutes_ago = time.time() - 600  # as a file that was not written just now
+        minutes_ago = time.time() - 600  # so that the file does not count as just written
         os.utime(file, (minutes_ago, minutes_ago))
         first, peak, speed = watched(file, folder, STEPS)
         again = statistics.median(watched(file, folder, 1)[0] for _ in range(3))
@@ -265,7 +272,7 @@ def corpus(count: int, scratch: Path | None) -> dict[str, float]:
 
 
 def watched(file: Path, folder: Path, steps: int) -> tuple[float, float, float]:
-    """Seconds to the first step, most anonymous memory in bytes, and tokens a second of a training of so many steps."""
+    """Train for `steps` steps; return seconds to the first step, peak anonymous memory in bytes, tokens per second."""
     command = [sys.executable, "-c", CHILD, str(file), str(folder / "model"), str(steps), str(time.time())]
     environment = {**os.environ, "CAPSULET_CACHE": str(folder / "cache")}
     peak = 0
@@ -275,17 +282,17 @@ def watched(file: Path, folder: Path, steps: int) -> tuple[float, float, float]:
                 status = Path(f"/proc/{process.pid}/status").read_text()
             except OSError:
                 break
-            found = re.search(r"RssAnon:\s+(\d+) kB", status)
-            peak = max(peak, 1024 * int(found[1]) if found else 0)
+            match = re.search(r"RssAnon:\s+(\d+) kB", status)
+            peak = max(peak, 1024 * int(match[1]) if match else 0)
             time.sleep(0.02)
-        said = dict(line.split() for line in (process.stdout or []))
+        output = dict(line.split() for line in (process.stdout or []))
     if process.returncode:
-        raise SystemExit(f"the training ended with status {process.returncode}")
-    return float(said["first"]), float(peak), float(said.get("speed", 0))
+        raise SystemExit(f"training ended with status {process.returncode}")
+    return float(output["first"]), float(peak), float(output.get("speed", 0))
 
 
 def killed(count: int) -> dict[str, float]:
-    """Kill and resume, in a process of its own since it forks."""
+    """Run benchmarks.kills in its own process, because it forks."""
     command = [sys.executable, "-m", "benchmarks.kills", "--kills", str(count), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
     result = json.loads(done.stdout)

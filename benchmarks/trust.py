@@ -1,16 +1,16 @@
-"""Do scores mean what they say, are promises kept, and are texts out of scope noticed?
+"""Measure calibration, abstention guarantees, explanations and the detection of out-of-scope texts.
 
     python -m benchmarks.trust --data DATA --models models --write
     python -m benchmarks.trust --data DATA --sets trec6 --seeds 1
 
-Measured on the test files, which are read once a model, at the end: expected calibration error (15 bins) of raw and
-calibrated scores; for every coverage, set and error rate that is promised, what came out; and how far the contributions
-of the words are from their sum, on 1,000 texts. Where there is SET_oos/test.jsonl (clinc150): the area under the ROC
-curve of "in scope" against "out of scope", and the accuracy of the most confident 90 % of the texts in scope, beside
-TF-IDF with logistic regression and its largest softmax probability on the same rows.
+Figures on the test files, which are read once per model, at the end: expected calibration error (15 bins) of raw and
+calibrated scores; measured values for every requested coverage, set coverage and error rate; and the largest difference
+between the sum of word contributions and the score they explain, on 1,000 texts. If SET_oos/test.jsonl exists
+(clinc150): area under the ROC curve of in-scope against out-of-scope texts, and accuracy of the most confident 90 % of
+the in-scope texts, both also for TF-IDF with logistic regression and its largest softmax probability.
 
---models DIR holds model folders SET-seedN; what is missing is trained into it, what lacks a calibration gets one, on
-the part that training has cut off. A set with a val.jsonl is measured once more, by a copy that is calibrated on that.
+--models DIR has model folders SET-seedN. Missing models are trained. Models without calibration are calibrated on the
+validation part of training. A set with a val.jsonl is also measured with a copy that is calibrated on that file.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ SUM_TEXTS, SUM_BOUND = 1000, 1e-5
 
 
 def main() -> int:
-    """Measure, print and, if asked to, write."""
+    """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="N")
     parser.add_argument("--models", type=Path, metavar="DIR", help="trained models, SET-seedN (default: train all)")
     parser.add_argument("--strengths", nargs="+", type=float, default=[1.0, 3.0, 10.0, 30.0, 100.0], metavar="C",
-                        help="of the logistic regression, to choose from on validation")  # fmt: skip
-    parser.add_argument("--no-tfidf", action="store_true", help="leave out the logistic regression")
+                        help="values of C for the logistic regression; chosen on validation texts")  # fmt: skip
+    parser.add_argument("--no-tfidf", action="store_true", help="do not run TF-IDF with logistic regression")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/trust.json")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
@@ -69,21 +69,21 @@ def main() -> int:
                     run, scope = measure(model, folder, outside)
                     runs.append({"set": name, "seed": seed, "calibrated_on": texts, **run})
                     say(f"{name} {seed}, calibrated on {texts}", runs[-1])
-                if scope:  # which looks at nothing that was calibrated
+                if scope:  # it does not depend on the calibration
                     scopes.append({"set": name, "seed": seed, "ours": scope, "tf_idf": baseline})
                     say(f"{name} {seed} out of scope", scope)
     return record.conclude("trust", {"trust_runs": runs, "scope": scopes}, bounds(runs, scopes), arguments)
 
 
-def say(title: str, found: dict[str, Any]) -> None:
-    """A line on standard error."""
-    shown = ", ".join(f"{key} {value:.4g}" for key, value in found.items() if isinstance(value, float))
+def say(title: str, case: dict[str, Any]) -> None:
+    """Print figures as one line on standard error."""
+    shown = ", ".join(f"{key} {value:.4g}" for key, value in case.items() if isinstance(value, float))
     print(f"{title}: {shown}", file=sys.stderr, flush=True)
 
 
 def bounds(runs: list[dict[str, Any]], scopes: list[dict[str, Any]]) -> dict[str, bool]:
-    """What the figures are to keep."""
-    found = {
+    """Whether the figures meet their bounds, by the name of the bound."""
+    held = {
         f"{run['set']}_{run['seed']}_calibration_error_at_most_{LARGEST_ERROR[run['set']]}": bool(
             run["calibration_error_after"] <= LARGEST_ERROR[run["set"]]
         )
@@ -92,23 +92,23 @@ def bounds(runs: list[dict[str, Any]], scopes: list[dict[str, Any]]) -> dict[str
     }
     for run in runs:
         kept = abs(run["coverage_got_at_0.9"] - 0.9) <= 0.01
-        found[f"{run['set']}_{run['seed']}_coverage_within_a_point_on_{run['calibrated_on']}"] = bool(kept)
-        found[f"{run['set']}_{run['seed']}_contributions_add_up"] = bool(run["largest_sum_error"] <= SUM_BOUND)
+        held[f"{run['set']}_{run['seed']}_coverage_within_a_point_on_{run['calibrated_on']}"] = bool(kept)
+        held[f"{run['set']}_{run['seed']}_contributions_add_up"] = bool(run["largest_sum_error"] <= SUM_BOUND)
     for scope in scopes:
         least = scope["tf_idf"]["auroc"] if scope["tf_idf"] else BASELINE_AUROC
-        found[f"{scope['set']}_{scope['seed']}_auroc_above_tf_idf"] = bool(scope["ours"]["auroc"] > least)
-    return found
+        held[f"{scope['set']}_{scope['seed']}_auroc_above_tf_idf"] = bool(scope["ours"]["auroc"] > least)
+    return held
 
 
 def read_texts(path: Path) -> list[str]:
-    """The texts of a file, none if it is not there."""
+    """Texts of a file; an empty list if the file does not exist."""
     if not path.exists():
         return []
     return [row.text for row in read_rows([str(path)], labelled=False, options=ReadOptions(), allow_empty=True)]
 
 
 def calibrated(folder: Path, seed: int, models: Path, scratch: Path) -> dict[str, Path]:
-    """The model folders of a set and seed by what they are calibrated on, trained and calibrated as far as needed."""
+    """Model folders of a set and seed, by the texts of their calibration; missing models are trained and calibrated."""
     model, train, valid = models / f"{folder.name}-seed{seed}", split_file(folder, "train"), folder / "val.jsonl"
     if not model.is_dir():
         record.finished(capsulet.train(train, model, seed=seed, threads=1))
@@ -123,7 +123,7 @@ def calibrated(folder: Path, seed: int, models: Path, scratch: Path) -> dict[str
 
 
 def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, Any], dict[str, float] | None]:
-    """All figures of one model, and those of texts out of scope if there are any."""
+    """Return all figures of a model, and its figures on out-of-scope texts if the set has them."""
     classifier = capsulet.load(model, threads=1)
     rows = read_test(folder)
     places = {label: place for place, label in enumerate(classifier.labels)}
@@ -135,7 +135,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     before, after = (counted(scores.max(1), right) for scores in (lengths, probabilities))
     reliability = classifier.reliability(before, after)
     stored = classifier.config.calibration
-    found: dict[str, Any] = {
+    run: dict[str, Any] = {
         "test_rows": len(rows),
         "valid_rows": stored["texts"],
         "method": f"{stored['method']} of {stored['scale']}",
@@ -145,23 +145,23 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     }
     unknown = unknown_shares(encoded, classifier.session)
     confidence, certainty = abstention.confidence(lengths, unknown), abstention.certainty(lengths, unknown)
-    found["abstain_answered_at_0.95"] = float(
+    run["abstain_answered_at_0.95"] = float(
         (confidence >= classifier.abstention_rules(True, None, None, None).least_confidence).mean()
     )
     for share in COVERAGES:
         answered = certainty >= classifier.abstention_rules(False, share, None, None).least_certainty
-        found[f"coverage_got_at_{share}"] = float(answered.mean())
-        found[f"accuracy_at_coverage_{share}"] = float(right[answered].mean())
+        run[f"coverage_got_at_{share}"] = float(answered.mean())
+        run[f"accuracy_at_coverage_{share}"] = float(right[answered].mean())
     scores = abstention.set_scores(lengths)
     for share in SET_COVERAGES:
         inside = scores >= classifier.abstention_rules(False, None, None, share).least_set_score
-        found[f"sets_right_at_{share}"] = float(inside[np.arange(len(truth)), truth].mean())
-        found[f"mean_set_at_{share}"] = float(inside.sum(1).mean())
+        run[f"sets_right_at_{share}"] = float(inside[np.arange(len(truth)), truth].mean())
+        run[f"mean_set_at_{share}"] = float(inside.sum(1).mean())
     for share in ERRORS:
-        found |= kept_error(classifier, share, certainty, right)
-    found["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
+        run |= kept_error(classifier, share, certainty, right)
+    run["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
     if not outside:
-        return found, None
+        return run, None
     strange = classifier.session.encode(outside)
     other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.session)
     other_confidence, other_certainty = abstention.confidence(other, unknown), abstention.certainty(other, unknown)
@@ -176,29 +176,29 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         "accuracy_at_90": accuracy_at(0.9, certainty, right),
         "accuracy_at_90_by_the_probability": accuracy_at(0.9, probabilities.max(1), right),
     }
-    return found, scope
+    return run, scope
 
 
 def kept_error(
     classifier: capsulet.Classifier, share: float, certainty: NDArray[Any], right: NDArray[np.bool_]
 ) -> dict[str, float | None]:
-    """The share of wrong answers where at most this one was promised, and the share of texts that got an answer."""
+    """Measured error rate for a requested maximum `share`, and the share of answered texts."""
     names = f"error_got_at_{share}", f"answered_at_error_{share}"
     try:
         answered = certainty >= classifier.abstention_rules(False, None, share, None).least_certainty
-    except InputError:  # too few validation texts for such a promise
+    except InputError:  # too few validation texts to guarantee this error rate
         return dict.fromkeys(names)
     return dict(zip(names, (float((~right[answered]).mean()), float(answered.mean())), strict=True))
 
 
 def largest_sum_error(classifier: capsulet.Classifier, texts: list[str]) -> float:
-    """How far the contributions to the predicted class are from its length before squash, at most."""
-    found = (classifier.explain(text) for text in texts)
-    return max(abs(sum(token.contribution for token in why.tokens) - why.length_before_squash) for why in found)
+    """Largest difference between the sum of contributions and the length before squash of the predicted class."""
+    explanations = (classifier.explain(text) for text in texts)
+    return max(abs(sum(token.contribution for token in why.tokens) - why.length_before_squash) for why in explanations)
 
 
 def tfidf_scope(folder: Path, outside: list[str], strengths: list[float]) -> dict[str, float]:
-    """The same of the largest softmax probability of TF-IDF with logistic regression."""
+    """Out-of-scope figures of TF-IDF with logistic regression, by its largest softmax probability."""
     training = tfidf.train(*read_training(folder), seed=0, strengths=strengths)
     model = training.model
     rows = read_test(folder)
@@ -216,13 +216,13 @@ def tfidf_scope(folder: Path, outside: list[str], strengths: list[float]) -> dic
 
 
 def accuracy_at(share: float, confidence: NDArray[Any], right: NDArray[np.bool_]) -> float:
-    """Accuracy of the most confident share of the texts."""
+    """Accuracy on the most confident share of the texts."""
     order = np.argsort(-confidence, kind="stable")[: round(share * len(right))]
     return float(right[order].mean())
 
 
 def auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
-    """Probability that a text in scope is more confident than one out of scope; a tie counts half."""
+    """Probability that an in-scope text has a higher confidence than an out-of-scope text; a tie counts half."""
     _, places, counts = np.unique(np.concatenate([inside, outside]), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
     number = len(inside)

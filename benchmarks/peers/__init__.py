@@ -1,4 +1,4 @@
-"""Other text classifiers on the same rows and by the same rules as ours: `python -m benchmarks.peers --help`."""
+"""Other text classifiers, measured on the same data by the same rules as ours: `python -m benchmarks.peers --help`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Peer:
-    """One rival: a module of this package with `train` and `load`, and the options that differ from its defaults."""
+    """One peer: a module of this package with `train` and `load`, and the options that differ from its defaults."""
 
     title: str
     module: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    random: bool = True  # one seed is enough for a peer that is not
+    random: bool = True  # False: the seed has no effect, so one seed is enough
 
 
 OURS = "ours"
@@ -33,5 +33,5 @@ PEERS = {
     "bert-large": Peer("BERT large", "transformer", {"checkpoint": "bert-large-uncased"}),
     "xlnet": Peer("XLNet base", "transformer", {"checkpoint": "xlnet-base-cased"}),
 }
-# what runs when no peer is named: those that need no checkpoint from the network
+# peers that run by default: those that need no download
 OFFLINE = tuple(name for name in PEERS if name not in ("bert-base", "bert-large", "xlnet"))

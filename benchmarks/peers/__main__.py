@@ -1,14 +1,14 @@
-"""Rivals on the same rows: accuracy, size, time and memory.
+"""Compare text classifiers on the same data: accuracy, size, time and memory.
 
     python -m benchmarks.peers --data DATA --sets trec6 --peers tf-idf fasttext --seeds 1 2 3
     python -m benchmarks.peers --data DATA --write
     python -m benchmarks.peers --show
     python -m benchmarks.peers --data DATA --peers bert-base --options checkpoint=FOLDER
 
-A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. Everything is chosen on a validation part
-cut from train, the same for all; the test file is read once a run, at the end. Each run has processes of its own. Runs
-that the results file holds, made by the same source and options, are not made again; those that failed are. `--show`
-prints what it holds, whatever source made it, and `--plot` draws it.
+A set is a folder with train.csv or train.jsonl and test.csv or test.jsonl. All settings are chosen on a
+validation part cut from train, which is the same for all peers. The test file is read once per run, at the end. Each
+run has its own processes. A run is skipped if the results file already has it, made by the same source and options;
+failed runs are repeated. `--show` prints all stored runs, from any source, and `--plot` draws them.
 """
 
 from __future__ import annotations
@@ -35,38 +35,43 @@ NAME = "peers"
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measure, print and, if asked to, write and plot."""
+    """Run the peers, print the tables and, with --write or --plot, store and draw the results."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of the data sets")
-    parser.add_argument("--show", action="store_true", help="print the runs that are stored, whatever made them")
+    parser.add_argument("--show", action="store_true", help="print the stored runs, from any source")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME", help=f"default: {' '.join(SETS)}")
     parser.add_argument(
-        "--peers", nargs="+", default=list(OFFLINE), choices=PEERS, metavar="NAME", help=f"of {' '.join(PEERS)}"
+        "--peers",
+        nargs="+",
+        default=list(OFFLINE),
+        choices=PEERS,
+        metavar="NAME",
+        help=f"peers to run: {' '.join(PEERS)}",
     )
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N", help="default: 1 2 3")
     parser.add_argument(
         "--options", nargs="*", default=[], metavar="NAME=VALUE", help="keywords of the peers' train functions"
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at the same time (default: 1)")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/peers.json, run by run")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/peers.json after every run")
     parser.add_argument(
-        "--models", type=Path, metavar="DIR", help="keep the models of ours, for ours-small to start from"
+        "--models", type=Path, metavar="DIR", help="keep our models, so that ours-small can compress them"
     )
     parser.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
-        help="accuracy against size, as SVG or PNG (with --write: beside the results)",
+        help="plot accuracy against size as SVG or PNG (with --write: next to the results file)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args(words)
     picture = arguments.plot or (record.RESULTS / f"{NAME}.svg" if arguments.write else None)
     if arguments.jobs < 1:
-        parser.error(f"--jobs {arguments.jobs}: expected a number from 1 on")
+        parser.error(f"--jobs {arguments.jobs}: expected a number of at least 1")
     if arguments.data is None and not arguments.show:
-        parser.error("--data names the folder that holds the data sets; --show prints what is stored and needs none")
+        parser.error("--data names the folder that holds the data sets; only --show works without it")
     missing = [] if arguments.show else [name for name in arguments.sets if not (arguments.data / name).is_dir()]
     if missing:
         parser.error(f"{arguments.data} has no folder {missing[0]}: --data names the folder that holds the data sets")
@@ -84,17 +89,17 @@ def main(words: list[str] | None = None) -> None:
         runs: list[Result] = record.stored(NAME)
     except CapsuletError as error:
         parser.error(str(error))
-    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
+    # the head of the file describes the last command; every run also stores the command that made it
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
-    for found in measure_all(wanted, runs, arguments.jobs, arguments.models):
-        said = found.get("failure") or f"{100 * found['accuracy']:.2f} %, {found['clock_seconds']:.0f} s to train"
-        print(f"{found['set']} {found['peer']} {found['seed']}: {said}", file=sys.stderr, flush=True)
-        # read anew: another command may have written in the meantime
-        runs = merge(record.stored(NAME) if arguments.write else runs, {**found, **record.own(here)})
+    for run in measure_all(wanted, runs, arguments.jobs, arguments.models):
+        outcome = run.get("failure") or f"{100 * run['accuracy']:.2f} %, {run['clock_seconds']:.0f} s to train"
+        print(f"{run['set']} {run['peer']} {run['seed']}: {outcome}", file=sys.stderr, flush=True)
+        # read again: another command may have written to the file
+        runs = merge(record.stored(NAME) if arguments.write else runs, {**run, **record.own(here)})
         if arguments.write:
             record.write(NAME, {**here, "runs": runs})
     result = {**here, "runs": runs}
-    # what is printed and drawn has all seeds of ours; what is written only what was measured here
+    # tables and plot include all seeds of ours; the file has only the runs of this benchmark
     shown = with_seeds(runs, record.stored("accuracy"))
     if picture:
         draw_or_say(shown, picture)
@@ -108,14 +113,14 @@ def main(words: list[str] | None = None) -> None:
 
 
 def check_plot(file: Path) -> None:
-    """Say before the first training that there would be no picture at the end."""
+    """Raise an error if the plot cannot be written; call it before the first training."""
     if file.suffix not in (".svg", ".png"):
         raise InputError(f"--plot {file}: expected a name that ends in .svg or .png")
     check_place(file)
 
 
 def draw_or_say(runs: list[Result], file: Path) -> None:
-    """The picture, or why there is none: the table is there all the same."""
+    """Draw the plot, or print why it cannot be drawn."""
     from benchmarks.peers.plot import draw
 
     try:

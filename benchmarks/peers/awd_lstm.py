@@ -1,4 +1,4 @@
-"""AWD-LSTM (Merity et al. 2018): LSTM layers with every dropout that the paper has, as encoder and language model."""
+"""AWD-LSTM (Merity et al. 2018): LSTM layers with all dropouts of the paper, as encoder and language model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ State = list[tuple[Tensor, Tensor]]  # of each layer
 
 
 class Dropouts(NamedTuple):
-    """Shares that are dropped while training, all times one factor.
+    """Dropout rates.
 
-    Less than in ULMFiT, whose layers are more than four times as wide (0.05, 0.4, 0.5, 0.3 and 0.4).
+    They are lower than in ULMFiT (0.05, 0.4, 0.5, 0.3 and 0.4), whose layers are more than four times as wide.
     """
 
     words: float = 0.05  # whole words of the embedding table
@@ -25,7 +25,7 @@ class Dropouts(NamedTuple):
     outputs: float = 0.1  # before the decoder
 
     def scaled(self, factor: float) -> Dropouts:
-        """All of them times a factor."""
+        """Multiply all rates by a factor."""
         return Dropouts(*(share * factor for share in self))
 
 
@@ -44,13 +44,13 @@ class WeightDropLSTM(nn.Module):
         super().__init__()
         self.lstm = nn.LSTM(input_size, hidden_size, batch_first=True)
         self.recurrent = nn.Parameter(self.lstm.weight_hh_l0.detach().clone())
-        del self.lstm.weight_hh_l0  # from here on an ordinary attribute that each forward pass sets
+        del self.lstm.weight_hh_l0  # now an ordinary attribute, set by each forward pass
 
     def forward(
         self, inputs: Tensor, state: tuple[Tensor, Tensor] | None, share: float
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(B, T, D) to (B, T, H) and the last state."""
-        # a copy: outside training dropout gives the parameter itself, which would then be the inner layer's as well
+        # clone: outside training, dropout returns the parameter itself, which would then also belong to the inner layer
         self.lstm.weight_hh_l0 = F.dropout(self.recurrent.clone(), share, self.training)
         return self.lstm(inputs, state)
 
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         self.dropouts = Dropouts()
 
     def forward(self, ids: Tensor, state: State | None = None) -> tuple[Tensor, Tensor, State]:
-        """Ids (B, T) to the last layer's states (B, T, D), with and without dropout, and what to go on from."""
+        """Ids (B, T) to the last layer's states (B, T, D), with and without dropout, and the state of each layer."""
         table, drop = self.embedding.weight, self.dropouts
         if self.training and drop.words:
             kept = table.new_empty(len(table), 1).bernoulli_(1 - drop.words) / (1 - drop.words)
@@ -91,7 +91,7 @@ class LanguageModel(nn.Module):
         self.bias = nn.Parameter(torch.zeros(encoder.embedding.num_embeddings))
 
     def loss(self, ids: Tensor, targets: Tensor, state: State | None) -> tuple[Tensor, Tensor, State]:
-        """Cross entropy of the next words, the same with AWD-LSTM's two penalties, and the state."""
+        """Return cross entropy of the next words, cross entropy plus AWD-LSTM's two penalties, and the state."""
         states, raw, state = self.encoder(ids, state)
         logits = F.linear(states, self.encoder.embedding.weight, self.bias)  # (B, T, V)
         entropy = F.cross_entropy(logits.flatten(0, 1), targets.flatten())

@@ -1,7 +1,7 @@
-"""One step of one run, in a process of its own: `python -m benchmarks.peers.child STEP SPECIFICATION`.
+"""Run one step of one run in its own process: `python -m benchmarks.peers.child STEP SPECIFICATION`.
 
-`train` leaves a model folder, `predict` reads nothing but that folder and the test rows. A process for each, so that
-the memory of the one is not that of the other, and so that a folder that lacks something cannot predict.
+`train` writes a model folder; `predict` reads only that folder and the test rows. With separate processes, the memory
+of each step is measured alone, and prediction fails if the folder is incomplete.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from capsulet.evaluation.labels import label_matrix
 from capsulet.evaluation.metrics import counted_labels
 
 MODEL, RESULT = "model", "result.json"
-LEAST_SECONDS = 0.5  # of prediction: fast models predict the test texts several times
+LEAST_SECONDS = 0.5  # at least, of prediction: fast models predict the test texts several times
 WARM_UP = 32  # texts
 
 
 def main() -> None:
-    """Do one step; on failure say why on the last line and exit with status 1."""
+    """Run one step; on failure print the reason on the last line and exit with status 1."""
     step, specification = sys.argv[1], json.loads(sys.argv[2])
     try:
         result = {"train": train_step, "predict": predict_step}[step](**specification)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def peer_module(name: str) -> PeerModule:
-    """The module of a peer."""
+    """Import the module of a peer."""
     module: Any = importlib.import_module(f"benchmarks.peers.{name}")
     return module
 
@@ -46,7 +46,7 @@ def peer_module(name: str) -> PeerModule:
 def train_step(
     module: str, folder: str, seed: int, options: dict[str, Any], fraction: float, scratch: str
 ) -> dict[str, Any]:
-    """Train, save, weigh."""
+    """Train and save a model; return its validation figures, size, times and memory."""
     train, valid = read_training(Path(folder), fraction)
     peer = peer_module(module)
     started, clock = time.process_time(), time.perf_counter()
@@ -72,18 +72,18 @@ def train_step(
 
 
 def predict_step(module: str, folder: str, scratch: str, **_: Any) -> dict[str, Any]:
-    """Load, predict, compare with the truth."""
+    """Load the model and predict the test rows; return accuracy, speed and memory."""
     model = peer_module(module).load(Path(scratch) / MODEL)
     rows = read_test(Path(folder))
     model.predict([text for text, _ in rows[:WARM_UP]])
     predicted, texts_per_second = timed_prediction(model, rows)
     truth = [label for _, label in rows]
     labels = sorted({*truth, *predicted})
-    true_labels, given = (label_matrix(part, labels, multi_label=False) for part in (truth, predicted))
-    found = counted_labels(true_labels, given)
+    true_labels, predicted_labels = (label_matrix(part, labels, multi_label=False) for part in (truth, predicted))
+    counts = counted_labels(true_labels, predicted_labels)
     return {
-        "accuracy": found.accuracy,
-        "macro_f1": found.macro_f1,
+        "accuracy": counts.accuracy,
+        "macro_f1": counts.macro_f1,
         "test_rows": len(rows),
         "texts_per_second": round(texts_per_second, 1),
         "predict_memory": peak_memory(),
@@ -91,7 +91,7 @@ def predict_step(module: str, folder: str, scratch: str, **_: Any) -> dict[str, 
 
 
 def timed_prediction(model: Model, rows: Rows) -> tuple[list[str], float]:
-    """Labels, and texts a CPU second: CPU time, because a busy machine stretches any other."""
+    """Return the labels, and texts per CPU second; on a busy machine, wall-clock time would be too long."""
     texts = [text for text, _ in rows]
     started, rounds = time.process_time(), 0
     while True:
@@ -103,7 +103,7 @@ def timed_prediction(model: Model, rows: Rows) -> tuple[list[str], float]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files."""
+    """Size of all files of a folder, in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

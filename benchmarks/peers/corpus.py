@@ -1,4 +1,4 @@
-"""Rows in memory as the numbers that the networks among the peers read; the tokens are ours."""
+"""Convert rows to batches of word ids for the networks among the peers; tokens are those of capsulet."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from capsulet.text.tokens import encode
 
 
 def count_words(texts: Sequence[str], min_count: int, max_words: int) -> list[str]:
-    """The words that occur often enough, the most frequent first, ties by spelling."""
+    """Words that occur at least `min_count` times, most frequent first, ties by spelling."""
     words = Words()
     counts = np.bincount(words.scan(texts, limit=10**9)[0], minlength=1)
     counts[0] = 0  # texts without a word
-    found = [(-int(counts[number]), words.spelling(number)) for number in np.flatnonzero(counts >= min_count).tolist()]
-    return [word for _, word in sorted(found)[:max_words]]
+    ranked = [(-int(counts[number]), words.spelling(number)) for number in np.flatnonzero(counts >= min_count).tolist()]
+    return [word for _, word in sorted(ranked)[:max_words]]
 
 
 def build_corpus(tokenizer: Tokenizer, texts: Sequence[str], targets: Sequence[int]) -> Corpus:
-    """Tokenise the texts."""
+    """Tokenise texts and return them as a corpus with their classes."""
     encoded = encode(tokenizer, texts)
     starts = np.concatenate([[0], np.cumsum([len(ids) for ids in encoded], dtype=np.int64)])
     return Corpus(np.concatenate([np.zeros(0, np.int32), *encoded]), starts, np.asarray(targets, np.int32))
 
 
 def training_batches(corpus: Corpus, batch_size: int, generator: np.random.Generator) -> Iterator[Batch]:
-    """Every text once, in random batches of similar length."""
+    """Yield every text once, in random batches of similar length."""
     plan = Plan(corpus, batch_size, generator)
     for step in range(len(plan)):
         yield gather(corpus, plan[step])

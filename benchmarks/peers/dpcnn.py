@@ -19,7 +19,7 @@ REGION = 3  # words of a region, and places that a convolution or a pooling sees
 
 
 class Pair(nn.Module):
-    """Two convolutions with activation in front, and a short cut around both: x + W relu(W' relu(x) + b') + b."""
+    """Two convolutions, each after an activation, with a residual connection: x + W relu(W' relu(x) + b') + b."""
 
     def __init__(self, maps: int) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Pair(nn.Module):
         self.second = nn.Conv1d(maps, maps, REGION, padding=REGION // 2)
 
     def forward(self, states: Tensor, real: Tensor) -> Tensor:
-        """States (B, D, T) to states of the same shape; what is not `real` (B, 1, T) stays zero."""
+        """States (B, D, T) to states of the same shape; places that are not `real` (B, 1, T) stay zero."""
         inner = self.first(states.relu()) * real
         return states + self.second(inner.relu()) * real
 
@@ -50,7 +50,9 @@ class DPCNN(nn.Module):
         states = self.embedding(ids).transpose(1, 2) * real  # (B, D, T)
         states = self.region(self.dropout(states)) * real
         states = self.pairs[0](states, real)
-        for pair in self.pairs[1:]:  # as many for every text, however long: a batch must not change an answer
+        for pair in self.pairs[
+            1:
+        ]:  # the same number of blocks for every text, so that an answer does not depend on the batch
             states, lengths = halve(states, lengths)
             states = pair(states, inside(lengths, states.shape[2])[:, None])
         real = inside(lengths, states.shape[2])[:, None]
@@ -63,7 +65,7 @@ def halve(states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     size = states.shape[2]
     hidden = states.masked_fill(~inside(lengths, size)[:, None], -torch.inf)
     lengths = (lengths + 1) // 2
-    # place i sees 2i, 2i + 1 and 2i + 2; what lies behind the end is -inf and never the maximum of a real place
+    # place i sees 2i, 2i + 1 and 2i + 2; places after the end are -inf, so they are never the maximum
     padded = F.pad(hidden, (0, 2 * ((size + 1) // 2) + 1 - size), value=-torch.inf)
     pooled = F.max_pool1d(padded, REGION, stride=2)
     return pooled.masked_fill(~inside(lengths, pooled.shape[2])[:, None], 0.0), lengths
@@ -84,7 +86,7 @@ def train(
     min_count: int = 2,
     max_tokens: int = 1000,
 ) -> Training:
-    """The epoch is chosen on the validation rows."""
+    """Train the network; the epoch is chosen on the validation rows."""
     torch.manual_seed(seed)
     sizes = {"maps": maps, "num_blocks": num_blocks, "dropout": dropout}
     model = build_model(train, DPCNN, sizes, min_count, max_tokens)
@@ -93,5 +95,5 @@ def train(
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     return load_model(folder, DPCNN)

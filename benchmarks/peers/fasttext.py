@@ -1,10 +1,10 @@
 """fastText (Joulin et al. 2016), word pairs included, and its quantised model (Joulin et al. 2016, FastText.zip).
 
-Learning rate, epochs and dimension are chosen one after the other on the validation rows; where the largest of the
-values does best, twice as much is tried, and so on. The hash table has twice as many places as the training rows have
-different pairs, 2 million at most (fastText's own default, mostly empty here), so that the size on disk is not one that
-nobody would ship. The quantised model keeps the fewest rows of that table that stay within one standard error of the
-whole model on the validation rows.
+Learning rate, epochs and dimension are chosen one after the other on the validation rows. If the largest value is the
+best, its double is tried as well, and so on. The hash table has twice as many places as the training rows have distinct
+pairs, at most 2 million. (fastText's default of 2 million would be mostly empty here and make the file needlessly
+large.) The quantised model keeps the fewest rows of that table whose accuracy on the validation rows is within one
+standard error of the whole model's.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 PREFIX = "__label__"
 LARGEST_BUCKET = 2_000_000
 CODEWORDS, PIECE = 256, 2  # a quantised row is one byte for each 2 dimensions
-# fastText 0.9.2 fills a tenth of its table with random numbers in each thread: with fewer than ten threads the rest is
-# whatever the memory held, now and then not a number. Ten threads without locks make runs of one seed differ a little.
+# In fastText 0.9.2, each thread fills a tenth of the table with random numbers. With fewer than ten threads, the rest
+# is uninitialised memory, sometimes NaN. Ten threads without locks make runs of one seed differ a little.
 THREADS = 10
-MOST = 4  # times the largest value of an option: no search goes beyond that
+MOST = 4  # the search stops at this multiple of the largest value of an option
 
 
 class FastText:
@@ -42,13 +42,13 @@ class FastText:
         self.model, self.labels, self.suffix, self.parameters = model, list(labels), suffix, parameters
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text."""
-        found, _ = self.model.predict([line(text) for text in texts])
+        """Predict the label of each text."""
+        answers, _ = self.model.predict([line(text) for text in texts])
         # a quantised model that knows no word of a text gives no answer
-        return [self.labels[int(best[0].removeprefix(PREFIX)) if best else 0] for best in found]
+        return [self.labels[int(best[0].removeprefix(PREFIX)) if best else 0] for best in answers]
 
     def save(self, folder: Path) -> None:
-        """fastText's own file, which holds its words, and the labels."""
+        """Write fastText's model file, which includes its words, and the labels."""
         self.model.save_model(str(folder / f"model{self.suffix}"))
         (folder / "labels.json").write_text(
             json.dumps({"labels": self.labels, "suffix": self.suffix, "parameters": self.parameters})
@@ -56,12 +56,12 @@ class FastText:
 
 
 def line(text: str) -> str:
-    """Words by our own rule, between spaces."""
+    """Tokenise a text by our rule and join the words with spaces."""
     return " ".join(re.findall(TOKEN, text.lower()))
 
 
 def table_size(lines: Sequence[str]) -> int:
-    """Places for word pairs."""
+    """Number of places for word pairs in the hash table."""
     return min(LARGEST_BUCKET, 2 * len({pair for words in lines for pair in pairwise(words.split())}) + 1)
 
 
@@ -76,7 +76,7 @@ def train(
     sizes: Sequence[int] = (10, 50),
     cutoffs: Sequence[int] = (1_000, 3_000, 10_000, 30_000, 100_000),
 ) -> Training:
-    """The first of each option is where the search starts."""
+    """Search the best settings, starting from the first value of each option; optionally quantise the model."""
     labels = labels_of(train)
     places = {label: place for place, label in enumerate(labels)}
     lines = [line(text) for text, _ in train]
@@ -91,9 +91,9 @@ def train(
             waiting = list(values if best is None else values[1:])
             largest = max(values)
             while waiting:
-                found = fit(fixed, {**chosen, name: waiting.pop(0)}, labels, valid)
-                if found and (best is None or found.valid_accuracy > best.valid_accuracy):
-                    best = found
+                training = fit(fixed, {**chosen, name: waiting.pop(0)}, labels, valid)
+                if training and (best is None or training.valid_accuracy > best.valid_accuracy):
+                    best = training
                 if not waiting and best and best.chosen[name] == largest and largest < MOST * max(values):
                     largest *= 2
                     waiting = [largest]
@@ -104,7 +104,7 @@ def train(
 
 
 def fit(fixed: dict[str, Any], chosen: dict[str, Any], labels: Sequence[str], valid: Rows) -> Training | None:
-    """One training with these settings, unless it diverges."""
+    """Train once with these settings; None if the training diverges."""
     import fasttext
 
     started = time.process_time()
@@ -118,7 +118,7 @@ def fit(fixed: dict[str, Any], chosen: dict[str, Any], labels: Sequence[str], va
 
 
 def shrink(whole: Training, fixed: dict[str, Any], cutoffs: Sequence[int], valid: Rows) -> Training:
-    """The smallest quantised model that is about as good on the validation rows, or else the best of them."""
+    """Return the smallest quantised model within one standard error on the validation rows, or else the best one."""
     import fasttext
 
     share = whole.valid_accuracy
@@ -136,7 +136,7 @@ def shrink(whole: Training, fixed: dict[str, Any], cutoffs: Sequence[int], valid
             input=fixed["input"], cutoff=cutoff, retrain=True, qnorm=True, dsub=PIECE, thread=THREADS, verbose=0
         )
         seconds = whole.seconds + time.process_time() - started
-        # codes of the rows and their norms, codewords of both, and the classes, which stay as they are
+        # codes of the rows and their norms, codewords of both, and the class weights, which are not quantised
         codes = min(cutoff, rows) * (math.ceil(size / PIECE) + 1)
         trained = FastText(model, labels, ".ftz", codes + CODEWORDS * (size + 1) + len(labels) * size)
         chosen = {**whole.chosen, "cutoff": cutoff}
@@ -149,7 +149,7 @@ def shrink(whole: Training, fixed: dict[str, Any], cutoffs: Sequence[int], valid
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     import fasttext
 
     about = json.loads((folder / "labels.json").read_text())

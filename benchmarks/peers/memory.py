@@ -1,4 +1,4 @@
-"""How large a process was, and what an earlier one has spent on a model that is kept."""
+"""Measure the peak memory of a process; name of the file with the training cost of a kept model."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import resource
 import sys
 from pathlib import Path
 
-SPENT = "spent.json"  # beside a model that is kept: CPU seconds and memory of its training, its epoch and accuracy
+SPENT = "spent.json"  # next to a kept model: CPU seconds and memory of its training, its epoch and accuracy
 
 
 def peak_memory() -> int:
-    """Bytes of this process at its largest."""
+    """Peak memory of this process in bytes."""
     try:
         # Linux's getrusage starts from the size of the process that started this one; VmHWM does not
         lines = Path("/proc/self/status").read_text().splitlines()

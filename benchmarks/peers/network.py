@@ -1,4 +1,4 @@
-"""What the networks written here share: words to ids, the loop, the folder. Tokens, corpus and batches are our own."""
+"""Shared code of the networks among the peers: vocabulary, training loop, model folder. Tokens and batches are ours."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class NetworkModel:
 
     @property
     def parameters(self) -> int:
-        """Learned numbers."""
+        """Number of learned parameters."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     def corpus(self, rows: Rows) -> Corpus:
-        """Rows as ids and classes."""
+        """Convert rows to word ids and classes."""
         places = {label: place for place, label in enumerate(self.labels)}
         return build_corpus(self.tokenizer, [text for text, _ in rows], [places[label] for _, label in rows])
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text."""
+        """Predict the label of each text."""
         corpus = build_corpus(self.tokenizer, texts, [0] * len(texts))
         return [self.labels[place] for place in classes(self.network, corpus)]
 
     def save(self, folder: Path) -> None:
-        """Weights, words, labels and sizes."""
+        """Write weights, words, labels and sizes."""
         save_file({name: tensor.contiguous() for name, tensor in self.network.state_dict().items()}, folder / WEIGHTS)
         self.tokenizer.save(str(folder / WORDS), pretty=False)
         (folder / SIZES).write_text(json.dumps({"labels": self.labels, "sizes": self.sizes}))
@@ -61,15 +61,15 @@ WEIGHTS, WORDS, SIZES = "model.safetensors", "tokenizer.json", "config.json"
 def build_model(
     train: Rows, build: Callable[..., nn.Module], sizes: dict[str, Any], min_count: int, max_tokens: int
 ) -> NetworkModel:
-    """An untrained network for these rows; `sizes` are the arguments of `build` besides words and classes."""
+    """Build an untrained network for these rows; `sizes` are the arguments of `build` besides words and classes."""
     words = count_words([text for text, _ in train], min_count, MOST_WORDS)
     tokenizer, labels = build_tokenizer(words, max_tokens), labels_of(train)
-    sizes = {"num_words": len(words) + 2, "num_classes": len(labels), **sizes}  # and padding and the unknown word
+    sizes = {"num_words": len(words) + 2, "num_classes": len(labels), **sizes}  # + 2: padding and unknown word
     return NetworkModel(build(**sizes), tokenizer, labels, sizes)
 
 
 def load_model(folder: Path, build: Callable[..., nn.Module]) -> NetworkModel:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     about = json.loads((folder / SIZES).read_text())
     network = build(**about["sizes"])
     network.load_state_dict(load_file(folder / WEIGHTS))
@@ -78,21 +78,21 @@ def load_model(folder: Path, build: Callable[..., nn.Module]) -> NetworkModel:
 
 @torch.no_grad()
 def classes(network: nn.Module, corpus: Corpus) -> list[int]:
-    """The class of each text, in order."""
+    """Predict the class of each text, in order."""
     network.eval()
-    found = np.zeros(len(corpus), dtype=np.int64)
+    best = np.zeros(len(corpus), dtype=np.int64)
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH):
-        found[rows] = network(torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)).argmax(-1).numpy()
-    return found.tolist()
+        best[rows] = network(torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)).argmax(-1).numpy()
+    return best.tolist()
 
 
 @dataclass(frozen=True)
 class Loop:
-    """How long, and how many texts at a time."""
+    """Settings of the training loop."""
 
     epochs: int
     batch_size: int
-    patience: int  # epochs without a better one
+    patience: int  # epochs without improvement before training stops
 
 
 def fit(
@@ -103,7 +103,7 @@ def fit(
     loop: Loop,
     optimisers: Sequence[torch.optim.Optimizer],
 ) -> Training:
-    """Cross entropy; the weights of the epoch that is best on the validation rows are kept."""
+    """Minimise the cross entropy; keep the weights of the best epoch on the validation rows."""
     started = time.process_time()
     torch.set_num_threads(1)
     generator = np.random.default_rng(seed)
@@ -129,5 +129,5 @@ def fit(
 
 
 def inside(lengths: Tensor, size: int) -> Tensor:
-    """Which of `size` places are part of their text: (B, size)."""
+    """Boolean mask of the places that belong to their text: (B, size)."""
     return torch.arange(size) < lengths[:, None]

@@ -1,6 +1,6 @@
-"""capsulet itself: the default recipe through the public functions, saved as the one file that is deployed.
+"""capsulet itself: the default recipe, trained through the public functions and saved as one exported file.
 
-`small` makes that the file of `capsulet compress` with its default goal, at most 0.3 points lost on validation.
+With `small`, the file is made by `capsulet compress` with its default goal: a loss of at most 0.3 points on validation.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class Capsulet:
 
     @property
     def parameters(self) -> int:
-        """Learned numbers."""
+        """Number of learned parameters."""
         return self.classifier.config.parameters
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text."""
+        """Predict the label of each text."""
         return [prediction.label for prediction in self.classifier.predict(list(texts))]
 
     def save(self, folder: Path) -> None:
-        """One file with everything in it."""
+        """Write the exported file."""
         (folder / FILE).write_bytes(self.file)
 
 
 def train(
     train: Rows, valid: Rows, seed: int, small: bool = False, kept: str | None = None, **options: Any
 ) -> Training:
-    """`options` are those of `capsulet.train`; a model that was `kept` in that folder is not trained again."""
+    """Train with options of `capsulet.train`, or use the model in the folder `kept`; export or compress it."""
     scratch = Path(tempfile.mkdtemp())
     try:
         for name, rows in (("train", train), ("valid", valid)):
@@ -54,9 +54,9 @@ def train(
         folder = spent.parent / "model"
         started = time.process_time()
         if not spent.exists():
-            given = {"seed": seed, "threads": 1, **options}
+            settings = {"seed": seed, "threads": 1, **options}
             training = record.finished(
-                capsulet.train(scratch / "train.jsonl", folder, valid=scratch / "valid.jsonl", **given)
+                capsulet.train(scratch / "train.jsonl", folder, valid=scratch / "valid.jsonl", **settings)
             )
             best = {"accuracy": training.best.valid_accuracy, "epoch": training.best.epoch}
             seconds = time.process_time() - started
@@ -78,5 +78,5 @@ def train(
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     return Capsulet((folder / FILE).read_bytes(), capsulet.load(folder / FILE, threads=1))

@@ -1,4 +1,4 @@
-"""What every peer is: `train` makes a model, the model predicts and saves itself, `load` brings it back."""
+"""Interface of every peer: `train` makes a model, the model predicts and saves itself, `load` reads it."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ class Model(Protocol):
 
     @property
     def parameters(self) -> int:
-        """Learned numbers."""
+        """Number of learned parameters."""
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text."""
+        """Predict the label of each text."""
 
     def save(self, folder: Path) -> None:
-        """Write all that prediction needs, words and labels included, into an empty folder."""
+        """Write everything that prediction needs, including words and labels, into an empty folder."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """A model with what was chosen on the validation rows."""
+    """A trained model with the settings that were chosen on the validation rows."""
 
     model: Model
     valid_accuracy: float
-    seconds: float  # CPU seconds with the settings that were chosen, without the search for them
+    seconds: float  # CPU seconds of training with the chosen settings, without the search
     chosen: dict[str, Any] = field(default_factory=dict)
 
 
 class PeerModule(Protocol):
-    """A module of a peer; the keywords of its `train` are its options."""
+    """Module of a peer; the keywords of its `train` are its options."""
 
     def train(self, train: Rows, valid: Rows, seed: int, **options: Any) -> Training:
-        """Train on the one part and choose on the other; what is in neither is never seen."""
+        """Train on `train` and choose settings on `valid`; no other rows are used."""
 
     def load(self, folder: Path) -> Model:
-        """The model that was saved there."""
+        """Load a model that `save` wrote."""
 
 
 def accuracy(model: Model, rows: Rows) -> float:
-    """Share of the rows that get their label."""
+    """Share of rows whose predicted label is correct."""
     predicted = model.predict([text for text, _ in rows])
-    return sum(label == found for (_, label), found in zip(rows, predicted, strict=True)) / max(len(rows), 1)
+    return sum(label == answer for (_, label), answer in zip(rows, predicted, strict=True)) / max(len(rows), 1)
 
 
 def labels_of(rows: Rows) -> list[str]:
-    """The labels, in an order that does not depend on the rows'."""
+    """Sorted labels of the rows."""
     return sorted({label for _, label in rows})

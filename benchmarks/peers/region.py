@@ -2,9 +2,9 @@
 
 A word has an embedding e (D,) and a context unit K (R, D) with a column for each place of a region of R = 2c + 1 words.
 Word-context: the unit of the middle word weights the words around it. Context-word: the units of the words around
-weight the middle word. A region is the maximum over its places, a text the softsign of the sum of its regions.
-Deviations: places outside the text are no part of a region (the paper fills them with a padding word); the learning
-rate is 0.001 (paper: 0.0001, for data sets of a hundred times as many rows).
+weight the middle word. A region is the maximum over its places; a text is the softsign of the sum of its regions.
+Deviations: places outside the text do not belong to a region (the paper fills them with a padding word); the learning
+rate is 0.001 (paper: 0.0001, for data sets with a hundred times as many rows).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def context_word(embedded: Tensor, units: Tensor) -> Tensor:
 
 
 def regions(products: Tensor, lengths: Tensor) -> Tensor:
-    """The maximum over the places of a region that are in the text: (B, T, R, D) to (B, T, D), zero past the end."""
+    """Maximum over the places of a region inside the text: (B, T, R, D) to (B, T, D), zero after the end."""
     places, size = products.shape[1], products.shape[2]
-    seen = torch.arange(places)[:, None] + torch.arange(size) - size // 2  # (T, R): which place each one looks at
+    seen = torch.arange(places)[:, None] + torch.arange(size) - size // 2  # (T, R): index of each place of a region
     real = (seen >= 0) & (seen < lengths[:, None, None])  # (B, T, R)
     highest = products.masked_fill(~real[..., None], -torch.inf).amax(2)
     return highest.masked_fill(~inside(lengths, places)[..., None], 0.0)
 
 
 class RegionEmbedding(nn.Module):
-    """Regions, their sum, a linear layer."""
+    """Network of region embeddings, their sum and a linear layer."""
 
     def __init__(self, num_words: int, num_classes: int, kind: str, size: int, region: int, dropout: float) -> None:
         super().__init__()
@@ -63,8 +63,8 @@ class RegionEmbedding(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Ids (B, T) to logits (B, C)."""
         units = self.units(ids).unflatten(2, (self.region, -1))  # (B, T, R, D)
-        found = regions(self.products(self.embedding(ids), units), lengths)  # (B, T, D)
-        return self.output(self.dropout(F.softsign(found.sum(1))))
+        embedded = regions(self.products(self.embedding(ids), units), lengths)  # (B, T, D)
+        return self.output(self.dropout(F.softsign(embedded.sum(1))))
 
 
 def train(
@@ -83,13 +83,13 @@ def train(
     min_count: int = 2,
     max_tokens: int = 1000,
 ) -> Training:
-    """The epoch is chosen on the validation rows."""
+    """Train the network; the epoch is chosen on the validation rows."""
     torch.manual_seed(seed)
     sizes = {"kind": kind, "size": size, "region": region, "dropout": dropout}
     model = build_model(train, RegionEmbedding, sizes, min_count, max_tokens)
     network = model.network
     assert isinstance(network, RegionEmbedding)
-    tables = [network.embedding.weight, network.units.weight]  # a step touches the words of its batch only
+    tables = [network.embedding.weight, network.units.weight]  # a step updates only the words of its batch
     optimisers = [
         torch.optim.SparseAdam(tables, learning_rate),
         torch.optim.Adam(network.output.parameters(), learning_rate),
@@ -98,5 +98,5 @@ def train(
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     return load_model(folder, RegionEmbedding)

@@ -1,4 +1,4 @@
-"""The rows of a data set: train.csv or train.jsonl, test.csv or test.jsonl, and a validation part cut from train."""
+"""Read a data set: train.csv or train.jsonl, test.csv or test.jsonl, and a validation part cut from train."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split
 
-# the share that `capsulet train` cuts by default: every peer trains on the same rows and chooses on the same rows
+# the default of `capsulet train`, so that all peers have the same training and validation rows
 VALID_FRACTION = build_options("default").training.valid_fraction
 
 
 def split_file(folder: Path, split: str) -> Path:
-    """train.csv or train.jsonl, whichever is there."""
+    """Path of SPLIT.csv or SPLIT.jsonl, whichever exists."""
     paths = [folder / f"{split}.csv", folder / f"{split}.jsonl"]
-    found = next((path for path in paths if path.exists()), None)
-    if found is None:
+    existing = next((path for path in paths if path.exists()), None)
+    if existing is None:
         raise FileNotFoundError(f"{folder} has neither {split}.csv nor {split}.jsonl")
-    return found
+    return existing
 
 
 def read_training(folder: Path, fraction: float = VALID_FRACTION) -> tuple[Rows, Rows]:
-    """Rows to train on and rows to choose on."""
+    """Training rows and validation rows of a set."""
     rows = read_rows([split_file(folder, "train")], labelled=True, options=ReadOptions())
     pairs = [(row.text, str(row.label)) for row in rows]
     places = {label: place for place, label in enumerate(sorted_labels({label for _, label in pairs}))}
@@ -36,6 +36,6 @@ def read_training(folder: Path, fraction: float = VALID_FRACTION) -> tuple[Rows,
 
 
 def read_test(folder: Path) -> Rows:
-    """Rows to test on, once, at the end."""
+    """Test rows of a set; read them once, at the end."""
     rows = read_rows([split_file(folder, "test")], labelled=True, options=ReadOptions(), allow_empty=True)
     return [(row.text, str(row.label)) for row in rows]

@@ -1,4 +1,4 @@
-"""Runs of peers: which are wanted, which are done, and each of the others in processes of its own."""
+"""List the runs of peers, skip those that are done, and measure each of the others in its own processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def key(self) -> Result:
-        """What must be equal for a run to count as done."""
+        """Values that must be equal for a run to count as done."""
         return {
             "set": self.folder.name,
             "peer": self.peer,
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def training(self) -> str:
-        """A name for what is trained, the same for the whole model and the compressed one."""
+        """Name of the training; it is the same for the uncompressed and the compressed model."""
         decides = {name: value for name, value in self.key.items() if name != "peer"}
         decides["options"] = {name: value for name, value in self.options.items() if name != "small"}
         digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
@@ -63,7 +63,7 @@ class Run:
 def wanted_runs(
     folders: Sequence[Path], peers: Sequence[str], seeds: Sequence[int], options: Mapping[str, Any], fraction: float
 ) -> list[Run]:
-    """Every data set with every peer and seed, cheap peers first."""
+    """Runs of every data set with every peer and seed, cheap peers first."""
     order = list(PEERS)
     return [
         Run(folder, name, seed, {**PEERS[name].options, **options}, fraction, source_digest(name))
@@ -74,10 +74,10 @@ def wanted_runs(
 
 
 def source_digest(name: str) -> str:
-    """Which source a peer is made by: its module, what that imports of this repository, and the way rows are split."""
+    """Digest of the source of a peer: its module, the files of this repository it imports, and the split of rows."""
     files = imported_files(ROOT / "benchmarks" / "peers" / f"{PEERS[name].module}.py")
     files |= imported_files(ROOT / "src" / "capsulet" / "text" / "split.py")
-    if PEERS[name].module == OURS:  # names of the package are loaded when they are used
+    if PEERS[name].module == OURS:  # the package imports its modules lazily
         files |= {path for suffix in ("py", "c", "h") for path in (ROOT / "src").rglob(f"*.{suffix}")}
     digest = hashlib.sha256()
     for path in sorted(files):
@@ -86,7 +86,7 @@ def source_digest(name: str) -> str:
 
 
 def imported_files(path: Path, seen: set[Path] | None = None) -> set[Path]:
-    """A file and all files of this repository that it imports, directly or not; packages themselves left out."""
+    """A file and all files of this repository that it imports, directly or not, without package __init__ files."""
     seen = set() if seen is None else seen
     seen.add(path)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -94,21 +94,21 @@ def imported_files(path: Path, seen: set[Path] | None = None) -> set[Path]:
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in filter(None, names):
             for base in (ROOT, ROOT / "src"):
-                found = base.joinpath(*name.split(".")).with_suffix(".py")
-                if found.exists() and found not in seen:
-                    imported_files(found, seen)
+                source = base.joinpath(*name.split(".")).with_suffix(".py")
+                if source.exists() and source not in seen:
+                    imported_files(source, seen)
     return seen
 
 
 def is_done(run: Run, results: Sequence[Result]) -> bool:
-    """Whether the results hold this run; one that failed is tried again."""
+    """Whether the results have this run; a failed run does not count."""
     return any(run.key.items() <= result.items() and "failure" not in result for result in results)
 
 
 def measure_all(
     runs: Sequence[Run], results: Sequence[Result], jobs: int, models: Path | None = None
 ) -> Iterator[Result]:
-    """The results of the runs that are not done, each as soon as there is one; `models` keeps ours."""
+    """Measure the runs that are not done and yield each result when it is ready; `models` keeps our models."""
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [run for run in runs if not is_done(run, results)]
         for future in as_completed([pool.submit(measure, run, models) for run in waiting]):
@@ -116,7 +116,7 @@ def measure_all(
 
 
 def measure(run: Run, models: Path | None = None) -> Result:
-    """Train and predict in two processes; a failure is a result with its reason."""
+    """Train and predict in two processes; a failed run gives a result with the reason."""
     options = dict(run.options)
     if models is not None and PEERS[run.peer].module == OURS:
         options["kept"] = str(models.resolve() / run.training)
@@ -146,15 +146,15 @@ def measure(run: Run, models: Path | None = None) -> Result:
 
 
 def failure(step: str, status: int, output: str) -> str:
-    """Why a step failed, on one line."""
+    """Reason why a step failed, on one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if status < 0:
         return f"{step} was ended by signal {-status}" + (" (out of memory?)" if status == -9 else "")
     return lines[-1] if lines else f"{step} ended with status {status}"
 
 
-def merge(results: Sequence[Result], found: Result) -> list[Result]:
-    """The results with one more, which takes the place of any older one of the same set, peer, seed and options."""
+def merge(results: Sequence[Result], new: Result) -> list[Result]:
+    """Add a result; it replaces an older one of the same set, peer, seed and options."""
     same = ("set", "peer", "seed", "options")
-    kept = [result for result in results if any(result[name] != found[name] for name in same)]
-    return sorted([*kept, found], key=lambda one: (one["set"], list(PEERS).index(one["peer"]), one["seed"]))
+    kept = [result for result in results if any(result[name] != new[name] for name in same)]
+    return sorted([*kept, new], key=lambda one: (one["set"], list(PEERS).index(one["peer"]), one["seed"]))

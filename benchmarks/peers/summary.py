@@ -1,4 +1,4 @@
-"""Runs to figures: mean and deviation over seeds, sizes, and speeds as ratios to ours."""
+"""Summarise runs: mean and deviation over seeds, sizes, and speeds as ratios to ours."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rich.table import Table
 
 from benchmarks.peers import OURS, PEERS
 
-REFERENCES = (OURS, "tf-idf")  # what speeds are compared with: the first that was measured on the set
+REFERENCES = (OURS, "tf-idf")  # speeds are compared with the first of these that was measured on the set
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One peer on one data set."""
+    """Mean figures of one peer on one data set."""
 
     peer: str
     title: str
     failure: str = ""
     seeds: int = 0
-    accuracy: float = 0.0  # per cent, as the next three
+    accuracy: float = 0.0  # in per cent, like the next three
     deviation: float = 0.0
     macro_f1: float = 0.0
     valid_accuracy: float = 0.0
@@ -38,19 +38,19 @@ class Summary:
 
     @property
     def size(self) -> str:
-        """2.1 MB."""
+        """Size on disk, such as 2.10 MB."""
         return f"{self.bytes / 1e6:.2f} MB" if self.bytes < 1e7 else f"{self.bytes / 1e6:,.0f} MB"
 
 
 def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
-    """Every peer of a set, in the order of the list of peers."""
+    """Summaries of all peers on a set, in the order of PEERS."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for run in (run for run in runs if run["set"] == name):
         groups.setdefault(title(run), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: list(PEERS).index(group[0]["peer"]))
     good: dict[str, list[dict[str, Any]]] = {}
     for group in sorted(ordered, key=lambda group: title(group[0]) != PEERS[group[0]["peer"]].title):
-        # a peer as it is comes before its variants
+        # a peer with its own options comes before its variants
         if any("failure" not in run for run in group):
             good.setdefault(group[0]["peer"], group)
     reference = next((good[peer] for peer in REFERENCES if peer in good), [])
@@ -58,10 +58,10 @@ def summaries(runs: Sequence[dict[str, Any]], name: str) -> list[Summary]:
 
 
 def with_seeds(runs: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs, and the accuracies that further seeds of ours have by benchmarks.accuracy: the same training.
+    """Add further seeds of ours from benchmarks.accuracy, which trains in the same way.
 
-    Sets where ours was not run here stay without it: there would be no time and no memory to go with them. So do those
-    whose network had another number of parameters.
+    Seeds are added only for sets where ours was also run here, because the other runs have no time and memory, and only
+    if the number of parameters is the same.
     """
     whole = [run for run in runs if (run["peer"], run["options"]) == (OURS, {}) and "failure" not in run]
     here = {(run["set"], run["seed"]) for run in whole}
@@ -81,14 +81,14 @@ def with_seeds(runs: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]
 
 
 def title(run: dict[str, Any]) -> str:
-    """The peer's name, and the options that are not its own."""
+    """Title of the peer, with the options that differ from its own."""
     peer = PEERS[run["peer"]]
     others = {name: value for name, value in run["options"].items() if peer.options.get(name) != value}
     return " ".join([peer.title, *(f"{name}={value}" for name, value in others.items())])
 
 
 def summarise(group: Sequence[dict[str, Any]], reference: Sequence[dict[str, Any]]) -> Summary:
-    """The runs of one peer, beside the runs of another."""
+    """Summarise the runs of a peer; ratios are to the runs of the reference."""
     good = [run for run in group if "failure" not in run]
     peer, name = group[0]["peer"], title(group[0])
     if not good:
@@ -116,19 +116,19 @@ def summarise(group: Sequence[dict[str, Any]], reference: Sequence[dict[str, Any
 
 
 def mean(runs: Sequence[dict[str, Any]], name: str) -> float:
-    """The mean of one figure, over the runs that have it."""
+    """Mean of a figure over the runs that have it."""
     return statistics.mean(run[name] for run in runs if name in run)
 
 
-def reference_title(found: Sequence[Summary]) -> str:
-    """What the ratios of these summaries are to, if to anything."""
-    present = {summary.peer for summary in found if not summary.failure}
+def reference_title(peers: Sequence[Summary]) -> str:
+    """Title of the reference of the ratios, or an empty string."""
+    present = {summary.peer for summary in peers if not summary.failure}
     return next((PEERS[peer].title for peer in REFERENCES if peer in present), "")
 
 
-def header(found: Sequence[Summary]) -> list[str]:
+def header(peers: Sequence[Summary]) -> list[str]:
     """Names of the columns."""
-    beside = f" ({reference_title(found)} = 1)" if reference_title(found) else ""
+    beside = f" ({reference_title(peers)} = 1)" if reference_title(peers) else ""
     return [
         "peer", "accuracy, %", "seeds", "parameters", "on disk", f"training{beside}", "with search",
         f"texts/s{beside}", "memory, training", "memory, prediction",
@@ -153,24 +153,24 @@ def cells(summary: Summary) -> list[str]:
     ]
 
 
-def reasons(found: Sequence[Summary]) -> list[str]:
-    """Why peers failed, a line each."""
-    return [f"{summary.title}: {summary.failure}" for summary in found if summary.failure]
+def reasons(results: Sequence[Summary]) -> list[str]:
+    """Reasons of failed peers, one line per peer."""
+    return [f"{summary.title}: {summary.failure}" for summary in results if summary.failure]
 
 
 def ratio(value: float | None) -> str:
-    """Two digits that count."""
+    """Format a ratio with about two significant digits."""
     if value is None:
         return "?"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def table(name: str, found: Sequence[Summary]) -> Table:
-    """For a terminal."""
-    caption = "\n".join(reasons(found)) or None
+def table(name: str, peers: Sequence[Summary]) -> Table:
+    """Table of a data set for the terminal."""
+    caption = "\n".join(reasons(peers)) or None
     shown = Table(title=name, title_justify="left", caption=caption, caption_justify="left")
-    for place, column in enumerate(header(found)):
+    for place, column in enumerate(header(peers)):
         shown.add_column(column, justify="right" if place else "left")
-    for summary in found:
+    for summary in peers:
         shown.add_row(*cells(summary))
     return shown

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class TfIdf:
-    """Vectoriser and regression."""
+    """TF-IDF vectoriser and logistic regression."""
 
     def __init__(self, vectoriser: TfidfVectorizer, regression: LogisticRegression) -> None:
         self.vectoriser, self.regression = vectoriser, regression
 
     @property
     def parameters(self) -> int:
-        """Coefficients, intercepts and inverse document frequencies."""
+        """Number of coefficients, intercepts and inverse document frequencies."""
         return int(self.regression.coef_.size + self.regression.intercept_.size + self.vectoriser.idf_.size)
 
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text."""
+        """Predict the label of each text."""
         return [str(label) for label in self.regression.predict(self.vectoriser.transform(texts))]
 
     def save(self, folder: Path) -> None:
-        """Single-precision numbers, and the words and pairs as JSON."""
+        """Write the weights in single precision, and words and pairs as JSON."""
         np.savez(
             folder / "weights.npz",
             coefficients=self.regression.coef_.astype(np.float32),  # (C, V), or (1, V) with two classes
@@ -47,7 +47,7 @@ class TfIdf:
 
 
 def build_vectoriser(words: Sequence[str] | None = None) -> TfidfVectorizer:
-    """Words by our own rule, and pairs of them; (1 + log tf) · idf, each text of length one."""
+    """Vectoriser of words by our token rule and of word pairs: (1 + log tf) · idf, normalised to length one."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=TOKEN, vocabulary=words)
@@ -56,7 +56,7 @@ def build_vectoriser(words: Sequence[str] | None = None) -> TfidfVectorizer:
 def train(
     train: Rows, valid: Rows, seed: int, *, strengths: Sequence[float] = (1.0, 3.0, 10.0, 30.0, 100.0)
 ) -> Training:
-    """Nothing here is random: the seed changes nothing."""
+    """Train one regression per strength and return the best on the validation rows; the seed has no effect."""
     from sklearn.linear_model import LogisticRegression
 
     started = time.process_time()
@@ -74,7 +74,7 @@ def train(
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     from sklearn.linear_model import LogisticRegression
 
     names = json.loads((folder / "names.json").read_text(encoding="utf-8"))

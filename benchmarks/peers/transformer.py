@@ -1,7 +1,8 @@
-"""A pretrained transformer, fine-tuned whole (Devlin et al. 2019): BERT, XLNet, MiniLM or what else a checkpoint holds.
+"""Fine-tune all weights of a pretrained transformer (Devlin et al. 2019): BERT, XLNet, MiniLM or another checkpoint.
 
-A checkpoint is a folder, a folder inside an installed package (`package:NAME/FOLDER`) or a name on the Hub. AdamW, the
-learning rate up over a tenth of the steps and then linearly down to zero; the epoch is chosen on the validation rows.
+A checkpoint is a folder, a folder inside an installed package (`package:NAME/FOLDER`) or a name on the Hub. The
+optimiser is AdamW; the learning rate rises over a tenth of the steps and then falls linearly to zero. The epoch is
+chosen on the validation rows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 EVALUATION_BATCH = 32
 LABELS = "labels.json"
-Encoded = dict[str, list[int]]  # input_ids, attention_mask and, of some, token_type_ids
+Encoded = dict[str, list[int]]  # input_ids, attention_mask and, for some models, token_type_ids
 
 
 class Transformer:
@@ -39,41 +40,41 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """Learned numbers."""
+        """Number of learned parameters."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Ids of each text, marks included, and what else the network reads: XLNet's mark has a segment of its own."""
-        found = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)
-        return [{name: found[name][row] for name in found} for row in range(len(texts))]
+        """Token ids of each text, special tokens included, and the other inputs of the network."""
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)
+        return [{name: encoded[name][row] for name in encoded} for row in range(len(texts))]
 
     def logits(self, texts: Sequence[Encoded]) -> torch.Tensor:
-        """(B, C)."""
+        """Logits of a batch: (B, C)."""
         batch = self.tokenizer.pad(list(texts), return_tensors="pt")
         return self.network(**batch).logits
 
     @torch.no_grad()
     def predict(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text; texts of similar length go together."""
+        """Predict the label of each text, in batches of similar length."""
         self.network.eval()
         encoded = self.encode(texts)
-        found = [""] * len(encoded)
+        answers = [""] * len(encoded)
         order = np.argsort([len(text["input_ids"]) for text in encoded], kind="stable")
         for start in range(0, len(order), EVALUATION_BATCH):
             rows = order[start : start + EVALUATION_BATCH]
             for row, place in zip(rows, self.logits([encoded[row] for row in rows]).argmax(-1).tolist(), strict=True):
-                found[row] = self.labels[place]
-        return found
+                answers[row] = self.labels[place]
+        return answers
 
     def save(self, folder: Path) -> None:
-        """Weights, tokenizer, labels."""
+        """Write weights, tokenizer and labels."""
         self.network.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         (folder / LABELS).write_text(json.dumps({"labels": self.labels, "max_tokens": self.max_tokens}))
 
 
 def locate(checkpoint: str) -> str:
-    """The folder of a checkpoint in an installed package; any other name as it is."""
+    """Folder of a checkpoint in an installed package; any other name is returned unchanged."""
     if not checkpoint.startswith("package:"):
         return checkpoint
     package, _, inside = checkpoint.removeprefix("package:").partition("/")
@@ -84,7 +85,7 @@ def locate(checkpoint: str) -> str:
 
 
 def open_checkpoint(checkpoint: str, num_classes: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Network with a new head, and tokenizer."""
+    """Load the network, with a new head, and the tokenizer."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging
 
@@ -96,7 +97,7 @@ def open_checkpoint(checkpoint: str, num_classes: int) -> tuple[PreTrainedModel,
         network = AutoModelForSequenceClassification.from_pretrained(
             place,
             num_labels=num_classes,
-            ignore_mismatched_sizes=True,  # a head for other classes gives way to a new one
+            ignore_mismatched_sizes=True,  # a head for other classes is replaced
         )
     except OSError:
         raise InputError(
@@ -119,7 +120,7 @@ def train(
     weight_decay: float = 0.01,
     warmup: float = 0.1,
 ) -> Training:
-    """The epoch is chosen on the validation rows."""
+    """Train the network; the epoch is chosen on the validation rows."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     labels = labels_of(train)
@@ -131,7 +132,7 @@ def train(
     generator = np.random.default_rng(seed)
     steps = epochs * -(-len(train) // batch_size)
     matrices = [one for one in network.parameters() if one.dim() > 1]
-    vectors = [one for one in network.parameters() if one.dim() <= 1]  # biases and norms are not pulled to zero
+    vectors = [one for one in network.parameters() if one.dim() <= 1]  # no weight decay for biases and norms
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: triangle(step / steps, warmup))
@@ -153,12 +154,12 @@ def train(
 
 
 def triangle(done: float, warmup: float) -> float:
-    """Share of the learning rate after this share of the steps: up to one, then down to zero."""
+    """Factor of the learning rate after a share of the steps: it rises to one, then falls to zero."""
     return done / warmup if done < warmup else max(0.0, (1 - done) / (1 - warmup))
 
 
 def batches(lengths: Sequence[int], batch_size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Every row once, in random batches of similar length."""
+    """Yield every row once, in random batches of similar length."""
     noisy = np.array(lengths) * generator.uniform(0.9, 1.1, len(lengths))
     order = np.lexsort((generator.random(len(lengths)), noisy))
     parts = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
@@ -167,7 +168,7 @@ def batches(lengths: Sequence[int], batch_size: int, generator: np.random.Genera
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     about = json.loads((folder / LABELS).read_text())
     network, tokenizer = open_checkpoint(str(folder), len(about["labels"]))
     return Transformer(network, tokenizer, about["labels"], about["max_tokens"])

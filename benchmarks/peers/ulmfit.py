@@ -1,8 +1,8 @@
 """ULMFiT: Howard and Ruder 2018, Universal Language Model Fine-tuning for Text Classification.
 
-A language model is trained on the data set's own texts, then a classifier on top of it, layer by layer. Deviations: no
-language model of a large general corpus to start from; embedding 128 and 256 hidden units in three layers where the
-paper has 400 and 1,150; one direction; gradients go through the whole text, of which the first 400 tokens are read.
+A language model is trained on the texts of the data set, then a classifier on top of it, layer by layer. Deviations: no
+language model pretrained on a large general corpus; embedding size 128 and 256 hidden units in three layers (paper: 400
+and 1,150); one direction; only the first 400 tokens are read, and gradients flow through all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.peers.protocol import Model, Rows, Training
 from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import PADDING_ID
 
-END_ID = PADDING_ID  # no text holds it, so it marks the end of one
+END_ID = PADDING_ID  # no text contains it, so it marks the end of a text
 LAYER_FACTOR = 2.6  # discriminative fine-tuning: η^{l-1} = η^l / 2.6
 CUT, RATIO = 0.1, 32  # slanted triangular rate: share of the steps that rise, and highest over lowest rate
 
@@ -43,7 +43,7 @@ class Classifier(nn.Module):
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Ids (B, T) to logits (B, C)."""
-        states, _, _ = self.encoder(ids)  # (B, T, D): padding stands behind the text and cannot reach it
+        states, _, _ = self.encoder(ids)  # (B, T, D): padding follows the text and does not affect it
         return self.head(concat_pool(states, lengths))
 
 
@@ -57,7 +57,7 @@ def concat_pool(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def slanted_triangle(step: int, steps: int) -> float:
-    """Share of the highest learning rate: a short way up, a long way down (their formula 3)."""
+    """Share of the highest learning rate: a short rise, then a long fall (formula 3 of the paper)."""
     cut = max(1, math.floor(steps * CUT))
     share = step / cut if step < cut else max(0.0, 1 - (step - cut) / (cut * (1 / CUT - 1)))
     return (1 + share * (RATIO - 1)) / RATIO
@@ -72,7 +72,7 @@ def layer_groups(network: Classifier) -> list[list[nn.Parameter]]:
 def windows(
     corpus: Corpus, batch_size: int, length: int, generator: np.random.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Texts one after the other in random order, as `batch_size` streams cut into windows: words and next words."""
+    """Join the texts in random order into `batch_size` streams and yield windows of words and next words."""
     pieces = []
     for row in generator.permutation(len(corpus)):
         pieces += [corpus.ids[corpus.starts[row] : corpus.starts[row + 1]], np.array([END_ID], dtype=np.int32)]
@@ -87,7 +87,7 @@ def windows(
 def train_language_model(
     encoder: Encoder, corpus: Corpus, seed: int, epochs: int, batch_size: int, learning_rate: float, length: int = 50
 ) -> float:
-    """Predict the next word of the training texts; gives the perplexity of the last epoch."""
+    """Train to predict the next word of the training texts; return the perplexity of the last epoch."""
     model = LanguageModel(encoder)
     generator = np.random.default_rng(seed)
     optimiser = torch.optim.Adam(model.parameters(), learning_rate, betas=(0.7, 0.99))
@@ -111,7 +111,7 @@ def train_language_model(
 
 
 def set_rates(optimiser: torch.optim.Optimizer, rates: list[float]) -> None:
-    """The learning rate of each group."""
+    """Set the learning rate of each group."""
     for group, rate in zip(optimiser.param_groups, rates, strict=True):
         group["lr"] = rate
 
@@ -119,7 +119,7 @@ def set_rates(optimiser: torch.optim.Optimizer, rates: list[float]) -> None:
 def train_classifier(
     model: NetworkModel, corpus: Corpus, valid: Corpus, seed: int, epochs: int, batch_size: int, learning_rate: float
 ) -> tuple[float, int]:
-    """One epoch for the head alone, one more layer with each epoch, then all of it; gives best accuracy and epoch."""
+    """Train the head, then unfreeze one layer per epoch, then train all; return the best accuracy and its epoch."""
     network = model.network
     assert isinstance(network, Classifier)
     generator = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def train_classifier(
     rates = [learning_rate / LAYER_FACTOR ** (len(groups) - 1 - depth) for depth in range(len(groups))]
     optimiser = torch.optim.Adam([{"params": group} for group in groups], learning_rate, betas=(0.7, 0.99))
     best, best_epoch, kept = -1.0, 0, {}
-    stages = [*range(1, len(groups)), *[len(groups)] * epochs]  # how many groups learn, the last ones first
+    stages = [*range(1, len(groups)), *[len(groups)] * epochs]  # number of groups that are trained, last groups first
     full_step = 0
     steps = -(-len(corpus) // batch_size)
     for epoch, learning in enumerate(stages, 1):
@@ -137,8 +137,8 @@ def train_classifier(
                 parameter.requires_grad_(depth >= len(groups) - learning)
         for step, batch in enumerate(training_batches(corpus, batch_size, generator)):
             if len(batch.targets) == 1:
-                continue  # batch normalisation needs two
-            # each of the short stages has its own triangle, the last one a single triangle over all its epochs
+                continue  # batch normalisation needs two texts
+            # each one-epoch stage has its own schedule; the last stage has one schedule over all its epochs
             last = learning == len(groups)
             factor = slanted_triangle(full_step if last else step, steps * (epochs if last else 1))
             full_step += last
@@ -172,7 +172,7 @@ def train(
     min_count: int = 2,
     max_tokens: int = 400,
 ) -> Training:
-    """The classifier's epoch is chosen on the validation rows."""
+    """Train language model and classifier; the epoch of the classifier is chosen on the validation rows."""
     started = time.process_time()
     torch.manual_seed(seed)
     torch.set_num_threads(1)
@@ -188,5 +188,5 @@ def train(
 
 
 def load(folder: Path) -> Model:
-    """The model that was saved there."""
+    """Load a model that `save` wrote."""
     return load_model(folder, Classifier)
