@@ -280,7 +280,7 @@ def check(options: T) -> T:
     if isinstance(options, ModelOptions) and options.head == "capsule" and options.hidden_size % options.primary_length:
         raise InputError(
             f"--hidden-size {options.hidden_size} is not a multiple of --primary-length {options.primary_length}: "
-            "choose a multiple"
+            f"choose a multiple of {options.primary_length}"
         )
     return type(options)(**values)
 

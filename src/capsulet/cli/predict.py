@@ -86,7 +86,10 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
     abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
     plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
     if len(arguments.files) != 1 or arguments.text or not arguments.out or not plain:
-        raise InputError("--engine ray takes one folder of Parquet files and --out; it predicts the best label only")
+        raise InputError(
+            "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to and "
+            "abstention"
+        )
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,
         text_columns=arguments.text_column, keep=arguments.keep,

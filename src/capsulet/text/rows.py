@@ -51,7 +51,7 @@ class ReadOptions:
         if self.label_separator == "":
             raise InputError("--label-separator is empty: expected one or more characters, such as '|' or ', '")
         if self.header is False and (self.text_columns or self.label_column):
-            raise InputError("--no-header excludes --text-column and --label-column, which need names: drop one")
+            raise InputError("--text-column and --label-column need a header: leave them out, or leave out --no-header")
 
     def for_model(self, multi_label: bool) -> ReadOptions:
         """The options for the rows of a single-label or a multi-label model."""
