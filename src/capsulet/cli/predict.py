@@ -38,8 +38,8 @@ ARGUMENTS = {
     "--to jsonl|csv": "format of the output",
     **THREADS,
     "abstention": {
-        "--abstain": "give no label to texts of unknown words and to the 5 % of texts that are least like any class",
-        "--coverage SHARE": "abstain, but label at least this share of texts like the validation texts",
+        "--abstain": "give no label to texts of unknown words, nor to the 5 % of texts that are least like any class",
+        "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
         "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
         "--raw-scores": "use class lengths as scores instead of calibrated probabilities",

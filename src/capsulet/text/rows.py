@@ -35,7 +35,9 @@ class ReadOptions:
 
     text_columns: tuple[str, ...] = option((), "text column; repeat it to join columns with spaces (default: text)")
     label_column: str | None = option(None, "column of the label (default: label)")
-    header: bool | None = option(None, "the first line is a row, not names; columns: the label, then one or more texts")
+    header: bool | None = option(
+        None, "the first line is a row, not column names; the label is in the first column, texts in the others"
+    )
     file_format: str | None = option(None, "format of the files (default: by name and content)", choices=FORMATS)
     on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
     multi_label: bool = option(False, "a row may have several labels, or none")
