@@ -57,7 +57,7 @@ class ModelOptions:
     hidden_size: int = option(128, "size of an encoder state (H)", low=1, high=4096)
     num_layers: int = option(2, "encoder layers", low=1, high=8)
     pooling: str = option(
-        "mean+max", "how the states of a text become one: mean over the tokens, maximum over the tokens, or the "
+        "mean+max", "how the states of a text are combined: mean over the tokens, maximum over the tokens, or the "
         "average of both", choices=tuple(POOLINGS),
     )  # fmt: skip
     primary_length: int = option(8, "size of a primary capsule; must divide the hidden size", low=1, high=4096)
@@ -95,8 +95,8 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with automatic epochs: tokens to read in total, within 3 to 20 epochs, or up to 100 epochs if they have "
-        "fewer than 1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
+        None, "with --epochs auto: tokens to read in total, in 3 to 20 epochs, or in up to 100 epochs to reach "
+        "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     batch_size: int | None = option(
         None, "texts per batch; auto: 32, or 64 from 20,000 training texts", low=1, high=65536
@@ -117,14 +117,14 @@ class TrainingOptions:
     learning_rate: float = option(0.002, "peak learning rate of all parameters except the codes", low=0)
     code_learning_rate: float = option(0.05, "peak learning rate of the codes of the words", low=0)
     code_deviation: float = option(
-        0.1, "standard deviation of the initial codes; with a small one, a rare word starts near the mean of each "
+        0.1, "standard deviation of the initial codes; with a small value, a rare word starts near the mean of each "
         "codebook", low=0,
     )  # fmt: skip
     centre_codebooks: bool = option(
         True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
     )
     transform_scale: float = option(
-        0.3, "scale of the initial matrices between capsules; a small one makes class capsules start short", low=0
+        0.3, "scale of the initial matrices between capsules; with a small value, class capsules start short", low=0
     )
     schedule: str = option(
         "linear", "learning rate after warm-up: falls to zero (linear) or stays constant",
@@ -136,8 +136,9 @@ class TrainingOptions:
     embedding_dropout: float = option(0.5, "dropout of the word vectors", low=0, high=0.99)
     head_dropout: float = option(0.2, "dropout of the pooled state", low=0, high=0.99)
     adversarial: float | None = option(
-        None, "adversarial training: perturb each text's word vectors along the loss gradient, with a norm of N mean "
-        "word norms; doubles the time per step; 0: off; auto: 0.6, or 0.2 from 30 classes or 20,000 training texts, or "
+        None, "adversarial training: perturb each text's word vectors along the loss gradient, by N times the mean "
+        "norm of a word vector; doubles the time per step; 0: off; auto: 0.6, or 0.2 from 30 classes or "
+        "20,000 training texts, or "
         "0 from 200,000 training texts", low=0, high=100,
     )  # fmt: skip
     rowwise: bool = option(True, "update only the code rows of words in the batch")
@@ -280,7 +281,7 @@ def check(options: T) -> T:
     if isinstance(options, ModelOptions) and options.head == "capsule" and options.hidden_size % options.primary_length:
         raise InputError(
             f"--hidden-size {options.hidden_size} is not a multiple of --primary-length {options.primary_length}: "
-            "choose a multiple"
+            f"choose a multiple of {options.primary_length}"
         )
     return type(options)(**values)
 

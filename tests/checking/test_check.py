@@ -160,7 +160,7 @@ def test_standard_input_shows_places_without_texts(tmp_path: Path) -> None:
         ({"labels": True, "out": "list.txt"}, "neither .csv nor .jsonl"),
         ({"labels": True, "out": "no/such/folder/list.csv"}, "cannot be written"),
         ({"labels": True, "folds": 1}, "--folds is 1: expected at least 2"),
-        ({"labels": True, "model": "model"}, "give one of the two"),
+        ({"labels": True, "model": "model"}, "leave one of them out"),
         ({"model": "no model"}, "no model does not exist"),
     ],
 )

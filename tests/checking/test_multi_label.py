@@ -68,7 +68,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
     ("rows", "more", "message"),
     [
         ([([], "one"), ([], "two")], {}, "none of 2 rows has a label; name the right column with --label-column"),
-        ([(["a"], "one"), (["a"], "two")], {"labels": True}, "expected at least two to compare"),
+        ([(["a"], "one"), (["a"], "two")], {"labels": True}, "expected at least two labels"),
     ],
 )
 def test_too_few_labels(tmp_path: Path, rows: Rows, more: dict[str, bool], message: str) -> None:

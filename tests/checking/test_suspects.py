@@ -54,7 +54,7 @@ def test_planted_labels_are_suspect_out_of_fold(
         listed = list(csv.DictReader(stream))
     assert [int(row["line"]) for row in listed] == [suspect.line for suspect in result.suspects]
     assert listed[0]["text"] == result.suspects[0].text
-    assert told == ["part 1 of 2: training on the other 1", "part 2 of 2: training on the other 1"]
+    assert told == ["part 1 of 2: training on all other parts", "part 2 of 2: training on all other parts"]
 
 
 def test_a_model_contradicts(model: Path, rows_file: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_tables(run, model: Path, tmp_path: Path) -> None:
     [
         (["--target-size", "abc"], "--target-size is 'abc': expected bytes or a size such as 500KB"),
         (["--target-size", "1KB"], "--target-size 1,000 bytes cannot be reached: the smallest file of this model has"),
-        (["--max-loss", "1"], "--max-loss is judged on labelled texts"),
+        (["--max-loss", "1"], "--max-loss is measured on labelled texts"),
     ],
 )
 def test_bad_calls_are_one_line(run, model: Path, tmp_path: Path, flags: list[str], words: str) -> None:

@@ -73,7 +73,7 @@ def test_standard_input_without_torch(run_process, counted: Path, tmp_path: Path
     [
         ("", "empty"),
         ("text\n", "a header but no rows"),
-        ("text\nthe match\n", "too few texts to tell drift from chance, 1, expected at least 20: collect more"),
+        ("text\nthe match\n", "too few texts to test for drift (1), expected at least 20: collect more"),
         ("\x00\x01\x02PNG\n", "new.csv"),
     ],
 )
@@ -88,10 +88,12 @@ def test_models_that_cannot_be_compared_with(run, model: Path, counted: Path, tm
     file = lines(tmp_path / "new.txt", texts_of(30, 1))
     answer = run("drift", model, file)  # twelve validation texts are too few
     assert (answer.status, answer.out) == (2, "")
-    assert "has no histograms of its validation texts, which drift compares with: `capsulet calibrate" in answer.line
+    assert (
+        "has no histograms of its validation texts, which drift compares with: run `capsulet calibrate" in answer.line
+    )
     assert "does not exist" in run("drift", tmp_path / "nothing", file).line
     assert "not a model" in run("drift", tmp_path, file).line
-    assert "is not a model, or a damaged one" in run("drift", file, file).line
+    assert "is not a model, or it is damaged" in run("drift", file, file).line
     assert "no.csv: no such file" in run("drift", counted, tmp_path / "no.csv").line
     assert "--false-alarm is 2.0: expected a share" in run("drift", counted, file, "--false-alarm", "2").line
     config = json.loads((counted / "config.json").read_text())

@@ -56,7 +56,7 @@ def test_nothing_left_to_measure(run, model: Path, tmp_path: Path) -> None:
     file.write_text("label,text\nart,a painting\n")
     answer = run("evaluate", model, file, "--json", "--on-bad-row", "skip")
     assert (answer.status, answer.out) == (2, "")
-    assert answer.err.splitlines()[-1] == f"capsulet: {file}: no row that can be used"
+    assert answer.err.splitlines()[-1] == f"capsulet: {file}: no usable row, expected a label and a text in each row"
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_page(run, model: Path, tmp_path: Path) -> None:
     [
         ([], "explain takes either files or --text"),
         (["--text", "x", "--contrast", "art"], "label 'art' is unknown to the model"),
-        (["--text", "x", "--label", "food", "--contrast", "food"], "contrast it with another one"),
+        (["--text", "x", "--label", "food", "--contrast", "food"], "label and contrast are both 'food'"),
         (["--text", "x", "--html", "page.txt"], "does not end in .html"),
         (["/nowhere.csv"], "/nowhere.csv: no such file"),
     ],

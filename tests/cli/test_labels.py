@@ -107,7 +107,7 @@ def test_input_that_cannot_be_trained_on(run, tiny, tmp_path: Path, content: str
 
 def test_a_separator_that_never_occurs_is_told(run, tiny, rows_csv: Path, tmp_path: Path) -> None:
     answer = run("train", rows_csv, "--out", tmp_path / "model", "--multi-label", *tiny)
-    assert "note: no text has more than one label: is '|' the separator of labels?" in answer.err
+    assert "note: no text has more than one label: set --label-separator if" in answer.err
 
 
 def test_evaluating_what_the_model_is_not_for(run, model: Path, sets_model: Path, sets_file: Path, rows_file) -> None:
@@ -150,5 +150,5 @@ def test_weights_and_selection(run, tiny, uneven: Path, tmp_path: Path) -> None:
     assert answer.status == 0 and weights == {"food": 7.0, "money": 1.0, "sport": 1.0}
     (tmp_path / "weights.json").write_text('{"art": 7}')
     answer = run(*call, "--class-weight", tmp_path / "weights.json")
-    assert answer.status == 2 and "weight of 'art', which is no label of the training texts" in answer.err
+    assert answer.status == 2 and "a weight for 'art', expected a label of the training texts" in answer.err
     assert json.loads((out / "config.json").read_text())["data"]["class_weights"] == weights  # nothing is lost

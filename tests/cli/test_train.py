@@ -80,7 +80,7 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
-    assert "note: too few rows for a validation set" in answer.err
+    assert "note: too few rows for a validation part" in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 
@@ -123,7 +123,7 @@ def test_wrong_files(run, tmp_path: Path, tiny, content: str, message: str) -> N
         (["--learning-rate", "inf"], "--learning-rate is inf: expected a finite number"),
         (["--hidden-size", "100"], "--hidden-size 100 is not a multiple of --primary-length"),
         (["--max-words", str(10**30)], "--max-words is 1"),
-        (["--no-header", "--text-column", "x"], "--no-header excludes --text-column"),
+        (["--no-header", "--text-column", "x"], "--text-column and --label-column need a header"),
         (["--valid", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
 )
@@ -255,7 +255,9 @@ def test_a_gpu_that_is_not_there_is_said(run, rows_file: Path, tmp_path: Path, t
         pytest.skip("there is one")
     answer = run("train", rows_file, "--out", tmp_path / "model", "--device", "cuda", *tiny)
     assert answer.status == 2
-    assert answer.err == "capsulet: --device cuda, but torch finds no GPU: leave it out to train on the CPU\n"
+    assert (
+        answer.err == "capsulet: --device is cuda, but PyTorch finds no GPU: leave out --device to train on the CPU\n"
+    )
 
 
 def test_the_second_run_on_the_same_file_reads_the_cache(

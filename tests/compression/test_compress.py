@@ -198,13 +198,13 @@ def test_a_loss_that_cannot_be_held_writes_nothing(
 
     monkeypatch.setattr(trials.Judge, "judge", worse)
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
-    with pytest.raises(CapsuletError, match=r"--max-loss 0.1 could not be held: the best file loses \d+\.\d+ points"):
+    with pytest.raises(CapsuletError, match=r"--max-loss 0.1 cannot be reached: the best file loses \d+\.\d+ points"):
         capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=0.1, threads=1)
     assert not list(tmp_path.iterdir())
     said: list[str] = []
     made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, threads=1, tell=said.append)
     assert Path(made.path).stat().st_size == made.bytes, "nobody asked for a bound: the best there is, and a note"
-    assert "it is written all the same" in said[-1]
+    assert "it is written anyway" in said[-1]
     assert not any("trying a larger file" in line for line in said[-2:]), "there was none"
 
 
@@ -236,7 +236,7 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
 
     out = tmp_path / "small.onnx"
     refused("two goals", model, rows_file, out, target_size="1MB", max_loss=1)
-    refused("judged on labelled texts", model, out=out, max_loss=1)
+    refused("measured on labelled texts", model, out=out, max_loss=1)
     refused("expected percentage points", model, rows_file, out, max_loss=-1)
     refused("expected percentage points", model, rows_file, out, max_loss=float("nan"))
     refused("does not end in .onnx", model, rows_file, tmp_path / "small.bin")
@@ -245,7 +245,7 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("label,text\n" + "sport,the match\nweather,it rains\n" * 20)
     refused("label 'weather' is unknown to the model", model, tmp_path / "other.csv", out, max_loss=1)
     (tmp_path / "broken.onnx").write_bytes(b"nonsense")
-    refused("is not a model, or a damaged one", tmp_path / "broken.onnx", rows_file, out)
+    refused("is not a model, or it is damaged", tmp_path / "broken.onnx", rows_file, out)
     refused("is a file: compress takes the folder", capsulet.export(model, tmp_path / "whole.onnx"), rows_file, out)
     assert not out.exists()
 

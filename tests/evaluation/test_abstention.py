@@ -44,7 +44,7 @@ def test_max_error_is_kept_most_of_the_time() -> None:
 
 def test_max_error_needs_texts() -> None:
     ranking = abstention.rank(np.linspace(0, 1, 50), np.zeros(50, bool))
-    with pytest.raises(InputError, match=r"0\.02 cannot be guaranteed by 50 validation texts: it takes 169"):
+    with pytest.raises(InputError, match=r"0\.02 cannot be guaranteed by 50 validation texts, expected at least 169"):
         abstention.threshold_for_error(ranking, 0.02)
     with pytest.raises(InputError, match="cannot be guaranteed by any number of texts"):
         abstention.threshold_for_error(ranking, 0.0)
@@ -140,9 +140,9 @@ def test_each_wish_has_its_own_ranking() -> None:
 
 def test_a_file_is_calibrated_by_its_folder() -> None:
     asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
-    with pytest.raises(InputError, match=r"need: `capsulet calibrate some/model TRAINING_FILE`$"):
+    with pytest.raises(InputError, match=r"need: run `capsulet calibrate some/model TRAINING_FILE`$"):
         abstention.rules(None, "some/model", **asked)
-    with pytest.raises(InputError, match=r"on the folder it was made from, then export or compress that again$"):
+    with pytest.raises(InputError, match=r"on its model folder, then export or compress the folder again$"):
         abstention.rules(None, "some/model.onnx", **asked)
 
 

@@ -191,7 +191,7 @@ def test_odd_results_are_refused_before_any_training(
         assert command.main(["routing", *call]) == 2
         assert "routing.json is no results file" in capsys.readouterr().err
     assert command.main(["routing", *call, "--results", "/proc/nowhere"]) == 2
-    assert "takes no new files" in capsys.readouterr().err
+    assert "no file can be created in" in capsys.readouterr().err
     assert command.main(["losses", *call, "loss=margin"]) == 2
     assert "--options loss: that is what the rows differ in" in capsys.readouterr().err
 

@@ -96,7 +96,7 @@ def test_who_waits_for_a_text_gets_its_answer_at_once() -> None:
 
 @pytest.mark.parametrize("text", ["the match", b"the match"])
 def test_one_text_is_refused(classifier: Classifier, text: str) -> None:
-    with pytest.raises(InputError, match=r"predict got one (str|bytes), expected several texts: write predict"):
+    with pytest.raises(InputError, match=r"predict got one (str|bytes), expected a list of texts: write predict"):
         classifier.predict(text)
 
 

@@ -51,7 +51,7 @@ def test_a_damaged_file_is_named(copy: Path, name: str, damage: str) -> None:
         middle = len(data) // 2
         flipped = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
         (copy / name).write_bytes({"truncated": data[:-10], "flipped": flipped, "empty": b""}[damage])
-    assert_refused(copy, name, {"missing": "lacks", "a folder": "cannot be read"}.get(damage, "is damaged"))
+    assert_refused(copy, name, {"missing": "has no", "a folder": "cannot be read"}.get(damage, "is damaged"))
 
 
 CONFIG_DAMAGE: dict[str, bytes | None] = {
@@ -88,8 +88,8 @@ def test_a_damaged_configuration_is_named(copy: Path, data: bytes | None) -> Non
         ({"labels": ["food"]}, "expected two or more different strings"),
         ({"labels": ["food", 3, "sport"]}, "expected a list of strings"),
         ({"labels": ["food", "food", "sport"]}, "expected two or more different strings"),
-        ({"labels": ["food", "sport"]}, "its parts are of different models"),
-        ({"vocab_size": 9}, "its parts are of different models"),
+        ({"labels": ["food", "sport"]}, "its parts come from different models"),
+        ({"vocab_size": 9}, "its parts come from different models"),
         ({"vocab_size": "75"}, "vocab_size is '75', expected an integer"),
         ({"options": []}, "its options cannot be read"),
         ({"data": {"train_rows": "9"}}, "data.train_rows is '9', expected an integer"),
@@ -108,10 +108,10 @@ def test_wrong_values_in_the_configuration(copy: Path, values: dict[str, Any], w
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        (TOKENIZER, b"{}", "holds no tokenizer that can be read"),
-        (TOKENIZER, b"\xff\xfe", "holds no tokenizer that can be read"),
-        (GRAPH, b"not protobuf", "is not a model, or a damaged one"),
-        (GRAPH, b"", "is not a model, or a damaged one"),
+        (TOKENIZER, b"{}", "its tokenizer cannot be read"),
+        (TOKENIZER, b"\xff\xfe", "its tokenizer cannot be read"),
+        (GRAPH, b"not protobuf", "is not a model, or it is damaged"),
+        (GRAPH, b"", "is not a model, or it is damaged"),
     ],
 )
 def test_bad_parts_with_good_digests(copy: Path, name: str, data: bytes, words: str) -> None:

@@ -61,7 +61,7 @@ def test_folders_on_the_way_are_made(model: Path, tmp_path: Path) -> None:
 
 
 def test_the_graph_of_a_folder_is_no_bundle(model: Path) -> None:
-    with pytest.raises(ModelError, match="has no tokenizer and labels inside: load its folder, or a file that"):
+    with pytest.raises(ModelError, match="is a graph without tokenizer and labels: load its folder, or a file that"):
         capsulet.load(model / GRAPH)
 
 
@@ -85,7 +85,8 @@ def test_a_foreign_model_is_refused(tmp_path: Path, inputs: list[str], outputs: 
     (tmp_path / "foreign.onnx").write_bytes(foreign_graph(inputs, outputs))
     with pytest.raises(ModelError) as caught:
         capsulet.load(tmp_path / "foreign.onnx")
-    assert str(caught.value) == f"{tmp_path / 'foreign.onnx'} is an ONNX model, but not a capsulet one ({words})"
+    problem = f"{tmp_path / 'foreign.onnx'} is an ONNX model, but not a capsulet one ({words})"
+    assert str(caught.value) == f"{problem}: name a model that capsulet wrote"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_foreign_model_is_refused(tmp_path: Path, inputs: list[str], outputs: 
         ("capsulet.config", "{", "its configuration is not JSON"),
         ("capsulet.config", "[]", "has no format_version"),
         ("capsulet.config", '{"format_version": 99}', "pip install --upgrade capsulet"),
-        ("capsulet.tokenizer", "{}", "holds no tokenizer"),
+        ("capsulet.tokenizer", "{}", "its tokenizer cannot be read"),
     ],
 )
 def test_damaged_metadata(file: Path, tmp_path: Path, key: str, value: str, words: str) -> None:
@@ -135,7 +136,7 @@ def test_a_card_that_is_not_utf8(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"\x00\x01", b"PK\x03\x04"])
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "no.onnx").write_bytes(data)
-    with pytest.raises(ModelError, match=r"no\.onnx is not a model, or a damaged one"):
+    with pytest.raises(ModelError, match=r"no\.onnx is not a model, or it is damaged"):
         capsulet.load(tmp_path / "no.onnx")
 
 
@@ -154,8 +155,8 @@ def break_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("breaking", "words"),
     [
-        (break_writing, "No space left on device; what was there is unchanged"),
-        (break_comparison, "answers differently"),
+        (break_writing, "No space left on device; an existing file is unchanged"),
+        (break_comparison, "the exported file and the folder differ by"),
     ],
 )
 def test_a_failed_export_leaves_what_was_there(

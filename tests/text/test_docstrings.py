@@ -69,7 +69,7 @@ def test_the_library_of_this_python() -> None:
 
 @pytest.mark.parametrize("name", ["", "missing"])
 def test_a_python_without_sources(tmp_path: Path, name: str) -> None:
-    with pytest.raises(CapsuletError, match="has no Python sources with docstrings"):
+    with pytest.raises(CapsuletError, match=r"has no \.py files with docstrings"):
         demo.library_rows(tmp_path / name)
 
 

@@ -109,7 +109,7 @@ def test_damage_is_named_and_nothing_is_trained(tmp_path: Path, damage: str) -> 
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes({"flip": bytes(data), "cut": bytes(data[:-9]), "foreign": b"PK\x03\x04", "empty": b""}[damage])
-    with pytest.raises(InputError, match=r"damaged|no checkpoint") as refused:
+    with pytest.raises(InputError, match=r"damaged|not a checkpoint") as refused:
         run(path=path, resume=True)
     assert str(path) in str(refused.value) and "without --resume" in str(refused.value)
 

@@ -43,7 +43,7 @@ def test_a_file_says_which_classes_count_more(tmp_path: Path, name: str, content
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"d": 2}', "weight of 'd', which is no label of the training texts (which have a, b, c)"),
+        ('{"d": 2}', "a weight for 'd', expected a label of the training texts (a, b, c)"),
         ('{"a": 0}', "the weight of 'a' is '0', expected a number above 0"),
         ('{"a": true}', "expected a number above 0"),
         ('{"a": [1]}', "expected a number above 0"),

@@ -41,7 +41,7 @@ def check(
         if number < len(train_files):
             survey.first_test = len(survey)
     if not survey.first_test:
-        raise InputError(f"{', '.join(train_files)}: no usable row")
+        raise InputError(f"{', '.join(train_files)}: no usable row, expected a label and a text in each row")
     finder = Finder(survey)
     counts = finder.class_counts()
     if not counts:
@@ -79,11 +79,13 @@ def check_arguments(files: Sequence[str], model: object, labels: bool, folds: in
     for path in files:
         check_path(path)
     if files.count("-") > 1:
-        raise InputError("standard input (-) was given twice: it can be read only once")
+        raise InputError("standard input (-) was given twice, but it can be read only once: name a file")
     if model is not None and labels:
-        raise InputError("--model and --labels exclude each other: give one of the two")
+        raise InputError("--model and --labels cannot be combined: leave one of them out")
     if (model is not None or labels) and "-" in files:
-        raise InputError("--model and --labels read files more than once, standard input (-) cannot be: name a file")
+        raise InputError(
+            "--model and --labels read a file twice, but standard input (-) can be read only once: name a file"
+        )
     if out is not None and model is None and not labels:
         raise InputError("--out is for suspect labels: add --labels, or --model MODEL")
     if labels:

@@ -69,7 +69,7 @@ def out_of_fold(files: Sequence[str], reading: ReadOptions, folds: int, seed: in
         write_parts(parts, part_of, labelled_rows(files, reading, SkippedRows()))
         for number, part in enumerate(parts):
             others = [path for path in parts if path != part]
-            tell(f"part {number + 1} of {folds}: training on the other {folds - 1}")
+            tell(f"part {number + 1} of {folds}: training on all other parts")
             train(others, model, reading=options, seed=seed, cache=None, report=None, multi_label=multi_label, **BUDGET)
             judge.compare(load(model), labelled_rows([str(part)], options, SkippedRows()))
     order = np.concatenate([np.flatnonzero(part_of == number) for number in range(folds)])
@@ -95,7 +95,7 @@ def assign(files: Sequence[str], reading: ReadOptions, folds: int) -> tuple[NDAr
     if reading.multi_label:
         classes = rarest_labels(list(label_numbers), np.bincount(classes))[classes]
     if len({label for labels in label_numbers for label in labels}) < 2:
-        problem = f"{source}: all {len(classes):,} rows have one label, expected at least two to compare"
+        problem = f"{source}: all {len(classes):,} rows have the same label, expected at least two labels"
         raise InputError(f"{problem}; name the right column with --label-column")
     order = np.lexsort((texts, classes))  # by class, then by hash: a random order in which equal texts are neighbours
     new_class = run_starts(classes[order])
@@ -109,7 +109,9 @@ def assign(files: Sequence[str], reading: ReadOptions, folds: int) -> tuple[NDAr
     num_texts = np.bincount(classes[order][new_text])  # different texts of each class
     usable = np.count_nonzero(num_texts >= 2)
     if usable < 2:
-        raise InputError(f"{source}: expected at least two classes of two different texts, found {usable}")
+        raise InputError(
+            f"{source}: {usable} classes have two different texts, expected at least two such classes: add rows"
+        )
     single = num_texts[classes] < 2
     part[single] = -1
     return part, int(single.sum())
@@ -159,7 +161,9 @@ def check_out(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise InputError(f"--out {path} ends in neither .csv nor .jsonl: name a file of one of the two formats")
     if path.is_dir() or not path.resolve().parent.is_dir():
-        raise InputError(f"--out {path} cannot be written: it is a folder, or its folder does not exist")
+        raise InputError(
+            f"--out {path} cannot be written, because it is a folder or its folder does not exist: choose another file"
+        )
     check_place(path)
 
 

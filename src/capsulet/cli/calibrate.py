@@ -16,7 +16,7 @@ from capsulet.cli.output import print_json, tell
 ARGUMENTS = {
     **MODEL_FOLDER,
     "[FILE…]": "training files of the model",
-    "--valid FILE…": "labelled texts that are not training texts, instead of FILE",
+    "--valid FILE…": "use these labelled texts instead of FILE; they must not be training texts",
     **JSON,
     **READING,
 }

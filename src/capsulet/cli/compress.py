@@ -19,10 +19,10 @@ from capsulet.results import Compression
 ARGUMENTS = {
     **MODEL_FOLDER,
     "[TRAIN…]": "training files of the model",
-    "--out FILE.onnx!": "file to write; an existing file is replaced when the new one is complete",
+    "--out FILE.onnx!": "file to write; an existing file is replaced after the new one is complete",
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
-    "possible)",
+    "possible loss if that is larger)",
     "--valid FILE…": "validation texts (default: the validation part of the training texts)",
     "--plot FILE.svg": "plot accuracy against bytes",
     **THREADS,

@@ -1,7 +1,7 @@
 """Train, evaluate, predict and explain on the docstrings of your Python.
 
 The task: which module of the standard library does a docstring come from? Nothing is downloaded: the texts are part of
-every Python. The demo takes less than a minute on two cores and leaves a folder with the data and the model.
+every Python installation. The demo takes less than a minute on two cores and leaves a folder with data and model.
 
 example:
   capsulet demo --out capsulet-demo

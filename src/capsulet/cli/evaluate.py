@@ -19,9 +19,9 @@ MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 ARGUMENTS = {
     **MODEL,
     **LABELLED_FILES,
-    "--reliability FILE.svg": "reliability diagram to write",
+    "--reliability FILE.svg": "write a reliability diagram",
     **JSON,
-    "--report FILE": "HTML page with figures, charts and mistakes to write",
+    "--report FILE": "write an HTML page with figures, charts and mistakes",
     **THREADS,
     **READING,
 }

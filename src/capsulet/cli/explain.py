@@ -41,7 +41,7 @@ ARGUMENTS = {
     "--label LABEL": "label to explain (default: the predicted label; of a multi-label model every predicted label)",
     "--contrast LABEL": "also explain the difference to this label",
     "--check": "also measure the effect of leaving out each word",
-    "--html FILE.html": "HTML page with the coloured texts to write",
+    "--html FILE.html": "write an HTML page with the coloured texts",
     **JSON,
     **READING,
 }

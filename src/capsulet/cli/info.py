@@ -90,7 +90,7 @@ def describe_network(vocab_size: int | None, classes: int | None, arguments: arg
     from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
     if vocab_size is None or classes is None:
-        raise InputError("info needs MODEL, or --vocab-size V and --classes C")
+        raise InputError("info needs MODEL, or --vocab-size V and --classes C: add one of the two")
     if vocab_size < 1 or classes < 1:
         raise InputError(f"--vocab-size {vocab_size} --classes {classes}: expected both to be at least 1")
     options = build_options(arguments.recipe, **given_values(arguments, ModelOptions)).model

@@ -17,8 +17,8 @@ LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
 JSON: Table = {"--json": "print the result as one JSON object"}
 THREADS: Table = {"--threads N=auto": "number of threads; auto: one per core"}
 CACHE: Table = {
-    "--cache DIR=": "folder for tokenised texts, which later runs on the same files read (default: ~/.cache/capsulet)",
-    "--no-cache": "keep no tokenised texts",
+    "--cache DIR=": "folder for tokenised texts; later runs on the same files use them (default: ~/.cache/capsulet)",
+    "--no-cache": "do not keep tokenised texts",
 }
 # argument for each field of ReadOptions; its help is that of the field
 READING_FLAGS = {
@@ -125,7 +125,7 @@ def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
 
 def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default") -> None:
     """Add `--recipe`."""
-    words = f"values of all options that are not given: ours or the paper's (default: {default})"
+    words = f"values of the options that you do not set: capsulet's or the paper's (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 

@@ -38,8 +38,8 @@ ARGUMENTS = {
     "--to jsonl|csv": "format of the output",
     **THREADS,
     "abstention": {
-        "--abstain": "give no label to texts of unknown words and to the 5 % of texts that are least like any class",
-        "--coverage SHARE": "abstain, but label at least this share of texts like the validation texts",
+        "--abstain": "give no label to texts of unknown words, nor to the 5 % of texts that are least like any class",
+        "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
         "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
         "--raw-scores": "use class lengths as scores instead of calibrated probabilities",
@@ -86,7 +86,10 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
     abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
     plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
     if len(arguments.files) != 1 or arguments.text or not arguments.out or not plain:
-        raise InputError("--engine ray takes one folder of Parquet files and --out; it predicts the best label only")
+        raise InputError(
+            "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to and "
+            "abstention"
+        )
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,
         text_columns=arguments.text_column, keep=arguments.keep,

@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
     add_option_flags(parser, KINDS, basic=[True])
     add_recipe_flag(parser)
-    words = "the defaults suit most data; docs/reference/options.md lists them all"
+    words = "the defaults suit most data; docs/concepts/method.md explains the terms"
     add_option_flags(parser.add_argument_group("research options", words), KINDS, basic=[False])
 
 

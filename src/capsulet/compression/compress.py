@@ -95,7 +95,7 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
     """Whether these files have the validation texts of the training, judged by row counts; tell the user if not."""
     rows, expected = (len(corpora.train), len(corpora.valid)), (config.data.train_rows, config.data.valid_rows)
     if rows != expected:
-        tell(f"the file keeps the calibration of the whole model: {other_rows(*rows, expected)}")
+        tell(f"the file keeps the calibration of the original model: {other_rows(*rows, expected)}")
         return False
     known = (config.calibration or {}).get("texts")
     if known is not None and known != len(chosen_rows(rows[1])):
@@ -109,12 +109,12 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
 def check_goal(target_size: str | int | None, max_loss: float | None, files: Paths) -> int | None:
     """The target size in bytes, if any; InputError for two goals or for a loss without labelled texts."""
     if target_size is not None and max_loss is not None:
-        raise InputError("--target-size and --max-loss are two goals: give one of them")
+        raise InputError("--target-size and --max-loss cannot be combined: leave one of them out")
     if max_loss is not None:
         if isinstance(max_loss, bool) or not isinstance(max_loss, (int, float)) or not 0 <= max_loss <= 100:
             raise InputError(f"--max-loss is {max_loss!r}: expected percentage points of accuracy, 0 to 100")
         if not paths(files):
-            raise InputError("--max-loss is judged on labelled texts: give the files that the model was trained on")
+            raise InputError("--max-loss is measured on labelled texts: give the files that the model was trained on")
     return None if target_size is None else parse_size(target_size)
 
 

@@ -173,10 +173,10 @@ class Search:
         least = f"the best file loses {loss:.2f} points on the {len(self.sample.valid):,} validation texts"
         if max_loss is not None:
             raise CapsuletError(
-                f"--max-loss {limit:g} could not be held: {least}; nothing was written; allow more, or give "
-                "--target-size"
+                f"--max-loss {limit:g} cannot be reached: {least}; nothing was written; raise --max-loss, or "
+                "give --target-size instead"
             )
-        self.tell(f"{least}, more than the default of {limit:g}: it is written all the same")
+        self.tell(f"{least}, more than the default of {limit:g}: it is written anyway")
         return data, trial, self.curve
 
     def make_file(self, setting: Setting) -> tuple[bytes, Trial]:

@@ -79,9 +79,13 @@ def read_source(path: Path) -> Source:
     except ModelError:
         raise
     except Exception as error:  # safetensors raises its own class
-        raise ModelError(f"{path} is damaged: its weights or words cannot be read ({error})") from None
+        raise ModelError(
+            f"{path} is damaged: its weights or words cannot be read ({error}); restore it from a copy or train again"
+        ) from None
     if len(vectors) != len(words):
-        raise ModelError(f"{path} is damaged: {len(words)} words and {len(vectors)} vectors, expected as many of each")
+        raise ModelError(
+            f"{path} is damaged: {len(words)} words, but {len(vectors)} vectors; restore it from a copy or train again"
+        )
     card = read_file(path, CARD, config).decode(errors="replace")
     return Source(config, weights, tokenizer, card, words, vectors)
 

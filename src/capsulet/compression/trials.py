@@ -112,6 +112,7 @@ class Judge:
         same_ids = all(session.tokenizer.token_to_id(word) == number for number, word in enumerate(kept.words, 1))
         if difference > TOLERANCE or not same_ids:
             raise CapsuletError(
-                f"the compressed file answers differently from its own weights (by {difference:g}); nothing was written"
+                f"the compressed file and its weights differ by {difference:g}: nothing was written; please "
+                "report this error"
             )
         return lengths

@@ -58,9 +58,9 @@ def drift(
         raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
     names = [files] if isinstance(files, (str, Path)) else list(files)
     if bool(names) == (texts is not None):
-        raise InputError("drift takes files or texts, one of the two")
+        raise InputError("drift takes either files or texts: give exactly one of them")
     if isinstance(texts, (str, bytes)):
-        raise InputError(f"drift got one {type(texts).__name__} as texts, expected several: write texts=[text, …]")
+        raise InputError(f"drift got one {type(texts).__name__} as texts, expected a list of texts: write texts=[text]")
     classifier = model if isinstance(model, Classifier) else load(model)
     skipped = SkippedRows()
     if texts is None:
@@ -80,7 +80,7 @@ def stored_histograms(classifier: Classifier) -> Histograms:
     if stored is None:
         raise InputError(
             f"{classifier.path} has no histograms of its validation texts, which drift compares with: "
-            f"{remedy(classifier.path, 'TRAINING_FILE')}; it takes at least {FEWEST_TEXTS} validation texts"
+            f"{remedy(classifier.path, 'TRAINING_FILE')}; this needs at least {FEWEST_TEXTS} validation texts"
         )
     return from_json(stored, len(classifier.labels), classifier.multi_label, classifier.path)
 
@@ -186,8 +186,7 @@ def compare_texts(
             on_window(windows[-1])
     if total.texts < FEWEST_TEXTS:
         raise InputError(
-            f"{source}: too few texts to tell drift from chance, {total.texts}, expected at least {FEWEST_TEXTS}: "
-            "collect more"
+            f"{source}: too few texts to test for drift ({total.texts}), expected at least {FEWEST_TEXTS}: collect more"
         )
     parts = total.parts(classifier, false_alarm)
     return Drift(

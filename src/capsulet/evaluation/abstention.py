@@ -128,8 +128,9 @@ def threshold_for_error(ranking: Ranking, error: float, certainty: float = CERTA
             best = value if best is None else min(best, value)
     if best is None:
         raise InputError(
-            f"--max-error {error:g} cannot be guaranteed by {ranking.count:,} validation texts: it takes {fewest:,} "
-            "that the model is certain of and right about; allow more errors, or calibrate on more texts"
+            f"--max-error {error:g} cannot be guaranteed by {ranking.count:,} validation texts, expected at "
+            f"least {fewest:,} that the model labels correctly and with certainty: raise --max-error, or "
+            "calibrate on more"
         )
     return best
 
@@ -248,5 +249,5 @@ def rules(
 def remedy(source: str, texts: str) -> str:
     """Return the command that calibrates a model; a single file is made again from its folder."""
     if source.endswith(".onnx"):
-        return f"`capsulet calibrate FOLDER {texts}` on the folder it was made from, then export or compress that again"
-    return f"`capsulet calibrate {source} {texts}`"
+        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then export or compress the folder again"
+    return f"run `capsulet calibrate {source} {texts}`"

@@ -35,7 +35,9 @@ def calibrate(
     """
     model, reading = Path(model), reading or ReadOptions()
     if not model.is_dir():
-        raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
+        raise ModelError(
+            f"{model} is not a folder: expected a model folder that `capsulet train` wrote; check the path"
+        )
     if bool(paths(files)) == bool(paths(valid)):
         raise InputError(
             "calibrate takes the files that the model was trained on, or --valid FILE with other labelled texts: give "

@@ -42,7 +42,7 @@ def evaluate(
     recorder = Recorder(classifier) if page else None
     evaluation = evaluate_pairs(classifier, pairs, recorder)
     if not evaluation.count:
-        raise InputError(f"{', '.join(paths(files))}: no row that can be used")
+        raise InputError(f"{', '.join(paths(files))}: no usable row, expected a label and a text in each row")
     if page and recorder:
         words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading.flags(), "--report", str(page)]
         write_report(

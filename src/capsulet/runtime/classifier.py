@@ -64,7 +64,7 @@ class Classifier:
         `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
         """
         if isinstance(texts, (str, bytes)):
-            raise InputError(f"predict got one {type(texts).__name__}, expected several texts: write predict([text])")
+            raise InputError(f"predict got one {type(texts).__name__}, expected a list of texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
         rules = self.abstention_rules(**options)
@@ -113,7 +113,7 @@ class Classifier:
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
         """
         if isinstance(texts, (str, bytes)):
-            raise InputError(f"predict_proba got one {type(texts).__name__}, expected several texts: write [text]")
+            raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
         parts = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
         return np.concatenate([np.empty((0, len(self.labels))), *parts])
 
@@ -156,7 +156,7 @@ class Classifier:
                 raise unknown_label(name, self.labels)
         check_text(text, 0)
         if contrast is not None and contrast == label:
-            raise InputError(f"the label to explain is {contrast!r} itself: contrast it with another one")
+            raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
         explanation = explain(self.session, self.layers, text, label, contrast)
         place, changes = self.labels.index(explanation.label), dict[str, Any]()
         if self.calibration:

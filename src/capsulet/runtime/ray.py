@@ -53,10 +53,10 @@ def predict_on_ray(
     require_ray()
     model, folder, out = (Path(path).resolve() for path in (model, folder, out))
     if not folder.is_dir():
-        raise InputError(f"{folder}: not a folder, expected one that holds Parquet files")
+        raise InputError(f"{folder}: not a folder, expected a folder of Parquet files: check the path")
     shards = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
     if not shards:
-        raise InputError(f"{folder}: no file ends in .parquet, expected a folder of Parquet files")
+        raise InputError(f"{folder}: no file ends in .parquet, expected a folder of Parquet files: name another folder")
     if out == folder:
         raise InputError(f"{out} holds the texts: choose another folder for the labels")
     digest = hashlib.sha256((model / CONFIG if model.is_dir() else model).read_bytes()).hexdigest()

@@ -98,7 +98,7 @@ def open_session(path: Path, threads: int | None = None) -> Session:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"{path} cannot be read ({error.strerror or error})") from None
+        raise ModelError(f"{path} cannot be read ({error.strerror or error}): check its permissions") from None
     check_seal(data, path)
     graph = start(data, path)
     try:
@@ -107,7 +107,7 @@ def open_session(path: Path, threads: int | None = None) -> Session:
         raise ModelError(f"{path} is damaged: its metadata are not UTF-8; export or compress it again") from None
     if CONFIG_KEY not in metadata or TOKENIZER_KEY not in metadata:
         raise ModelError(
-            f"{path} has no tokenizer and labels inside: load its folder, or a file that `capsulet export` or "
+            f"{path} is a graph without tokenizer and labels: load its folder, or a file that `capsulet export` or "
             "`capsulet compress` wrote"
         )
     try:
@@ -140,7 +140,8 @@ def joined(
     if (words, classes) != (config.vocab_size, len(config.labels)):
         raise ModelError(
             f"{source} is damaged: tokenizer of {words} words and graph of {classes} classes, expected "
-            f"{config.vocab_size} and {len(config.labels)}; its parts are of different models"
+            f"{config.vocab_size} and {len(config.labels)}; its parts come from different models: copy the "
+            "whole model again"
         )
     return session
 
@@ -165,13 +166,15 @@ def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
         # the message starts with "[ONNXRuntimeError]", a number and a name
         reason = first_line(error).rpartition(" : ")[2].rstrip(".")
         raise ModelError(
-            f"{source} is not a model, or a damaged one ({reason:.120}): name a folder that `capsulet train` wrote, or "
+            f"{source} is not a model, or it is damaged ({reason:.120}): name a folder that `capsulet train` wrote, or "
             "a file that `capsulet export` or `capsulet compress` wrote"
         ) from None
     takes, gives = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
     if set(takes) != INPUTS or not set(gives) >= REQUIRED_OUTPUTS:
         names = f"inputs {', '.join(takes) or 'none'}; outputs {', '.join(gives)}"
-        raise ModelError(f"{source} is an ONNX model, but not a capsulet one ({names:.200})")
+        raise ModelError(
+            f"{source} is an ONNX model, but not a capsulet one ({names:.200}): name a model that capsulet wrote"
+        )
     return graph
 
 
@@ -180,7 +183,9 @@ def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
     try:
         return Tokenizer.from_str(data.decode())
     except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{source} holds no tokenizer that can be read ({error})") from None
+        raise ModelError(
+            f"{source} is damaged: its tokenizer cannot be read ({error}); restore it from a copy or train again"
+        ) from None
 
 
 def first_line(error: Exception) -> str:

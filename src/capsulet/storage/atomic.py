@@ -33,7 +33,7 @@ def check_place(path: Path, ending: str = "") -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder: name the file to write")
     if (closed := closed_folder(path.resolve())) is not None:
-        raise InputError(f"{path} cannot be written, because {closed} takes no new files: choose another place")
+        raise InputError(f"{path} cannot be written, because no file can be created in {closed}: choose another folder")
 
 
 def closed_folder(place: Path) -> Path | None:
@@ -83,7 +83,7 @@ def prepared(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise CapsuletError(f"{path} could not be written: {reason}; what was there is unchanged") from None
+        raise CapsuletError(f"{path} could not be written: {reason}; an existing file is unchanged") from None
 
 
 def write_file(path: Path, *pieces: bytes) -> None:

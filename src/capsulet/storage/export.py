@@ -19,7 +19,9 @@ def export(model: str | Path, file: str | Path) -> Path:
     model = Path(model)
     file = check_file(file, model)
     if not model.is_dir():
-        raise ModelError(f"{model} is not a folder: expected a model that `capsulet train` wrote")
+        raise ModelError(
+            f"{model} is not a folder: expected a model folder that `capsulet train` wrote; check the path"
+        )
     replace_file(file, single_file(model), check=lambda part: compare(model, part))
     return file
 
@@ -40,4 +42,6 @@ def compare(folder: Path, file: Path) -> None:
     texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
     difference = float(np.abs(model.lengths(texts) - exported.lengths(texts)).max())
     if model.labels != exported.labels or difference > TOLERANCE:
-        raise CapsuletError(f"the exported file answers differently from the folder (by {difference:g}): not written")
+        raise CapsuletError(
+            f"the exported file and the folder differ by {difference:g}: nothing was written; please report this error"
+        )

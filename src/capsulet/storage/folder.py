@@ -91,7 +91,7 @@ def read_file(folder: Path, name: str, config: ModelConfig) -> bytes:
     try:
         data = (folder / name).read_bytes()
     except FileNotFoundError:
-        raise ModelError(f"{folder} lacks {name}: the model is incomplete; copy the whole folder") from None
+        raise ModelError(f"{folder} has no {name}: the model is incomplete; copy the whole folder again") from None
     except OSError as error:
         raise ModelError(f"{folder / name} cannot be read ({error.strerror or error}): check its permissions") from None
     if name == CARD:

@@ -10,6 +10,7 @@ from capsulet.config import GROUPS, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 
 FORMAT_VERSION = 2
+REMEDY = "restore it from a copy or train again"
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
 }  # fmt: skip
@@ -101,7 +102,9 @@ def parse_config(value: Any, source: str) -> ModelConfig:
     """The configuration in parsed JSON; `source` is named in errors."""
     version = value.get("format_version") if isinstance(value, dict) else None
     if type(version) is not int or version < 1:
-        raise ModelError(f"{source} has no format_version, so it is not a capsulet model")
+        raise ModelError(
+            f"{source} has no format_version, so it is not a capsulet model: name a model that capsulet wrote"
+        )
     if version != FORMAT_VERSION:
         remedy = "pip install --upgrade capsulet" if version > FORMAT_VERSION else "train the model again"
         raise ModelError(f"{source} has format {version}, this capsulet reads format {FORMAT_VERSION}: {remedy}")
@@ -114,7 +117,7 @@ def parse_config(value: Any, source: str) -> ModelConfig:
         found, expected = f"thresholds is {config.thresholds!r:.40}", "one number from 0 to 1 per label"
     else:
         return config
-    raise ModelError(f"{source} is damaged: {found}, expected {expected}")
+    raise ModelError(f"{source} is damaged: {found}, expected {expected}; {REMEDY}")
 
 
 def parse_options(value: Any, source: str) -> Options:
@@ -126,13 +129,13 @@ def parse_options(value: Any, source: str) -> Options:
             raise KeyError(wrong[0])
         return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})
     except (AttributeError, KeyError, TypeError, InputError) as error:
-        raise ModelError(f"{source} is damaged: its options cannot be read ({error})") from None
+        raise ModelError(f"{source} is damaged: its options cannot be read ({error}); {REMEDY}") from None
 
 
 def parse_record(kind: type[Any], value: Any, source: str, prefix: str) -> Any:
     """A dataclass from a parsed JSON object, each field checked against its type; unknown keys are ignored."""
     if not isinstance(value, dict):
-        raise ModelError(f"{source} is damaged: {prefix or 'it'} is {value!r:.40}, expected an object")
+        raise ModelError(f"{source} is damaged: {prefix or 'it'} is {value!r:.40}, expected an object; {REMEDY}")
     hints, parsed = get_type_hints(kind), {}
     for spec in dataclasses.fields(kind):
         name = f"{prefix}.{spec.name}" if prefix else spec.name
@@ -155,7 +158,7 @@ def parse_value(hint: Any, value: Any, source: str, name: str) -> Any:
     accepted = {float: (int, float), tuple: (list,)}.get(plain, (plain,))
     if type(value) not in accepted or not all(inner is Any or fits(inner, item) for item in items):
         what = KIND_NAMES[plain] + ("" if inner is Any else f" of {KIND_NAMES[inner].split(' ')[1]}s")
-        raise ModelError(f"{source} is damaged: {name} is {value!r:.40}, expected {what}")
+        raise ModelError(f"{source} is damaged: {name} is {value!r:.40}, expected {what}; {REMEDY}")
     return tuple(value) if plain is tuple else value
 
 

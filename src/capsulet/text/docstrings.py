@@ -63,7 +63,10 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
         label_of.setdefault(text, label)
     modules = [label for label, _ in Counter(label_of.values()).most_common(NUM_MODULES)]
     if len(modules) < 2:
-        raise CapsuletError(f"{library} has no Python sources with docstrings: the demo needs .py files")
+        raise CapsuletError(
+            f"{library} has no .py files with docstrings, which the demo needs: use a Python with its standard "
+            "library as source files"
+        )
     pairs = [(text, label) for text, label in label_of.items() if label in modules]
     targets = np.array([modules.index(label) for _, label in pairs])
     train_rows, test_rows = stratified_split(targets, TEST_FRACTION)

@@ -49,7 +49,7 @@ def check_path(path: str | Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{source}: no such file{near_name(Path(path))}") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{source}: cannot be read ({printable(str(error), 200)})") from None
+        raise InputError(f"{source}: cannot be read ({printable(str(error), 200)}): check the path") from None
     if is_folder:
         raise InputError(f"{source}: a folder, expected a file. Name the files in it, e.g. {source}/train.csv")
 

@@ -131,12 +131,14 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
             texts = {name: record[name] for name in reading.text_names}
         except KeyError as missing:
             problem = f"no key '{printable(missing.args[0])}', found: {tables.listing(record) or 'none'}"
-            reading.reject(number, problem, "Name it with --text-column")
+            reading.reject(number, problem, "Name the key of the text with --text-column")
             continue
         label_column = reading.label_column(tuple(record)) or "label"
         if multi_label and reading.labelled and label_column not in record:
             problem = f"no key '{printable(label_column)}', found: {tables.listing(record)}"
-            reading.reject(number, problem, "Name it with --label-column, or write [] for a text without labels")
+            reading.reject(
+                number, problem, "Name the key of the labels with --label-column, or write [] for a text without labels"
+            )
             continue
         if reading.labelled and not multi_label and label_column == "label" not in record and "labels" in record:
             remedy = "Train with --multi-label if rows have several labels, or name the column with --label-column"
@@ -158,7 +160,7 @@ def fasttext_rows(chunks: Iterator[Chunk], reading: Reading) -> Iterator[Row]:
         has_label = words[0].startswith(LABEL_PREFIX)
         text = "".join(words[1:]) if has_label else line
         if FASTTEXT_LABEL.search(text):
-            problem = f"several labels, or a label after the text; expected one per line ({LABEL_PREFIX}x some text)"
+            problem = f"more than one label, or a label after the text; expected {LABEL_PREFIX}x some text"
             reading.reject(number, problem, "Keep one label, at the start of the line, or train with --multi-label")
         else:
             label = words[0].removeprefix(LABEL_PREFIX) if has_label else None

@@ -95,7 +95,9 @@ def cached(cache: Cache, files: LabelledFiles, options: TextOptions, fraction: f
     try:
         return open_corpora(cache.entry(key))
     except DamagedCorpusError as error:
-        raise CapsuletError(f"{error} right after writing: check the disk, or name another with --cache") from None
+        raise CapsuletError(
+            f"{error} right after it was written: check the disk, or name another folder with --cache"
+        ) from None
 
 
 def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener) -> None:
@@ -112,16 +114,18 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     rows = len(writer)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
-        raise InputError(f"{', '.join(files.train)}: no usable row")
+        raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
     check_classes(labels, rows, files.train, reading.multi_label)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
-        note(f"note: no text has more than one label: is {separator!r} the separator of labels? (--label-separator)")
+        note(
+            f"note: no text has more than one label: set --label-separator if labels are not separated by {separator!r}"
+        )
     if files.valid:
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
-            raise InputError(f"{', '.join(files.valid)}: no usable row")
+            raise InputError(f"{', '.join(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
         _, valid_rows = stratified_split(writer.classes(labels), valid_fraction)

@@ -42,7 +42,7 @@ def read_files(paths: Sequence[str | Path], readings: Sequence[Reading], skipped
                 is_empty = False
                 yield from chain([row], rows)
             elif skipped.count == num_skipped:
-                raise InputError(f"{reading.source}: a header but no rows, expected {reading.expected}")
+                raise InputError(f"{reading.source}: a header but no rows, expected {reading.expected}. Add rows")
     if is_empty:
         sources = ", ".join(reading.source for reading in readings)
         reasons = " ".join(map(str, skipped.first[before : before + 1]))
@@ -51,7 +51,7 @@ def read_files(paths: Sequence[str | Path], readings: Sequence[Reading], skipped
 
 def file_rows(stream: Stream, path: Path, reading: Reading) -> Iterator[Row]:
     """Return the rows of one file of any format."""
-    empty = InputError(f"{reading.source}: empty file, expected {reading.expected}")
+    empty = InputError(f"{reading.source}: empty file, expected {reading.expected}. Check the path")
     start = stream.peek(4)[:4]
     if not start:
         raise empty

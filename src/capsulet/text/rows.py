@@ -35,7 +35,9 @@ class ReadOptions:
 
     text_columns: tuple[str, ...] = option((), "text column; repeat it to join columns with spaces (default: text)")
     label_column: str | None = option(None, "column of the label (default: label)")
-    header: bool | None = option(None, "the first line is a row, not names; columns: the label, then one or more texts")
+    header: bool | None = option(
+        None, "the first line is a row, not column names; the label is in the first column, texts in the others"
+    )
     file_format: str | None = option(None, "format of the files (default: by name and content)", choices=FORMATS)
     on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
     multi_label: bool = option(False, "a row may have several labels, or none")
@@ -51,7 +53,7 @@ class ReadOptions:
         if self.label_separator == "":
             raise InputError("--label-separator is empty: expected one or more characters, such as '|' or ', '")
         if self.header is False and (self.text_columns or self.label_column):
-            raise InputError("--no-header excludes --text-column and --label-column, which need names: drop one")
+            raise InputError("--text-column and --label-column need a header: leave them out, or leave out --no-header")
 
     def for_model(self, multi_label: bool) -> ReadOptions:
         """The options for the rows of a single-label or a multi-label model."""

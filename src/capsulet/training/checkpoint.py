@@ -81,7 +81,7 @@ class Checkpoints:
         try:
             replace_file(self.path, MAGIC, hashlib.sha256(data).digest(), data)
         except CapsuletError as error:
-            advice = "Make room, then continue with --resume"
+            advice = "Free disk space, then continue with --resume"
             raise CapsuletError(f"checkpoint {error}, and so is the best model so far. {advice}") from None
         self.last = time.monotonic()
 
@@ -92,9 +92,9 @@ class Checkpoints:
         try:
             whole = self.path.read_bytes()
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read ({error.strerror or error})") from None
+            raise InputError(f"{self.path} cannot be read ({error.strerror or error}): check its permissions") from None
         if not whole.startswith(MAGIC):
-            raise InputError(f"{self.path} is no checkpoint of this version: move it away, or train without --resume")
+            raise InputError(f"{self.path} is not a checkpoint of this version: remove it, or train without --resume")
         start = len(MAGIC) + hashlib.sha256().digest_size
         if hashlib.sha256(whole[start:]).digest() != whole[len(MAGIC) : start]:
             raise InputError(f"{self.path} is damaged: restore it from a copy, or train without --resume")

@@ -32,8 +32,8 @@ def class_weights(option: str, counts: Mapping[str, int]) -> Weights:
     weights = read_weights(option)
     if unknown := [label for label in weights if label not in counts]:
         raise InputError(
-            f"{option}: weight of {printable(unknown[0])!r}, which is no label of the training texts "
-            f"(which have {listing(counts)}): correct it"
+            f"{option}: a weight for {printable(unknown[0])!r}, expected a label of the training texts "
+            f"({listing(counts)}): correct the label or remove it"
         )
     return np.array([weights.get(label, 1.0) for label in counts], np.float32)
 
@@ -62,10 +62,10 @@ def read_weights(path: str) -> dict[str, float]:
             pair = f"the weight of {printable(str(label))!r} is {printable(str(value))!r}"
             raise InputError(f"{path}: {pair}, expected a number above 0")
         if name in weights:
-            raise InputError(f"{path}: {printable(name)!r} has two weights, expected one: remove the other")
+            raise InputError(f"{path}: {printable(name)!r} has two weights, expected one: remove one of them")
         weights[name] = weight
     if not weights:
-        raise InputError(f"{path}: no weights, expected lines label,weight")
+        raise InputError(f"{path}: no weights, expected lines label,weight: add them, or leave out --class-weight")
     return weights
 
 

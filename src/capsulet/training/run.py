@@ -166,9 +166,15 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
     if not len(corpora.valid):
-        return [*lines, "too few rows for a validation set: the training rows themselves select the best epoch"]
+        return [
+            *lines,
+            "too few rows for a validation part, so the best epoch is selected on the training rows: add rows "
+            "or give --valid",
+        ]
     if absent := [label for label, count in corpora.valid_counts.items() if not count]:
-        lines.append(f"{len(absent)} of {number} classes have no validation text ({some(absent)})")
+        lines.append(
+            f"{len(absent)} of {number} classes have no validation text ({some(absent)}): add examples or give --valid"
+        )
     if small := [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]:
         lines.append(
             f"{len(small)} of {number} classes have fewer than {FEW} validation texts ({some(small)}), too few to "

@@ -118,7 +118,7 @@ class Group(Alone):
             self.add(1.0)  # the others must not wait for ever
             raise
         if self.add(0.0)[0]:  # wait for the others
-            raise InputError(f"worker {self.rank} ends because another one has failed")
+            raise InputError(f"worker {self.rank} stopped because another worker failed: see the error of that worker")
         return result if first else work()  # type: ignore[return-value]
 
     def __exit__(self, *_: object) -> None:
@@ -129,7 +129,7 @@ class Group(Alone):
 def join_workers(device: str) -> Alone:
     """Join the group of processes that torchrun or Ray has started, if any."""
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda, but torch finds no GPU: leave it out to train on the CPU")
+        raise InputError("--device is cuda, but PyTorch finds no GPU: leave out --device to train on the CPU")
     if distributed.is_available() and distributed.is_initialized():
         return Group(device, started_here=False)
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
