@@ -21,7 +21,7 @@ FILES = {
 }
 NO_COLUMN = "texts.csv: no column 'label', found: text. Name the column with --label-column"
 NO_MODEL = "nothing does not exist: expected a model folder or .onnx file"
-UNCALIBRATED = "has no record of its scores on validation texts"
+UNCALIBRATED = "has no calibration data"
 UNSEEN = "art.csv line 2: label 'art' is not a label of the training texts (food, money, sport)"
 UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, sport"
 SEVERAL = "is a multi-label model, which gives each label by its own threshold: leave out --abstain"

@@ -67,7 +67,7 @@ def processes(name: str, parent: int) -> list[int]:
         if entry.name.isdigit():
             try:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if name in (entry / "cmdline").read_text():
+                if name.encode() in (entry / "cmdline").read_bytes():
                     named.append(int(entry.name))
             except OSError:
                 continue

@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from capsulet.cli.output import cut, percent, show
+from capsulet.cli.output import count, cut, percent, show
 
 MAX_LABELS, MAX_LETTERS, NUM_WORST = 12, 40, 5
 NUM_COMMAND_LETTERS = 300
@@ -26,7 +26,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
     length = trained["train_tokens"] / max(trained["train_rows"], 1)
     measured = "on its own training texts, no validation texts"
     if trained["valid_rows"]:
-        measured = f"on {trained['valid_rows']:,} validation texts"
+        measured = f"on {count(trained['valid_rows'], 'validation text')}"
     return {
         f"{description['model']}: a text classifier with {len(labels):,} labels, {kind}": {
             "labels": label_list(labels),

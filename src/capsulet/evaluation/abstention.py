@@ -221,7 +221,7 @@ def rules(
         return Rules()
     if not isinstance(stored, dict) or not set(RANKINGS) <= stored.keys():
         raise InputError(
-            f"{source} has no record of its scores on validation texts, which --abstain, --coverage, --max-error "
+            f"{source} has no calibration data, which --abstain, --coverage, --max-error "
             f"and --sets need: {remedy(source, 'TRAINING_FILE')}"
         )
     scope, sure, sets_of = (ranking_from_json(stored[key], source) for key in RANKINGS)
