@@ -1,4 +1,4 @@
-"""Every table and figure of the paper again: published figures beside ours, each with the command that makes it.
+"""Reproduce every table and figure of the paper: published figures next to ours, with the commands that made them.
 
 python -m paper parameters
 python -m paper losses --data DIR --sets ag_news --seeds 1 2 3

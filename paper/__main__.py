@@ -1,7 +1,7 @@
 """Reproduce a table or a figure of the paper: `python -m paper NAME`.
 
 tables:   parameters (needs no data), losses, routing, components, sota
-figures:  stability, codes (train a model first), curves, confusion (drawn from the runs of a table)
+figures:  stability, codes (these train models), curves, confusion (drawn from the runs of a table)
 
     python -m paper parameters
     python -m paper losses --data DIR --sets ag_news --seeds 1 2 3
@@ -10,8 +10,8 @@ figures:  stability, codes (train a model first), curves, confusion (drawn from 
     python -m paper curves --table losses
     python -m paper losses --show
 
-Results go to paper/results/NAME.json, run by run: called again, a command makes what is missing. `python -m docs.paper`
-puts them on the page.
+Results are written to paper/results/NAME.json after every run. If a command is repeated, it only makes the missing
+runs. `python -m docs.paper` writes the results to docs/results/paper.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FIGURES = ("stability", "codes", "curves", "confusion")
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one of the names; what is wrong with a call is said on one line."""
+    """Run one command; an error is printed on one line."""
     words = sys.argv[1:] if words is None else words
     arguments = build_parser().parse_args(words)
     command = " ".join(["python -m paper", *words])
@@ -65,7 +65,7 @@ def main(words: list[str] | None = None) -> int:
         print(f"paper: {error}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
-        print("paper: interrupted; runs that were finished are written, this one is not", file=sys.stderr)
+        print("paper: interrupted; finished runs are written, the current run is not", file=sys.stderr)
         return 130
     if arguments.json:
         print(json.dumps(result))
@@ -73,7 +73,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Build the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -92,17 +92,17 @@ def build_parser() -> argparse.ArgumentParser:
             nargs="+",
             default=list(default),
             metavar="NAME",
-            help=f"of {', '.join(DATA_SETS)}, or any folder in DIR with train.* and test.*",
+            help=f"{', '.join(DATA_SETS)}, or any folder in DIR with train.* and test.*",
         )
         if name in ("curves", "confusion"):
-            verb.add_argument("--table", choices=TABLES, default="sota", help="whose runs (default: sota)")
+            verb.add_argument(
+                "--table", choices=TABLES, default="sota", help="table whose runs are drawn (default: sota)"
+            )
             continue
         source: Any = verb
         if name in TABLES:
             source = verb.add_mutually_exclusive_group(required=True)
-            source.add_argument(
-                "--show", action="store_true", help="print the runs that are stored, whatever made them"
-            )
+            source.add_argument("--show", action="store_true", help="print the stored runs, from any source")
         source.add_argument(
             "--data", type=Path, required=name not in TABLES, metavar="DIR", help="folder of the data sets"
         )
@@ -115,25 +115,33 @@ def build_parser() -> argparse.ArgumentParser:
             help="rows=N, epochs=N: the same for every row of the table (default: all rows, the recipe's epochs)",
         )
         verb.add_argument(
-            "--options", nargs="+", default=[], metavar="NAME=VALUE", help="options of every run, on top of the recipe"
+            "--options",
+            nargs="+",
+            default=[],
+            metavar="NAME=VALUE",
+            help="options of every run that differ from the recipe",
         )
-        verb.add_argument("--allow-subset", action="store_true", help="go on where a file has not the published rows")
-        verb.add_argument("--hub", action="store_true", help="fetch what is not in DIR from the Hugging Face Hub")
-        verb.add_argument("--work", type=Path, default=WORK, metavar="DIR", help="prepared files (default: runs/paper)")
-        verb.add_argument("--threads", type=int, default=1, metavar="N", help="threads of a training (default: 1)")
+        verb.add_argument(
+            "--allow-subset", action="store_true", help="accept files without the published number of rows"
+        )
+        verb.add_argument("--hub", action="store_true", help="fetch missing sets from the Hugging Face Hub")
+        verb.add_argument(
+            "--work", type=Path, default=WORK, metavar="DIR", help="folder of prepared files (default: runs/paper)"
+        )
+        verb.add_argument("--threads", type=int, default=1, metavar="N", help="threads per training (default: 1)")
         if name in TABLES:
             verb.add_argument(
                 "--rows",
                 nargs="+",
                 choices=[row.name for row in TABLES[name].rows],
                 metavar="ROW",
-                help="some rows of the table only",
+                help="run only these rows of the table",
             )
             verb.add_argument(
                 "--protocol",
                 choices=PROTOCOLS,
                 default="ours",
-                help="published: report the best of all looks at the test file, to see what that is worth",
+                help="published: report the best epoch on the test file, to measure the effect of that choice",
             )
         if name == "stability":
             verb.add_argument("--iterations", nargs="+", type=int, default=list(stability.ITERATIONS), metavar="N")
@@ -143,15 +151,17 @@ def build_parser() -> argparse.ArgumentParser:
                 type=int,
                 default=[],
                 metavar="N",
-                help="train with so many iterations as well, a model each",
+                help="also train one model with each of these numbers of iterations",
             )
         if name == "codes":
-            verb.add_argument("--words", nargs="+", default=[], metavar="WORD", help="whose neighbours to list")
+            verb.add_argument(
+                "--words", nargs="+", default=[], metavar="WORD", help="words whose neighbours are listed"
+            )
     return parser  # fmt: skip
 
 
 def run_parameters(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Count, compare, write."""
+    """Count the parameters, compare them with the published numbers and write the result."""
     cells = parameters.cells()
     result = {**record.circumstances(command), "cells": cells}
     record.write("parameters", result, arguments.results)
@@ -163,7 +173,7 @@ def run_parameters(arguments: argparse.Namespace, command: str) -> dict[str, Any
 
 
 def files_of(arguments: argparse.Namespace, name: str) -> Files:
-    """The files of a set, fetched and prepared if need be."""
+    """Files of a set, fetched and prepared if necessary."""
     if arguments.hub and name in DATA_SETS:
         folder = arguments.data / DATA_SETS[name].folder
         if not all((folder / f"{split}.csv").exists() for split in ("train", "test")):
@@ -174,12 +184,12 @@ def files_of(arguments: argparse.Namespace, name: str) -> Files:
 
 
 def wanted_runs(arguments: argparse.Namespace, rows: tuple[Row, ...], protocol: str) -> list[Run]:
-    """Every set with every row and seed; what is wrong with any of the files is said before the first training."""
+    """Runs of every set with every row and seed; errors in the files are raised before the first training."""
     budget = parse_budget(arguments.budget)
     options = dict(parse_option(pair) for pair in arguments.options)
     for name in options:
         if all(name in row.options for row in rows):
-            raise InputError(f"--options {name}: that is what the rows differ in, choose some of them with --rows")
+            raise InputError(f"--options {name}: the rows of the table differ in this option; choose rows with --rows")
     files = {name: files_of(arguments, name) for name in arguments.sets}
     source = digest()
     return [
@@ -191,30 +201,30 @@ def wanted_runs(arguments: argparse.Namespace, rows: tuple[Row, ...], protocol: 
 
 
 def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Make the runs that are missing, write after each, print the table."""
+    """Make the missing runs, write the results after each, and print the table."""
     table = TABLES[arguments.name]
     rows = tuple(row for row in table.rows if not arguments.rows or row.name in arguments.rows)
     wanted = wanted_runs(arguments, rows, arguments.protocol)
-    # what is at the head of the file is of the last command; a run that an earlier one made keeps its own
+    # the head of the file describes the last command; every run also stores the command that made it
     here = record.circumstances(command)
     failed: list[str] = []
     for run in wanted:
-        runs = record.stored(table.name, arguments.results)  # anew: another command may have written in the meantime
+        runs = record.stored(table.name, arguments.results)  # read again: another command may have written
         if find_done(run, [one for one in runs if one["row"] == run.row.name]):
             continue
         done = find_done(run, stored_runs(arguments.results))
-        said = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
+        line = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
         try:
-            found = {**(done or {**measure(run, arguments.threads), **record.own(here)}), "row": run.row.name}
+            new = {**(done or {**measure(run, arguments.threads), **record.own(here)}), "row": run.row.name}
         except InputError:
             raise
-        except CapsuletError as error:  # a training that diverged; the other rows are none the worse for it
+        except CapsuletError as error:  # a training diverged; the other rows are not affected
             failed.append(f"{run.row.name} {run.seed}")
-            print(f"{said}: {error}", file=sys.stderr, flush=True)
+            print(f"{line}: {error}", file=sys.stderr, flush=True)
             continue
-        said += f": {100 * found['accuracy']:.2f} %" + (", already run" if done else "")
-        print(said, file=sys.stderr, flush=True)
-        runs = merge(record.stored(table.name, arguments.results), found)
+        line += f": {100 * new['accuracy']:.2f} %" + (", already run" if done else "")
+        print(line, file=sys.stderr, flush=True)
+        runs = merge(record.stored(table.name, arguments.results), new)
         record.write(table.name, {**here, "runs": runs}, arguments.results)
     result = {**here, "runs": record.stored(table.name, arguments.results)}
     if not arguments.json:
@@ -225,32 +235,32 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
 
 
 def show_table(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a results file holds."""
-    found = record.read(arguments.name, arguments.results)
-    if not found or not found["runs"]:
+    """Print the runs of a results file and return its contents."""
+    stored = record.read(arguments.name, arguments.results)
+    if not stored or not stored["runs"]:
         raise InputError(f"{arguments.results / arguments.name}.json holds no runs yet: make them with --data DIR")
     if not arguments.json:
-        print_groups(found["runs"], TABLES[arguments.name])
-    return found
+        print_groups(stored["runs"], TABLES[arguments.name])
+    return stored
 
 
 def print_groups(runs: list[Result], table: Table) -> None:
-    """A table for each set, budget and protocol."""
+    """Print one table per set, budget and protocol."""
     for group in groups(runs, table):
         if group.protocol == "published":
             print(f"protocol published: {PROTOCOLS['published']}")
         Console(width=130).print(shown(table, group))
 
 
-def merge(runs: list[Result], found: Result) -> list[Result]:
-    """The runs with one more, in the place of an older one of the same row, set, seed, budget and options."""
+def merge(runs: list[Result], new: Result) -> list[Result]:
+    """Add a run; it replaces an older one of the same row, set, seed, budget, options and protocol."""
     same = ("row", "set", "seed", "budget", "options", "protocol")
-    kept = [run for run in runs if any(run[name] != found[name] for name in same)]
-    return sorted([*kept, found], key=lambda run: (run["set"], run["protocol"], run["row"], run["seed"]))
+    kept = [run for run in runs if any(run[name] != new[name] for name in same)]
+    return sorted([*kept, new], key=lambda run: (run["set"], run["protocol"], run["row"], run["seed"]))
 
 
 def trained_model(run: Run, arguments: argparse.Namespace) -> tuple[Path, float]:
-    """The model of a run, from the work folder if it is there, and its accuracy."""
+    """Return the model folder of a run, trained if it does not exist, and its accuracy."""
     name = hashlib.sha256(json.dumps([run.row.name, run.key], sort_keys=True).encode()).hexdigest()[:16]
     folder, figures = arguments.work / "models" / name, arguments.work / "models" / f"{name}.json"
     if not figures.exists():
@@ -260,7 +270,7 @@ def trained_model(run: Run, arguments: argparse.Namespace) -> tuple[Path, float]
 
 
 def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Train one network a routing and set, route it with more and fewer iterations."""
+    """Train one network per routing and set; measure it with more and fewer iterations."""
     cases: list[dict[str, Any]] = []
     for run in wanted_runs(arguments, TABLES["routing"].rows, "ours"):
         folder, _ = trained_model(run, arguments)
@@ -279,18 +289,18 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
 
 
 def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Train the paper's network on each set, by its recipe and by ours, and look at its codes."""
+    """Train the paper's network on each set, by its recipe and by ours, and analyse its codes."""
     cases = []
     for run in wanted_runs(arguments, TABLES["sota"].rows, "ours"):
         folder, _ = trained_model(run, arguments)
-        found = codes.measure_codes(folder, arguments.words)
+        figures = codes.measure_codes(folder, arguments.words)
         about = {"set": run.set, "recipe": run.row.recipe, "seed": run.seed, "budget": dict(run.budget)}
-        cases.append({**about, **found})
+        cases.append({**about, **figures})
     return finish("codes", [*other_sets(arguments), *cases], codes.draw, arguments, command)
 
 
 def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
-    """Draw what the runs of a table hold."""
+    """Draw learning curves or confusion matrices from the runs of a table."""
     figure, draw = {
         "curves": ("epochs", history.draw_curves),
         "confusion": ("confusion", history.draw_confusion),
@@ -300,9 +310,9 @@ def run_history(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
 
 
 def other_sets(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The stored cases of sets that are not measured now: they stay in the picture."""
-    found = record.stored(arguments.name, arguments.results, "cases")
-    return [case for case in found if case["set"] not in arguments.sets]
+    """Stored cases of sets that are not measured now; they stay in the figure."""
+    stored_cases = record.stored(arguments.name, arguments.results, "cases")
+    return [case for case in stored_cases if case["set"] not in arguments.sets]
 
 
 def finish(
@@ -312,7 +322,7 @@ def finish(
     arguments: argparse.Namespace,
     command: str,
 ) -> dict[str, Any]:
-    """Draw, write the figures behind the picture and say where both are; a case keeps the command that made it."""
+    """Draw the figure, write its data and print both paths; each case keeps the command that made it."""
     here = record.circumstances(command)
     cases = [{**record.own(here), **case} for case in cases]
     draw(cases, arguments.results / f"{name}.svg")

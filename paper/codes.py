@@ -1,8 +1,8 @@
-"""What the codes of a trained model are: which codeword counts most for how many words, and which words are alike.
+"""Analyse the codes of a trained model: how many words use each codeword most, and which words have similar codes.
 
-Softmax weights of any two words are alike, since all are positive: the cosine is of what is above or below 1/K. And of
-thousands of words some are always near, so the level of codes as they were drawn, before any training, stands beside.
-Only the most frequent words are looked at: of the others the codes have hardly moved.
+Softmax weights are positive, so those of any two words are similar. Therefore 1/K is subtracted before the cosine.
+Among thousands of words, some are always similar by chance, so the similarity of untrained codes is given as well.
+Only the most frequent words are used: the codes of rare words hardly change in training.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FREQUENT = 2000  # words
 
 
 def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Share of the frequent words whose weight is largest at each codeword, and the nearest neighbours of some."""
+    """Share of frequent words with their largest weight at each codeword, and nearest neighbours of some words."""
     network, config = network_of(folder)
     if config.options.model.embedding == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
@@ -35,7 +35,7 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     for word in words:
         if word not in vocabulary:
             raise InputError(f"{word!r} is not among the {len(vocabulary):,} words of {folder}")
-    # the vocabulary is in order of frequency: the first long words are the ones that were trained most
+    # the vocabulary is sorted by frequency: the first long words were trained most
     chosen = (
         list(words)
         or [
@@ -44,7 +44,7 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
             if len(spelled[place]) >= FEWEST_LETTERS and spelled[place].isalpha()
         ][:WORDS]
     )
-    frequent = weights[2 : 2 + FREQUENT]  # behind padding and unknown
+    frequent = weights[2 : 2 + FREQUENT]  # after padding and unknown word
     near = {word: neighbours(vocabulary[word], weights, spelled) for word in chosen}
     deviation = config.options.training.code_deviation
     return {
@@ -57,13 +57,13 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def usage(weights: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(V, M, K) -> (M, K): the share of the words that have their largest weight there."""
+    """(V, M, K) -> (M, K): share of the words with their largest weight at each codeword."""
     largest = weights.argmax(-1)  # (V, M)
     return np.stack([np.bincount(column, minlength=weights.shape[2]) for column in largest.T]) / len(weights)
 
 
 def level_as_drawn(codebooks: int, codewords: int, words: int, deviation: float) -> float:
-    """How alike the nearest words are when codes are as drawn: the mean over a hundred of them."""
+    """Mean similarity of the nearest words with untrained codes, over a hundred words."""
     drawn = np.exp(deviation * np.random.default_rng(1).standard_normal((words, codebooks, codewords)))
     flat = directions((drawn / drawn.sum(-1, keepdims=True)).astype(np.float32))
     likeness = flat[:100] @ flat.T
@@ -72,7 +72,7 @@ def level_as_drawn(codebooks: int, codewords: int, words: int, deviation: float)
 
 
 def code_weights(network: Any) -> NDArray[np.float32]:
-    """What each codeword counts for each word in evaluation."""
+    """Weight of each codeword for each word in evaluation: (V, M, K)."""
     import torch
 
     with torch.no_grad():
@@ -82,7 +82,7 @@ def code_weights(network: Any) -> NDArray[np.float32]:
 
 
 def neighbours(place: int, weights: NDArray[np.float32], spelled: dict[int, str]) -> list[tuple[str, float]]:
-    """The frequent words whose codes are nearest, by cosine."""
+    """Frequent words with the most similar codes, by cosine."""
     flat = directions(weights)
     likeness = flat[: 2 + FREQUENT] @ flat[place]
     likeness[[0, 1]] = -1  # padding, unknown
@@ -93,20 +93,20 @@ def neighbours(place: int, weights: NDArray[np.float32], spelled: dict[int, str]
 
 
 def directions(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(V, M, K) -> (V, M K): how far each weight is from 1/K, as vectors of length one."""
+    """(V, M, K) -> (V, M K): difference of each weight from 1/K, normalised to length one."""
     flat = (weights - 1 / weights.shape[2]).reshape(len(weights), -1)
     found: NDArray[np.float32] = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
     return found
 
 
 def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
-    """A heat map of codebooks and codewords for each model."""
+    """Draw one heat map of codebooks and codewords per model."""
     with panels(file, len(cases)) as axes:
         for panel, case in zip(axes, cases, strict=True):
             shares = case["usage"]
             across, down = [str(number) for number in range(len(shares[0]))], [str(m) for m in range(len(shares))]
             even = 1 / len(shares[0])
-            # little more or less than even is hardly a colour
+            # small differences from an even share stay pale
             widest = max(even / 2, *(abs(value - even) for row in shares for value in row))
             heat(panel, shares, across, down, cmap="RdBu_r", vmin=even - widest, vmax=even + widest)
             panel.set_title(

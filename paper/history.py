@@ -1,4 +1,4 @@
-"""Learning curves and confusion matrices, from runs that the results files already hold."""
+"""Learning curves and confusion matrices, drawn from stored runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paper.summary import groups
 
 
 def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[dict[str, Any]]:
-    """One run a row, set and budget, the first seed that was run: its learning curve or its confusion matrix."""
+    """Learning curve or confusion matrix of one run per row, set and budget, that with the lowest seed."""
     runs = [run for run in record.stored(table, folder) if run["protocol"] == "ours" and figure in run]
     runs = [run for run in runs if not sets or run["set"] in sets]
     if not runs:
@@ -24,7 +24,7 @@ def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[di
             f"{folder / f'{table}.json'} holds no such runs{few}: make them with `python -m paper {table} --data DIR`"
         )
     order = [row.name for row in TABLES[table].rows]
-    found = []
+    selected = []
     for group in sorted(groups(runs, TABLES[table]), key=lambda group: group.name):
         first: dict[str, dict[str, Any]] = {}
         for run in sorted(group.runs, key=lambda run: run["seed"]):
@@ -32,13 +32,13 @@ def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[di
         for row, run in sorted(first.items(), key=lambda item: order.index(item[0])):
             title = TABLES[table].rows[order.index(row)].title
             about = {"set": group.set, "group": group.name, "row": row, "title": title}
-            found.append({**about, **{key: run[key] for key in ("seed", "budget", "labels", figure) if key in run}})
-    return found
+            selected.append({**about, **{key: run[key] for key in ("seed", "budget", "labels", figure) if key in run}})
+    return selected
 
 
-def draw_curves(found: Sequence[dict[str, Any]], file: Path) -> None:
-    """Loss on the training rows, and accuracy on the validation rows, epoch by epoch; two panels a set and budget."""
-    names = list(dict.fromkeys(case["group"] for case in found))
+def draw_curves(cases: Sequence[dict[str, Any]], file: Path) -> None:
+    """Draw training loss and validation accuracy by epoch, two panels per set and budget."""
+    names = list(dict.fromkeys(case["group"] for case in cases))
     with panels(file, 2 * len(names), height=4.4) as axes:
         for place, name in enumerate(names):
             for panel, figure, up, factor in (
@@ -50,16 +50,16 @@ def draw_curves(found: Sequence[dict[str, Any]], file: Path) -> None:
                         list(range(1, len(case["epochs"]) + 1)),
                         [factor * epoch[figure] for epoch in case["epochs"]],
                     )
-                    for case in found
+                    for case in cases
                     if case["group"] == name
                 }
                 lines(panel, series, "epoch", up)
 
 
-def draw_confusion(found: Sequence[dict[str, Any]], file: Path) -> None:
-    """True classes down, predicted ones across."""
-    with panels(file, len(found), width=3.6, height=3.4, most=3) as axes:
-        for panel, case in zip(axes, found, strict=True):
+def draw_confusion(cases: Sequence[dict[str, Any]], file: Path) -> None:
+    """Draw confusion matrices: rows are true classes, columns predicted classes."""
+    with panels(file, len(cases), width=3.6, height=3.4, most=3) as axes:
+        for panel, case in zip(axes, cases, strict=True):
             heat(panel, case["confusion"], case["labels"], case["labels"])
             panel.set_title(f"{case['group']}\n{case['title']}", loc="left", fontsize=8)
             panel.set_xlabel("predicted")

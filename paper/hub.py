@@ -1,4 +1,4 @@
-"""Data sets from the Hugging Face Hub, written down in the original layout so that the next run finds them."""
+"""Fetch data sets from the Hugging Face Hub and store them in the original layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetch(data_set: DataSet, data: Path) -> None:
         raise MissingExtraError("huggingface_hub", "hub", "--hub") from None
     try:
         folder = Path(snapshot_download(data_set.hub, repo_type="dataset", allow_patterns=["*.parquet"]))
-    except Exception as error:  # the library raises its own, the network's and the system's
+    except Exception as error:  # the library raises its own errors, network errors and system errors
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{data_set.hub} could not be fetched ({reason}). {by_hand}") from None
     target.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def fetch(data_set: DataSet, data: Path) -> None:
 
 
 def parquet_rows(files: list[Path], data_set: DataSet) -> Iterator[list[str]]:
-    """Class from 1 and texts, as in the original files."""
+    """Yield class number (from 1) and texts of each row, as in the original files."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -46,6 +46,6 @@ def parquet_rows(files: list[Path], data_set: DataSet) -> Iterator[list[str]]:
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(columns=columns):
             for row in batch.to_pylist():
-                # line breaks back to how the original files write them
+                # line breaks as in the original files
                 texts = [str(row[name] or "").replace("\n", "\\n") for name in data_set.hub_texts]
                 yield [str(int(row[data_set.hub_label]) + 1), *texts]

@@ -1,4 +1,4 @@
-"""A model folder as the torch network that was trained, for what the runtime does not show: routing, codes."""
+"""Load a model folder as a torch network, to inspect routing and codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def network_of(folder: Path) -> tuple[Network, ModelConfig]:
-    """The network with its weights, and the configuration of the model."""
+    """Return the network with its weights, and the configuration of the model."""
     from safetensors.numpy import load
 
     from capsulet.model.network import load_network

@@ -1,4 +1,4 @@
-"""Both parameter tables: our networks counted, to the last number, beside the paper's cells in millions."""
+"""Both parameter tables: exact counts of our networks next to the published numbers in millions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paper.rows import RECIPE, TITLES
 
 
 def count(embedding: str, head: str, vocab_size: int, num_classes: int) -> int:
-    """Numbers that the network of these options holds, counted from its shapes and by building it without memory."""
+    """Number of parameters of a network, from its shapes; checked by building it on the meta device."""
     import torch
 
     from capsulet.model.network import build_network
@@ -28,7 +28,7 @@ def count(embedding: str, head: str, vocab_size: int, num_classes: int) -> int:
 
 
 def cells() -> list[dict[str, Any]]:
-    """All 48 cells of the components' table; the row of CWC with capsules is ours in the other table too."""
+    """All 48 cells of the components table; its row CWC with capsules is also 'Ours' in the other table."""
     found = []
     for (embedding, head), row in published.COMPONENT_PARAMETERS.items():
         for data_set, millions in zip(DATA_SETS.values(), row, strict=True):
@@ -49,7 +49,7 @@ def cells() -> list[dict[str, Any]]:
 
 
 def tables(found: list[dict[str, Any]]) -> tuple[Table, Table]:
-    """Ours as published / counted, and the published rows of other systems."""
+    """Return a table of our networks (published / counted) and a table of other systems (published)."""
     ours = Table(title="parameters, M: published / counted", title_justify="left")
     for column in ("network", *published.COLUMNS):
         ours.add_column(column)
@@ -65,5 +65,5 @@ def tables(found: list[dict[str, Any]]) -> tuple[Table, Table]:
 
 
 def cell(one: dict[str, Any]) -> str:
-    """2.46 / 2.46, marked where they differ."""
+    """Format a cell, such as 2.46 / 2.46; differences are marked with !."""
     return f"{one['published_millions']:.2f} / {one['parameters'] / 1e6:.2f}{'' if one['equal'] else ' !'}"

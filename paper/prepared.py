@@ -1,4 +1,4 @@
-"""Sources to files that `capsulet train` reads: cleaned, counted, and cut to the rows of the budget."""
+"""Prepare files for `capsulet train`: clean the texts, check the number of rows, and draw the rows of the budget."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from paper.datasets import DataSet, Source
 
-EMPTY = "∅"  # a row without a text keeps its place: the published counts have it too, and training takes no empty text
+EMPTY = "∅"  # replaces an empty text: the published counts include such rows, and training accepts no empty text
 DRAWING_SEED = 0  # the rows of a budget are the same for every row of a table and for every seed of a run
 
 
 @dataclass(frozen=True)
 class Files:
-    """What a run reads."""
+    """Files that a run reads."""
 
     train: Path
     test: Path
 
     @property
     def sizes(self) -> list[int]:
-        """Bytes of both: results of other files of the same name are not taken for these."""
+        """Bytes of both files; they distinguish different files of the same name."""
         return [self.train.stat().st_size, self.test.stat().st_size]
 
 
 def prepare(source: Source, work: Path, rows: int | None, allow_subset: bool = False) -> Files:
-    """Files of a set; a folder that is none of the eight is read as it is, unless the budget wants fewer rows."""
+    """Prepare the files of a set; other folders than the eight sets are used unchanged if the budget has no rows."""
     if source.data_set is None and rows is None:
         return Files(source.train, source.test)
     folder = work / "data" / (source.name if rows is None else f"{source.name}-{rows}")
@@ -44,28 +44,28 @@ def prepare(source: Source, work: Path, rows: int | None, allow_subset: bool = F
     sizes = [source.train.stat().st_size, source.test.stat().st_size]
     stamp = folder / "source.json"
     files = Files(folder / "train.jsonl", folder / "test.jsonl")
-    said = {
+    description = {
         "files": [str(source.train.resolve()), str(source.test.resolve())],
         "bytes": sizes,
         "checked": not allow_subset,
         "source": source_digest(),
     }
-    if not stamp.exists() or json.loads(stamp.read_text()) != said:
+    if not stamp.exists() or json.loads(stamp.read_text()) != description:
         stamp.unlink(missing_ok=True)
         for split, path in (("train", files.train), ("test", files.test)):
             write_rows(source, split, path, rows if split == "train" else None, allow_subset)
-        stamp.write_text(json.dumps(said))
+        stamp.write_text(json.dumps(description))
     return files
 
 
 def source_digest() -> str:
-    """Which cleaning made the files: after a change they are made again."""
+    """Digest of the code that prepares files; after a change they are made again."""
     here = Path(__file__).parent
     return hashlib.sha256(b"".join((here / name).read_bytes() for name in ("datasets.py", "prepared.py"))).hexdigest()
 
 
 def write_rows(source: Source, split: str, path: Path, limit: int | None, allow_subset: bool) -> None:
-    """One split as JSON lines, in the order of the source; of `limit` rows, drawn at random, if it has more."""
+    """One split as JSON lines, in the order of the source; at most `limit` rows, drawn at random."""
     total = sum(1 for _ in source_rows(source, split))
     if source.data_set and not allow_subset:
         check_count(source, split, total)
@@ -79,19 +79,19 @@ def write_rows(source: Source, split: str, path: Path, limit: int | None, allow_
 
 
 def check_count(source: Source, split: str, found: int) -> None:
-    """The published number of rows, or one line."""
+    """Raise an error if the number of rows is not the published one."""
     assert source.data_set
     expected = source.data_set.train_rows if split == "train" else source.data_set.test_rows
     if found != expected:
         path = source.train if split == "train" else source.test
         raise InputError(
-            f"{path}: {found:,} rows, {source.data_set.title} has {expected:,}. Get the whole file, or go on with "
+            f"{path}: {found:,} rows, {source.data_set.title} has {expected:,}. Get the whole file, or continue with "
             "--allow-subset; the figures are then not those of the published set"
         )
 
 
 def source_rows(source: Source, split: str) -> Iterator[tuple[str, str]]:
-    """Texts with labels of one split."""
+    """Yield texts with labels of one split."""
     path = source.train if split == "train" else source.test
     if source.data_set:
         yield from original_rows(path, source.data_set)
@@ -115,13 +115,13 @@ def original_rows(path: Path, data_set: DataSet) -> Iterator[tuple[str, str]]:
                 yield clean(texts, data_set), data_set.classes[int(label) - 1]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise InputError(
-            f"{path} cannot be read behind row {number} ({error}): expected CSV in UTF-8, gzipped if its name ends "
-            "in .gz. Unpack the archive anew"
+            f"{path} cannot be read after row {number} ({error}): expected CSV in UTF-8, gzipped if its name ends "
+            "in .gz. Unpack the archive again"
         ) from None
 
 
 def long_rows(file: Iterable[str]) -> Iterator[list[str]]:
-    """Rows of a CSV file; some reviews are longer than the module's 128 kB, and its limit is everybody's."""
+    """Rows of a CSV file; some reviews exceed the csv module's global limit of 128 kB, so it is raised per row."""
     reader = csv.reader(file)
     while True:
         limit = csv.field_size_limit(sys.maxsize)
@@ -135,5 +135,5 @@ def long_rows(file: Iterable[str]) -> Iterator[list[str]]:
 
 
 def clean(texts: list[str], data_set: DataSet) -> str:
-    """The fields of a row as one text."""
+    """Join the cleaned fields of a row to one text."""
     return " ".join(filter(None, (data_set.clean(text).strip() for text in texts))) or EMPTY

@@ -1,4 +1,4 @@
-"""The rows of the tables that are trained: each is a recipe with options, and a cell of the paper to stand beside."""
+"""Rows of the tables that need training: each has a recipe with options, and published figures to compare with."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Table:
     name: str
     title: str
     rows: tuple[Row, ...]
-    sets: tuple[str, ...] = tuple(DATA_SETS)  # those that the paper has columns for
+    sets: tuple[str, ...] = tuple(DATA_SETS)  # sets with a column in the paper
     others: Mapping[str, published.Row] = field(default_factory=dict)  # published rows of other systems
 
 
-# Our trained codes are straight-through; the paper's stay as they were drawn.
+# Our codes are trained with a straight-through estimator; the paper's codes stay at their random values.
 FROZEN = {"code_learning_rate": 0.0}
 TITLES = {"plain": "conventional", "cc": "CC", "cwc": "CWC"}
 FOCAL_NOTE = "the printed formula does not shorten wrong classes, so capsules only guess (see the method page)"
 
 
 def component_rows() -> tuple[Row, ...]:
-    """Six rows, the two of CC twice."""
+    """Six rows of the components table; the two CC rows occur twice, with trained and untrained codes."""
     rows = []
     for (embedding, head), figures in published.COMPONENTS.items():
         options = {"embedding": embedding, "head": head}
@@ -98,5 +98,5 @@ TABLES: Mapping[str, Table] = {
 
 
 def published_cell(table: Table, row: published.Row, data_set: str) -> float | None:
-    """What the paper prints for one of its sets."""
+    """Published figure of a row for a data set, or None."""
     return row[table.sets.index(data_set)] if data_set in table.sets else None

@@ -1,9 +1,9 @@
 """One run: a row of a table on a data set with a seed, trained and tested through the public functions.
 
 Two protocols. `ours`: the epoch is chosen on a validation part cut from train, and the test file is read once, at the
-end. `published`: the test file is read after every epoch and the highest of its accuracies is the figure, as the
-paper's code has it (which looks many times an epoch, so this is the lesser part of what that is worth). All rows of
-train are trained on there, as nothing is kept for validation.
+end. `published`: the test file is read after every epoch and the highest of its accuracies is the figure, as in the
+paper's code. (That code tests many times per epoch, so its effect is larger than the effect measured here.) This
+protocol trains on all rows of train, because no validation part is needed.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ PROTOCOLS = {
     "ours": "the epoch is chosen on validation texts, the test file is read once",
     "published": "the best epoch on the test file itself, which is too high",
 }
-BUDGET = ("rows", "epochs")  # training rows and passes; what is left out is as the files and the recipe have it
-MOST_CLASSES = 20  # of a confusion matrix that a results file holds
+BUDGET = ("rows", "epochs")  # training rows and epochs; default: all rows, the recipe's epochs
+MOST_CLASSES = 20  # larger confusion matrices are not stored
 Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is run; whatever decides its figure is in `key`."""
+    """One run; `key` has everything that decides its figure."""
 
     set: str
     row: Row
     seed: int
     files: Files
-    options: Mapping[str, Any]  # on top of the recipe, those of the row included
+    options: Mapping[str, Any]  # differences from the recipe, those of the row included
     budget: Mapping[str, int]
     protocol: str
     source: str
 
     @property
     def said(self) -> dict[str, Any]:
-        """The options that differ from the recipe: k-means routing, said or not, is one and the same run."""
+        """Options that differ from the recipe; an option set to its default does not make another run."""
         return explicit_values(build_options(self.row.recipe, **self.options), self.row.recipe)
 
     @property
     def key(self) -> Result:
-        """What must be equal for a run to count as done; the same run may stand in several tables."""
+        """Values that must be equal for a run to count as done; several tables may share a run."""
         return {
             "set": self.set,
             "seed": self.seed,
@@ -75,13 +75,13 @@ def build_run(
     protocol: str,
     source: str,
 ) -> Run:
-    """A run with what the budget says about passes among its options; the row's own options win."""
+    """Build a run; the epochs of the budget become an option, and the row's own options take precedence."""
     passes = {"epochs": budget["epochs"]} if "epochs" in budget else {}
     return Run(name, row, seed, files, {**passes, **options, **row.options}, budget, protocol, source)
 
 
 def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
-    """`rows=20000 epochs=3` as numbers."""
+    """Parse `rows=20000 epochs=3` into numbers by name."""
     found = {}
     for pair in pairs:
         name, _, value = pair.partition("=")
@@ -92,24 +92,24 @@ def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
 
 
 def digest() -> str:
-    """Which source makes a run: the library, and what prepares the files here."""
+    """Digest of the source of a run: the library and the modules that prepare the files."""
     here = Path(__file__).parent
     read = b"".join((here / name).read_bytes() for name in ("datasets.py", "prepared.py", "runs.py"))
     return hashlib.sha256(source_digest().encode() + read).hexdigest()[:12]
 
 
 def find_done(run: Run, results: Iterable[Result]) -> Result | None:
-    """An earlier result of the same run, from whichever table."""
+    """Stored result of the same run from any table, or None."""
     return next((one for one in results if all(one.get(name) == value for name, value in run.key.items())), None)
 
 
 def stored_runs(folder: Path) -> list[Result]:
-    """The runs of every table."""
+    """Stored runs of all tables."""
     return [run for name in TABLES for run in record.stored(name, folder)]
 
 
 def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
-    """Train and test; the model is kept where a place for it is named."""
+    """Train and test; keep the model in the folder `model` if it is given."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = model or Path(scratch) / "model"
         looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
@@ -145,15 +145,15 @@ def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
 
 
 def best_look(looks: list[float]) -> Result:
-    """The highest of many looks at the test file, with all of them beside it."""
+    """Highest test accuracy of all epochs, with the accuracy of each epoch."""
     return {"accuracy": max(looks), "looks": looks, "last_look": looks[-1]}
 
 
 def matrix(evaluation: capsulet.Evaluation) -> list[list[int]]:
-    """Rows are true classes, columns predicted ones."""
+    """Confusion matrix; rows are true classes, columns predicted classes."""
     labels = [one.label for one in evaluation.classes]
     wrong = {(one.truth, one.predicted): one.count for one in evaluation.confusions}
-    found = [[wrong.get((truth, said), 0) for said in labels] for truth in labels]
+    found = [[wrong.get((truth, predicted), 0) for predicted in labels] for truth in labels]
     for place, one in enumerate(evaluation.classes):
         found[place][place] = one.count - sum(found[place])
     return found

@@ -1,9 +1,9 @@
 """Section "k-means routing is more stable": coupling and accuracy against the number of routing iterations.
 
-One network a routing is trained, and routed again and again at evaluation with 1 … 20 iterations: the votes are the
-same, so what changes is the routing's doing alone. Entropy is that of a primary capsule's coupling over the classes,
-as a share of its largest value: 1 is the same for every class, 0 is one class alone, which the paper says dynamic
-routing tends to. Every count of iterations reads the test file; nothing is chosen by it.
+One network per routing is trained and then evaluated with 1 … 20 routing iterations. The votes stay the same, so all
+differences come from the routing. Entropy is that of a primary capsule's coupling over the classes, as a share of its
+largest value: 1 is a uniform coupling, 0 is a coupling to one class only, to which dynamic routing tends according to
+the paper. The test file is read for every number of iterations; nothing is chosen on it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
             ids, lengths = (torch.from_numpy(part) for part in pad([encoded[place] for place in places]))
-            pooled = pooled_states(network, ids, lengths)  # once: only what follows depends on the iterations
+            pooled = pooled_states(network, ids, lengths)  # computed once: it does not depend on the iterations
             for number in iterations:
                 network.head.iterations = number
                 classes = network.head(pooled)
@@ -53,21 +53,21 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
 
 
 def pooled_states(network: Any, ids: Any, lengths: Any) -> Any:
-    """What the head reads: (B, H)."""
+    """Pooled encoder states, the input of the head: (B, H)."""
     from capsulet.model.encoder import pool
 
     return pool(network.encoder(network.embed(ids), lengths), lengths, network.pooling)
 
 
 def relative_entropy(coupling: Any) -> Any:
-    """Mean over the primary capsules of the entropy over the classes, 0 to 1: (B, N, C) -> (B,)."""
+    """Entropy over the classes, 0 to 1, mean over the primary capsules: (B, N, C) -> (B,)."""
     share = coupling / coupling.sum(-1, keepdim=True)  # scaled coupling sums to C
     entropy = -(share * share.clamp_min(1e-30).log()).sum(-1)
     return (entropy / math.log(coupling.shape[-1])).mean(-1)
 
 
 def draw(cases: Sequence[dict[str, Any]], file: Path) -> None:
-    """Entropy and accuracy beside each other."""
+    """Draw entropy and accuracy side by side."""
     several = len({case["seed"] for case in cases}) > 1
     with panels(file, 2) as (left, right):
         for panel, figure, up, factor in (

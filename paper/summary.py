@@ -1,4 +1,4 @@
-"""Runs to the cells of a table: published, ours ± deviation over seeds, difference."""
+"""Summarise runs as cells of a table: published, ours ± deviation over seeds, difference."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from paper.rows import Row, Table, published_cell
 
 @dataclass(frozen=True)
 class Cell:
-    """One row on one data set."""
+    """Figures of one row on one data set."""
 
     published: float | None
-    whole: bool  # the data set is the paper's, not a part of it: figures may be compared
-    accuracies: tuple[float, ...]  # per cent, one a seed
-    last_looks: tuple[float, ...] = ()  # published protocol: what the last epoch had
-    seeds: int = 0  # that some row of the table has
-    classes: int = 0  # 0: not known
+    whole: bool  # all rows of the paper's data set, so figures are comparable
+    accuracies: tuple[float, ...]  # in per cent, one per seed
+    last_looks: tuple[float, ...] = ()  # published protocol: accuracies of the last epoch
+    seeds: int = 0  # number of seeds of the whole table
+    classes: int = 0  # 0: unknown
 
     @property
     def ours(self) -> str:
-        """92.10 ± 0.20."""
+        """Mean and deviation of our accuracies, such as 92.10 ± 0.20."""
         if not self.accuracies:
             return "not run"
         number = len(self.accuracies)
@@ -38,14 +38,14 @@ class Cell:
 
     @property
     def difference(self) -> str:
-        """+0.20, if there is something to compare."""
+        """Difference to the published figure, such as +0.20; empty without one."""
         if self.published is None or not self.accuracies:
             return ""
         return f"{statistics.mean(self.accuracies) - self.published:+.2f}" + ("" if self.whole else " (other rows)")
 
     @property
     def worth(self) -> str:
-        """What the best of many looks adds to the last."""
+        """Gain of the best epoch on the test file over the last epoch."""
         return f"{statistics.mean(self.accuracies) - statistics.mean(self.last_looks):+.2f}" if self.last_looks else ""
 
 
@@ -82,7 +82,7 @@ class Group:
 
     @property
     def commands(self) -> dict[tuple[str, str], list[int]]:
-        """Which commands made the runs, at which commit, with which seeds."""
+        """Seeds of the runs by the command and commit that made them."""
         found: dict[tuple[str, str], set[int]] = {}
         for run in self.runs:
             found.setdefault((run["command"], run["commit"]), set()).add(run["seed"])
@@ -90,13 +90,13 @@ class Group:
 
 
 def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
-    """The runs of a table, those together that can be compared."""
+    """Group the runs of a table so that the runs of a group are comparable."""
     own = {row.name: row.options for row in table.rows}
     found: dict[str, list[dict[str, Any]]] = {}
     for run in (run for run in runs if run["row"] in own):
         options = {name: value for name, value in run["options"].items() if name not in own[run["row"]]}
         if options.get("epochs") == run["budget"].get("epochs"):
-            options.pop("epochs", None)  # the budget says it
+            options.pop("epochs", None)  # the budget already names it
         extra = " ".join(f"{name}={value}" for name, value in options.items())
         key = json.dumps([run["set"], run["budget"], run["protocol"], extra, run["bytes"]])
         found.setdefault(key, []).append(run)
@@ -104,7 +104,7 @@ def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
 
 
 def cell(table: Table, row: Row, group: Group) -> Cell:
-    """The seeds of a row."""
+    """Cell of a row, from the runs of all its seeds."""
     members = [run for run in group.runs if run["row"] == row.name]
     near = closest(group.set)
     return Cell(
@@ -118,7 +118,7 @@ def cell(table: Table, row: Row, group: Group) -> Cell:
 
 
 def shown(table: Table, group: Group) -> rich.table.Table:
-    """For a terminal."""
+    """Table of a group for the terminal."""
     found = rich.table.Table(title=f"{table.title}: {group.title}", title_justify="left")
     columns, rows = grid(table, group)
     for place, column in enumerate(columns):
@@ -139,9 +139,9 @@ def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
         line = [row.title, f"{one.published:.2f}" if one.published is not None else "", one.ours, one.difference]
         lines.append([*line, one.worth] if looking else line)
     near = closest(group.set)
-    if near:  # of other sets the paper says nothing
+    if near:  # the paper has no figures for other sets
         for name, figures in table.others.items():
             value = published_cell(table, figures, near.name)
-            said = f"{value:.2f}" if value is not None else "not reported"
-            lines.append([name, said, "", "", *([""] if looking else [])])
+            figure = f"{value:.2f}" if value is not None else "not reported"
+            lines.append([name, figure, "", "", *([""] if looking else [])])
     return columns, lines

@@ -62,11 +62,11 @@ def test_a_file_is_cut_and_no_text_is_in_both_parts(tmp_path: Path, capsys: pyte
     assert len(train) == 96
     assert 0 < len(test) < 24
     assert not {text for text, _ in train} & {text for text, _ in test}
-    assert "96 texts to train on" in capsys.readouterr().out
+    assert "96 training texts" in capsys.readouterr().out
 
 
 def test_rows_that_could_not_be_read_again_are_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [("a\0b", "x"), ("c", "x"), ("d", "y")]
     local_sets.write(tmp_path, {"train": pairs, "test": []})
     assert rows_of(tmp_path / "train.jsonl") == pairs[1:]
-    assert "2 texts to train on" in capsys.readouterr().out
+    assert "2 training texts" in capsys.readouterr().out

@@ -109,7 +109,7 @@ def test_gzipped_and_damaged_files(tmp_path: Path) -> None:
     assert read(prepare(source, tmp_path / "work", None, allow_subset=True).train) == plain
     for content in (gzip.compress(whole)[:-12], whole, gzip.compress(b'"1","\xff"\n')):
         packed.write_bytes(content)
-        with pytest.raises(InputError, match=r"train.csv.gz cannot be read behind row \d .*expected CSV in UTF-8"):
+        with pytest.raises(InputError, match=r"train.csv.gz cannot be read after row \d .*expected CSV in UTF-8"):
             prepare(source, tmp_path / "work", None, allow_subset=True)
 
 

@@ -193,7 +193,7 @@ def test_odd_results_are_refused_before_any_training(
     assert command.main(["routing", *call, "--results", "/proc/nowhere"]) == 2
     assert "no file can be created in" in capsys.readouterr().err
     assert command.main(["losses", *call, "loss=margin"]) == 2
-    assert "--options loss: that is what the rows differ in" in capsys.readouterr().err
+    assert "--options loss: the rows of the table differ in this option" in capsys.readouterr().err
 
 
 def test_runs_of_other_passes_or_files_are_no_seeds_of_one_table() -> None:
