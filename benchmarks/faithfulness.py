@@ -57,8 +57,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         for name in arguments.sets:
             folder = arguments.data / name
-            model = calibrated(folder, arguments.seed, arguments.models or Path(scratch), Path(scratch))
-            cases += measure(name, model, [text for text, _ in read_test(folder)], arguments.texts)
+            models = calibrated(folder, arguments.seed, arguments.models or Path(scratch), Path(scratch))
+            cases += measure(name, models["a part of train"], [text for text, _ in read_test(folder)], arguments.texts)
     ratios = {case["set"]: case["times_random"] for case in cases if case["order"] == "contributions"}
     bounds = {f"{name}_contributions_three_times_random": ratio >= LEAST_RATIO for name, ratio in ratios.items()}
     for case in cases:

@@ -26,7 +26,7 @@ def test_a_table_and_what_choosing_comes_to(tmp_path: Path, capsys: pytest.Captu
     assert "set, 80 rows" in printed and "apart" in printed and "chosen on 10 rows, most right: " in printed
     with pytest.raises(SystemExit):
         shares.main([*words[:4], "--rows", "121", "--cut", "40"])
-    assert "--rows 121 of 120" in capsys.readouterr().err
+    assert "--rows 121 (of 120)" in capsys.readouterr().err
 
 
 def test_rules_choose_on_a_few_and_are_judged_by_the_others() -> None:

@@ -235,7 +235,7 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
             capsulet.compress(*arguments, **more)
 
     out = tmp_path / "small.onnx"
-    refused("two goals", model, rows_file, out, target_size="1MB", max_loss=1)
+    refused("cannot be combined", model, rows_file, out, target_size="1MB", max_loss=1)
     refused("measured on labelled texts", model, out=out, max_loss=1)
     refused("expected percentage points", model, rows_file, out, max_loss=-1)
     refused("expected percentage points", model, rows_file, out, max_loss=float("nan"))
