@@ -27,7 +27,7 @@ UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, spo
 SEVERAL = "is a multi-label model, which gives each label by its own threshold: leave out --abstain"
 
 CASES = [
-    ("train one.csv --out new", "all 3 rows have the label 'a', expected at least two labels"),
+    ("train one.csv --out new", "the only label of the 3 rows is 'a', expected at least two labels"),
     ("train texts.csv --out new", NO_COLUMN),
     ("train header.csv --out new", "header.csv: a header but no rows"),
     ("train empty.csv --out new", "empty.csv: empty file"),

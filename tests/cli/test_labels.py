@@ -87,7 +87,7 @@ def test_a_file_with_label_lists_can_be_predicted(run, sets_model: Path, tmp_pat
     ("content", "flags", "message"),
     [
         ("label,text\n,a\n,b\n", ["--multi-label"], "none of 2 rows has a label, expected at least two labels"),
-        ("label,text\nx,a\n,b\n", ["--multi-label"], "2 rows have no other label than 'x', expected at least two"),
+        ("label,text\nx,a\n,b\n", ["--multi-label"], "the only label of the 2 rows is 'x', expected at least two"),
         ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for multi-label rows"),
         ("label,text\nx,a\ny,b\n", ["--multi-label", "--label-separator", ""], "--label-separator is empty"),
         ("label,text\nx,a\ny,b\n", ["--class-weight", "nowhere.json"], "--class-weight is 'nowhere.json': expected"),

@@ -98,7 +98,7 @@ def test_validation_rows_with_an_unknown_label(run, rows_file: Path, tmp_path: P
 
 WRONG_FILES = {
     "empty": ("", "empty file"),
-    "one class": ("label,text\na,x\na,y\n", "all 2 rows have the label 'a', expected at least two labels"),
+    "one class": ("label,text\na,x\na,y\n", "the only label of the 2 rows is 'a', expected at least two labels"),
     "no label": ("label,text\na,x\n,y\n", "line 3: no label"),
     "no text": ("label,text\na,x\nb,\n", "line 3: empty text"),
 }

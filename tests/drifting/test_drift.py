@@ -297,6 +297,15 @@ def test_damaged_histograms(folder: Path, change: Any) -> None:
         from_json(found, 3, False, "m")
 
 
+def test_a_histogram_of_codes_that_the_model_does_not_have(folder: Path, rows: Path, tmp_path: Path) -> None:
+    capsulet.train(rows, tmp_path / "plain", embedding="plain", **SMALL)
+    config = json.loads((tmp_path / "plain" / "config.json").read_text())
+    config["histograms"]["codes"] = stored(folder)["codes"]
+    (tmp_path / "plain" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="it has a histogram of codes, but its embedding has no codes"):
+        capsulet.drift(tmp_path / "plain", texts=texts_of(30, 1))
+
+
 def made_up_traits(generator: np.random.Generator, number: int, num_classes: int = 6) -> Traits:
     """Texts of several topics, whose words share codes."""
     topics = np.random.default_rng(0).dirichlet(np.full(24, 0.4), num_classes)

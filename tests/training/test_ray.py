@@ -163,7 +163,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
         (["nowhere", "--out", "out"], "nowhere: not a folder, expected a folder of Parquet files"),
         ([".", "--out", "out"], "no file ends in .parquet"),
         (["."], "takes one folder of Parquet files and --out"),
-        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to and abstention"),
+        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to, --raw-scores and abstention"),
     ],
 )
 def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsys, words, message) -> None:

@@ -29,7 +29,7 @@ MOST_LETTERS = 80  # characters of a text in the table: a longer text would leav
 ARGUMENTS = {
     **LABELLED_FILES,
     "--test FILE…": "labelled test texts: rows that are also in FILE are reported",
-    "--model MODEL": "list the labels that this model contradicts with confidence; the model must not know these rows",
+    "--model MODEL": "list the labels that this model contradicts with confidence; use one not trained on these rows",
     "--labels": "train small models, each without one part of the rows; list the labels of that part it contradicts",
     "--multi-label": "rows may have several labels, or none",
     "--folds N=3": "number of parts for --labels",

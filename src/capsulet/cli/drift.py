@@ -29,7 +29,7 @@ ARGUMENTS = {
     **MODEL,
     "FILE…": "new texts, labelled or not, in any format or one per line; - is standard input",
     "--false-alarm SHARE=0.01": "probability of reporting drift for texts like the validation texts",
-    "--window N": "also test every N consecutive texts, each time with the probability --false-alarm",
+    "--window N": "also test every N consecutive texts, each test at the rate --false-alarm",
     "--strict": "exit with status 1 if there is drift",
     **JSON,
     **READING,

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     classifier = load(arguments.model, arguments.threads)
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if diagram and result.reliability:
-        from capsulet.report.reliability import reliability_svg
+        from capsulet.report.reliability_diagram import reliability_svg
 
         replace_file(diagram, reliability_svg(result.reliability, measured(result)).encode())
         tell(f"the reliability diagram is in {diagram}")

@@ -87,8 +87,8 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
     plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
     if len(arguments.files) != 1 or arguments.text or not arguments.out or not plain:
         raise InputError(
-            "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to and "
-            "abstention"
+            "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to, "
+            "--raw-scores and abstention"
         )
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,

@@ -21,7 +21,7 @@ def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -
 
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
-            f'{arguments.verb} takes either files or --text, not both: name a file, - for standard input, or --text "…"'
+            f'{arguments.verb} takes either files or --text: name a file, - for standard input, or --text "…"'
         )
     classifier = load(arguments.model, threads)
     reading = reading_options(arguments).for_model(classifier.multi_label)

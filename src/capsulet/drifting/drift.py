@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import MOST_CODES, traits_of
-from capsulet.errors import InputError
+from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
 from capsulet.model.outputs import CODES
 from capsulet.results import Drift, DriftPart, DriftWindow
@@ -81,6 +81,11 @@ def stored_histograms(classifier: Classifier) -> Histograms:
         raise InputError(
             f"{classifier.path} has no histograms of its validation texts, which drift compares with: "
             f"{remedy(classifier.path, 'TRAINING_FILE')}; this needs at least {FEWEST_TEXTS} validation texts"
+        )
+    if "codes" in stored and not classifier.session.has(CODES):
+        raise ModelError(
+            f"{classifier.path} is damaged: it has a histogram of codes, but its embedding has no codes; make the "
+            "histograms again with `capsulet calibrate`"
         )
     return from_json(stored, len(classifier.labels), classifier.multi_label, classifier.path)
 

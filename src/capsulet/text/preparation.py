@@ -115,7 +115,7 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
-    check_classes(labels, rows, files.train, reading.multi_label)
+    check_classes(labels, rows, files.train)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
@@ -166,14 +166,13 @@ def sorted_labels(labels: set[str]) -> list[str]:
     return sorted(labels, key=lambda label: (int(label) if numeric else 0, label))
 
 
-def check_classes(labels: Sequence[str], rows: int, files: Paths, multi_label: bool) -> None:
+def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
     """Raise an InputError if there are fewer than two labels."""
     if len(labels) >= 2:
         return
     problem, remedy = f"none of {rows:,} rows has a label", ""
     if labels:
-        known = f"{rows:,} rows have no other label than" if multi_label else f"all {rows:,} rows have the label"
-        problem, remedy = f"{known} {labels[0]!r}", "add rows of another class, or "
+        problem, remedy = f"the only label of the {rows:,} rows is {labels[0]!r}", "add rows of another class, or "
     raise InputError(
         f"{', '.join(paths(files))}: {problem}, expected at least two labels; {remedy}name the right column with "
         "--label-column"
