@@ -68,16 +68,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Train."""
     from capsulet.training.run import train
 
-    values = values_of(arguments, "valid", "recipe", "resume", "cache", "report")
-    values |= {"reading": reading_options(arguments), "tell": tell, **given_values(arguments, *KINDS)}
+    reading = reading_options(arguments)
+    values = values_of(arguments, "recipe", "resume", "report") | {"tell": tell, **given_values(arguments, *KINDS)}
     if arguments.engine == "ray":
+        from capsulet.text.preparation import LabelledFiles
         from capsulet.training.ray import train_on_ray
 
-        result = train_on_ray(arguments.files, arguments.out, arguments.workers, **values)
+        files = LabelledFiles(arguments.files, arguments.valid, reading, arguments.cache)
+        result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
         bar = BarMonitor() if sys.stderr.isatty() else None
         with bar or nullcontext():
-            result = train(arguments.files, arguments.out, monitor=bar or LineMonitor(), **values)
+            result = train(
+                arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,
+                monitor=bar or LineMonitor(), **values,
+            )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # only the first of several workers prints
         tell(summary(result, getattr(arguments, "select", None)))
         if arguments.json:

@@ -12,7 +12,7 @@ from capsulet.errors import InputError
 from capsulet.results import Epoch, Training
 from capsulet.runtime.ray import require_ray, start_ray
 from capsulet.storage.folder import LOG, check_target, read_config, read_file
-from capsulet.text.preparation import Paths, Tell, paths
+from capsulet.text.preparation import LabelledFiles, Tell
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import BALANCED, NONE
 from capsulet.training.run import checkpoint_path, report_path, train
@@ -21,9 +21,8 @@ ATTEMPTS = 10  # restarts of a training that loses workers, each from the last c
 
 
 def train_on_ray(
-    files: Paths, out: str | Path, workers: int, *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell,
-    resume: bool = False, cache: str | Path | None = "", report: str | Path | None = "", **values: Any,
-) -> Training:  # fmt: skip
+    files: LabelledFiles, out: str | Path, workers: int, *, tell: Tell, resume: bool, report: str | None, **values: Any
+) -> Training:
     """Call `train` on several workers; replace workers that die and continue from the last checkpoint."""
     require_ray()
     out = Path(out).resolve()
@@ -37,14 +36,14 @@ def train_on_ray(
 
     if values.get("class_weight", NONE) not in (NONE, BALANCED):
         values["class_weight"] = str(Path(values["class_weight"]).resolve())
-    files, valid = ([str(Path(path).resolve()) for path in paths(part)] for part in (files, valid))
-    folder, page = (str(Path(path).resolve()) if path else path for path in (cache, report))
-    call = {"files": files, "out": str(out), "valid": valid, "cache": folder, "report": page, **values}
+    train_files, valid = ([str(Path(path).resolve()) for path in part] for part in (files.train, files.valid))
+    folder, page = (str(Path(path).resolve()) if path else path for path in (files.cache, report))
+    call = {"files": train_files, "out": str(out), "valid": valid, "cache": folder, "report": page, **values}
     device = values.get("device", "cpu")
     with tempfile.TemporaryDirectory(prefix="capsulet-ray-") as scratch:
         trainer = TorchTrainer(
             work,
-            train_loop_config={"call": call, "reading": dataclasses.asdict(reading or ReadOptions())},
+            train_loop_config={"call": call, "reading": dataclasses.asdict(files.reading)},
             torch_config=TorchConfig(backend="nccl" if device == "cuda" else "gloo"),
             scaling_config=ScalingConfig(num_workers=workers, use_gpu=device == "cuda"),
             run_config=RunConfig(storage_path=scratch, failure_config=FailureConfig(max_failures=ATTEMPTS)),
