@@ -94,6 +94,7 @@ def test_a_damaged_configuration_is_named(copy: Path, data: bytes | None) -> Non
         ({"options": []}, "its options cannot be read"),
         ({"data": {"train_rows": "9"}}, "data.train_rows is '9', expected an integer"),
         ({"metrics": 3}, "metrics is 3, expected an object"),
+        ({"thresholds": [float("nan")]}, "thresholds is [nan], expected a list of numbers"),
         ({"files": []}, "files is [], expected an object"),
         ({"files": {TOKENIZER: {"sha256": "0"}}}, "no size and digest of"),
         ({"files": {TOKENIZER: 7}}, "no size and digest of"),
@@ -119,6 +120,13 @@ def test_bad_parts_with_good_digests(copy: Path, name: str, data: bytes, words: 
     recorded = json.loads((copy / CONFIG).read_text())["files"]
     change_config(copy, files={**recorded, name: {"bytes": len(data), "sha256": digest(data)}})
     assert_refused(copy, name, words)
+
+
+def test_an_automatic_option_must_be_resolved(copy: Path) -> None:
+    options = json.loads((copy / CONFIG).read_text())["options"]
+    options["training"]["batch_size"] = None
+    change_config(copy, options=options)
+    assert_refused(copy, "its options cannot be read ('batch_size')")
 
 
 def test_options_that_info_cannot_read(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

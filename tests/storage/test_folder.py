@@ -17,7 +17,7 @@ import pytest
 
 from capsulet import native
 from capsulet.cli.main import main
-from capsulet.config import Options
+from capsulet.config import DataSize, Options, resolve
 from capsulet.errors import CapsuletError, InputError
 from capsulet.storage import atomic
 from capsulet.storage.atomic import check_place, write_file
@@ -40,7 +40,7 @@ SETTINGS = ModelConfig(
     "0",
     ("a", "b"),
     "default",
-    Options(),
+    resolve(Options(), DataSize(texts=1, tokens=1, vocab_size=2, classes=2)),
     2,
     1,
     TrainingData(1, 1, 1, {}),

@@ -1,6 +1,7 @@
 """The configuration of a model (`config.json`, or metadata of a single file): parsed and checked once."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType
@@ -125,7 +126,8 @@ def parse_options(value: Any, source: str) -> Options:
     try:
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
-        if wrong:
+        wrong += [name for group in names for name, own in value[group].items() if own is None and name != "threads"]
+        if wrong:  # missing, unknown, or an automatic value that was not resolved
             raise KeyError(wrong[0])
         return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})
     except (AttributeError, KeyError, TypeError, InputError) as error:
@@ -155,13 +157,16 @@ def parse_value(hint: Any, value: Any, source: str, name: str) -> Any:
         return parse_record(plain, value, source, name)  # type: ignore[arg-type]
     inner = get_args(kind)[{tuple: 0, dict: 1}[plain]] if plain in (tuple, dict) else Any  # type of the items
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    accepted = {float: (int, float), tuple: (list,)}.get(plain, (plain,))
-    if type(value) not in accepted or not all(inner is Any or fits(inner, item) for item in items):
+    if not fits(list if plain is tuple else plain, value) or not all(
+        inner is Any or fits(inner, item) for item in items
+    ):
         what = KIND_NAMES[plain] + ("" if inner is Any else f" of {KIND_NAMES[inner].split(' ')[1]}s")
         raise ModelError(f"{source} is damaged: {name} is {value!r:.40}, expected {what}; {REMEDY}")
     return tuple(value) if plain is tuple else value
 
 
 def fits(kind: type, value: Any) -> bool:
-    """Whether a JSON value is of this type; an integer is also a number."""
-    return type(value) is kind or (kind is float and type(value) is int)
+    """Whether a JSON value is of this type; an integer is also a number, and a number is finite."""
+    if kind is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    return type(value) is kind
