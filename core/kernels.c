@@ -1,0 +1,194 @@
+/* The kernels of this build, and which of them this processor can run. */
+#include "core.h"
+
+#include "tanh.h"
+
+#if defined(__x86_64__) && !defined(CAPSULET_PLAIN)
+#define X86 1
+#include <immintrin.h>
+#endif
+#if defined(__ARM_NEON) && !defined(CAPSULET_PLAIN)
+#define ARM 1
+#include <arm_neon.h>
+#endif
+#if defined(__wasm_simd128__) && !defined(CAPSULET_PLAIN)
+#define WASM 1
+#include <wasm_simd128.h>
+#endif
+
+#ifdef X86
+
+/* AVX-512 with VNNI: four products of unsigned and signed bytes are added in one instruction. */
+#define NAME(x) avx512vnni_##x
+#define KERNEL_NAME "avx512vnni"
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+#define LANES 16
+#define SUMS 8
+#define FLIP 0x80
+#define DOT(sum, weights, x)                                                                                                    \
+  ((avx512vnni_ints)_mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(x), _mm512_loadu_si512((const void *)(weights))))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef DOT
+
+/* AVX-512: pairs of products are added in 16 bits. They never overflow, because two neighbouring weights of a row are at most
+ * 128 together (model.c). */
+#define NAME(x) avx512_##x
+#define KERNEL_NAME "avx512"
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl")))
+#define DOT(sum, weights, x)                                                                                                    \
+  ((sum) + (avx512_ints)_mm512_madd_epi16(                                                                                      \
+               _mm512_maddubs_epi16(_mm512_set1_epi32(x), _mm512_loadu_si512((const void *)(weights))), _mm512_set1_epi16(1)))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+
+#define NAME(x) avx2_##x
+#define KERNEL_NAME "avx2"
+#define TARGET __attribute__((target("avx2")))
+#define LANES 8
+#define SUMS 4
+#define DOT(sum, weights, x)                                                                                                    \
+  ((sum) + (avx2_ints)_mm256_madd_epi16(                                                                                        \
+               _mm256_maddubs_epi16(_mm256_set1_epi32(x), _mm256_loadu_si256((const __m256i *)(const void *)(weights))),        \
+               _mm256_set1_epi16(1)))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+#undef FLIP
+#endif
+
+#ifdef ARM
+#if defined(__ARM_FEATURE_DOTPROD)
+#define NAME(x) neon_dot_##x
+#define KERNEL_NAME "neon-dotprod"
+#define TARGET
+#define LANES 4
+#define SUMS 4
+#define FLIP 0
+#define DOT(sum, weights, x) ((neon_dot_ints)vdotq_s32((int32x4_t)(sum), vld1q_s8(weights), vreinterpretq_s8_s32(vdupq_n_s32(x))))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+#undef FLIP
+#endif
+
+static inline int32x4_t neon_four(int32x4_t sum, int8x16_t weights, int8x16_t x) {
+  int16x8_t low = vmull_s8(vget_low_s8(weights), vget_low_s8(x)), high = vmull_s8(vget_high_s8(weights), vget_high_s8(x));
+  int32x4_t pairs_low = vpaddlq_s16(low), pairs_high = vpaddlq_s16(high);
+  return vaddq_s32(sum, vcombine_s32(vpadd_s32(vget_low_s32(pairs_low), vget_high_s32(pairs_low)),
+                                     vpadd_s32(vget_low_s32(pairs_high), vget_high_s32(pairs_high))));
+}
+#define NAME(x) neon_##x
+#define KERNEL_NAME "neon"
+#define TARGET
+#define LANES 4
+#define SUMS 4
+#define FLIP 0
+#define DOT(sum, weights, x) ((neon_ints)neon_four((int32x4_t)(sum), vld1q_s8(weights), vreinterpretq_s8_s32(vdupq_n_s32(x))))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+#undef FLIP
+#endif
+
+#ifdef WASM
+static inline v128_t wasm_four(v128_t sum, v128_t weights, v128_t x) {
+  v128_t low = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_low_i8x16(weights, x));
+  v128_t high = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_high_i8x16(weights, x));
+  v128_t even = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), odd = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+  return wasm_i32x4_add(sum, wasm_i32x4_add(even, odd));
+}
+#define NAME(x) wasm_##x
+#define KERNEL_NAME "wasm-simd128"
+#define TARGET
+#define LANES 4
+#define SUMS 4
+#define FLIP 0
+#define DOT(sum, weights, x) ((wasm_ints)wasm_four((v128_t)(sum), wasm_v128_load(weights), wasm_i32x4_splat(x)))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+#undef FLIP
+#endif
+
+/* Plain C, for every other processor, and to test the others. */
+typedef int32_t four_ints __attribute__((vector_size(16), aligned(4), may_alias));
+static inline four_ints plain_four(four_ints sum, const int8_t *weights, int32_t x) {
+  int8_t four[4];
+  memcpy(four, &x, 4);
+  for (int lane = 0; lane < 4; lane++)
+    for (int i = 0; i < 4; i++) sum[lane] += weights[4 * lane + i] * four[i];
+  return sum;
+}
+#define NAME(x) plain_##x
+#define KERNEL_NAME "plain"
+#define TARGET
+#define LANES 4
+#define SUMS 4
+#define FLIP 0
+#define DOT(sum, weights, x) plain_four(sum, weights, x)
+#include "kernel.h"
+
+/* Best first. */
+static const struct kernel *const kernels[] = {
+#ifdef X86
+    &avx512vnni_kernel, &avx512_kernel, &avx2_kernel,
+#endif
+#ifdef ARM
+#if defined(__ARM_FEATURE_DOTPROD)
+    &neon_dot_kernel,
+#endif
+    &neon_kernel,
+#endif
+#ifdef WASM
+    &wasm_kernel,
+#endif
+    &plain_kernel,
+};
+
+static bool usable(const struct kernel *kernel) {
+#ifdef X86
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  if (kernel == &avx512vnni_kernel) return wide && __builtin_cpu_supports("avx512vnni");
+  if (kernel == &avx512_kernel) return wide;
+  if (kernel == &avx2_kernel) return __builtin_cpu_supports("avx2");
+#endif
+  (void)kernel;
+  return true;
+}
+
+const struct kernel *best_kernel(void) {
+  size_t place = 0;
+  while (!usable(kernels[place])) place++;
+  return kernels[place];
+}
+
+const struct kernel *kernel_named(const char *name) {
+  for (size_t place = 0; place < sizeof kernels / sizeof *kernels; place++)
+    if (!strcmp(kernels[place]->name, name) && usable(kernels[place])) return kernels[place];
+  return NULL;
+}

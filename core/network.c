@@ -1,0 +1,411 @@
+/* Texts to class lengths: word vectors, encoder, pooling, head. Texts of similar length run together. */
+#include "core.h"
+
+#include "numbers.h"
+
+enum {
+  CHUNK = 16,          /* steps of which the inputs are projected together */
+  MOST_GROUP = 4096,   /* tokens of texts that run together */
+  CACHE = 256,         /* word vectors that are kept */
+};
+
+int32_t known_id(const capsulet_model *model, int32_t id) { return id < model->vocabulary ? id : id - model->vocabulary; }
+
+/* ---- word vectors ---- */
+
+static int choice(const capsulet_model *model, int32_t id, int32_t book) {
+  const uint8_t *row = model->choices + (size_t)id * (((size_t)model->codebooks + 1) / 2);
+  return row[book / 2] >> (book % 2 * 4) & 15;
+}
+
+static int largest(const float *values, int32_t count) {
+  int best = 0;
+  for (int i = 1; i < count; i++)
+    if (values[i] > values[best]) best = i;
+  return best;
+}
+
+void code_weights(const capsulet_model *model, int32_t id, float *weights) {
+  int32_t words = model->codewords;
+  const float *codes = model->codes ? model->codes + (size_t)id * (size_t)model->codebooks * (size_t)words : NULL;
+  for (int32_t book = 0; book < model->codebooks; book++, weights += words) {
+    if (model->embedding != EMBEDDING_WEIGHTED) {
+      memset(weights, 0, (size_t)words * sizeof *weights);
+      weights[codes ? largest(codes + book * words, words) : choice(model, id, book)] = 1;
+      continue;
+    }
+    const float *own = codes + book * words;
+    float top = own[largest(own, words)], sum = 0;
+    for (int32_t i = 0; i < words; i++) weights[i] = power_of_e(own[i] - top);
+    for (int32_t i = 0; i < words; i++) sum += weights[i];
+    for (int32_t i = 0; i < words; i++) weights[i] /= sum;
+  }
+}
+
+int capsulet_codes(const capsulet_model *model, int32_t id, float *weights) {
+  if (!model->codebooks || id < 0 || id >= 2 * (int64_t)model->vocabulary) return CAPSULET_IMPOSSIBLE;
+  code_weights(model, known_id(model, id), weights);
+  return CAPSULET_OK;
+}
+
+/* The vector (padded D) of a known id; `weights` is room for the weights of the codewords. */
+static void word_vector(const capsulet_model *model, int32_t id, float *weights, float *vector) {
+  size_t size = (size_t)model->padded_size, words = (size_t)model->codewords;
+  if (model->embedding == EMBEDDING_TABLE) {
+    memset(vector, 0, size * sizeof *vector);
+    memcpy(vector, model->codes + (size_t)id * (size_t)model->size, (size_t)model->size * sizeof *vector);
+    return;
+  }
+  if (model->embedding == EMBEDDING_WEIGHTED) {
+    code_weights(model, id, weights);
+    model->kernel->combine(weights, model->codebook, (int64_t)model->codebooks * model->codewords, model->padded_size, vector);
+    return;
+  }
+  memset(vector, 0, size * sizeof *vector);
+  const float *codes = model->codes ? model->codes + (size_t)id * (size_t)model->codebooks * words : NULL;
+  for (int32_t book = 0; book < model->codebooks; book++) {
+    size_t chosen = (size_t)(codes ? largest(codes + (size_t)book * words, model->codewords) : choice(model, id, book));
+    const float *row = model->codebook + ((size_t)book * words + chosen) * size;
+    for (size_t i = 0; i < size; i++) vector[i] += row[i];
+  }
+}
+
+/* Rounds a vector to bytes and returns their scale; NAN if a number is not finite. */
+static float quantise(const float *vector, int32_t size, uint8_t flip, uint8_t *bytes) {
+  float top = 0, check = 0;
+  for (int32_t i = 0; i < size; i++) {
+    float value = vector[i] < 0 ? -vector[i] : vector[i];
+    top = value > top ? value : top;
+    check += value * 0.0f;
+  }
+  float factor = top > 0 ? 127.0f / top : 0;
+  for (int32_t i = 0; i < size; i++) {
+    float value = vector[i] * factor + 12582912.0f;
+    bytes[i] = (uint8_t)((bits_of_float(value) - 0x4B400000u) ^ flip);
+  }
+  return top * (1.0f / 127) + check;
+}
+
+/* ---- scratch memory ---- */
+
+struct scratch { /* for groups of at most `tokens` tokens */
+  void *memory;
+  uint8_t *inputs[2];  /* (tokens, width): inputs of a layer, and of the next one; bytes or floats */
+  float *scales;       /* (tokens) of quantised inputs */
+  const void **rows;   /* (CHUNK, MOST_TEXTS) inputs of a chunk */
+  float *row_scales;
+  float *projected;    /* (CHUNK, MOST_TEXTS, blocks, 3, 16) */
+  float *states;       /* (MOST_TEXTS, blocks, 16) */
+  uint8_t *before, *after; /* quantised states, or states of float32 */
+  float *sums;         /* (tokens, blocks, 16) states of the last layer */
+  float *total, *top;  /* (MOST_TEXTS, blocks, 16) sum and maximum over the tokens */
+  float *vector, *weights;
+  int32_t *cached;     /* (CACHE) id of each vector in the cache, or -1 */
+  float *cached_scales;
+  uint8_t *cached_vectors;
+  float *pooled, *head, *ngrams;
+  int32_t *ngram_sums;
+};
+
+static size_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
+  size_t states = 2 * (size_t)model->blocks * UNITS, words = (size_t)model->padded_size;
+  return states > words ? states : words;
+}
+
+/* Divides memory, or with memory NULL adds up its size. */
+static size_t divide(const capsulet_model *model, size_t tokens, struct scratch *scratch, char *memory) {
+  size_t used = 0, element = model->integers ? 1 : sizeof(float), width = (size_t)model->blocks * UNITS;
+  size_t codes = (size_t)model->codebooks * (size_t)model->codewords + UNITS, vector = (size_t)model->padded_size;
+#define TAKE(field, count)                                                                                                      \
+  do {                                                                                                                          \
+    if (memory) scratch->field = (void *)(memory + used);                                                                       \
+    used += ((count) * sizeof *scratch->field + 63) / 64 * 64;                                                                  \
+  } while (0)
+  TAKE(inputs[0], tokens * input_width(model) * element);
+  TAKE(inputs[1], tokens * input_width(model) * element);
+  TAKE(scales, tokens);
+  TAKE(rows, (size_t)CHUNK * MOST_TEXTS);
+  TAKE(row_scales, (size_t)CHUNK * MOST_TEXTS);
+  TAKE(projected, (size_t)CHUNK * MOST_TEXTS * 3 * width);
+  TAKE(states, MOST_TEXTS * width);
+  TAKE(before, MOST_TEXTS * width * element);
+  TAKE(after, MOST_TEXTS * width * element);
+  TAKE(sums, tokens * width);
+  TAKE(total, MOST_TEXTS * width);
+  TAKE(top, MOST_TEXTS * width);
+  TAKE(vector, vector);
+  TAKE(weights, codes);
+  TAKE(cached, CACHE);
+  TAKE(cached_scales, CACHE);
+  TAKE(cached_vectors, CACHE * vector);
+  TAKE(pooled, MOST_TEXTS * (size_t)model->hidden);
+  TAKE(head, head_room(model));
+  TAKE(ngrams, (size_t)model->classes);
+  TAKE(ngram_sums, (size_t)model->classes);
+#undef TAKE
+  return used;
+}
+
+static int borrow(const capsulet_model *model, size_t tokens, struct scratch *scratch) {
+  scratch->memory = malloc(divide(model, tokens, scratch, NULL) + 64);
+  if (!scratch->memory) return CAPSULET_NO_MEMORY;
+  divide(model, tokens, scratch, (char *)scratch->memory + (64 - (uintptr_t)scratch->memory % 64));
+  for (int i = 0; i < CACHE; i++) scratch->cached[i] = -1;
+  return CAPSULET_OK;
+}
+
+/* ---- the encoder ---- */
+
+struct group { /* texts that run together, longest first */
+  const int32_t *ids[MOST_TEXTS];
+  int32_t counts[MOST_TEXTS];
+  size_t starts[MOST_TEXTS]; /* of their tokens in the rows of the group */
+  int32_t texts;
+};
+
+static int embed(const capsulet_model *model, const struct group *group, struct scratch *scratch, struct trace *trace) {
+  size_t width = (size_t)model->padded_size;
+  bool fine = true;
+  for (int32_t text = 0; text < group->texts; text++)
+    for (int32_t token = 0; token < group->counts[text]; token++) {
+      int32_t id = known_id(model, group->ids[text][token]);
+      size_t place = group->starts[text] + (size_t)token;
+      if (!model->integers || trace) {
+        float *vector = trace ? trace->embedded + place * width : (float *)(void *)scratch->inputs[0] + place * width;
+        word_vector(model, id, scratch->weights, vector);
+        if (!model->integers && trace) memcpy((float *)(void *)scratch->inputs[0] + place * width, vector, width * sizeof(float));
+        if (model->integers) scratch->scales[place] = quantise(vector, model->padded_size, model->kernel->flip, scratch->inputs[0] + place * width);
+      } else {
+        int slot = id % CACHE;
+        uint8_t *kept = scratch->cached_vectors + (size_t)slot * width;
+        if (scratch->cached[slot] != id) {
+          word_vector(model, id, scratch->weights, scratch->vector);
+          scratch->cached_scales[slot] = quantise(scratch->vector, model->padded_size, model->kernel->flip, kept);
+          scratch->cached[slot] = id;
+        }
+        memcpy(scratch->inputs[0] + place * width, kept, width);
+        scratch->scales[place] = scratch->cached_scales[slot];
+      }
+      if (model->integers) fine &= scratch->scales[place] - scratch->scales[place] == 0;
+    }
+  return fine ? CAPSULET_OK : CAPSULET_DAMAGED;
+}
+
+/* One direction of one layer. `inputs` is the number of numbers of an input row. */
+static void run_direction(const capsulet_model *model, const struct group *group, struct scratch *scratch, int layer, int place,
+                          size_t inputs, struct trace *trace) {
+  const struct direction *direction = &model->directions[layer][place];
+  size_t width = (size_t)model->blocks * UNITS, element = model->integers ? 1 : sizeof(float);
+  bool last = layer == model->layers - 1;
+  memset(scratch->states, 0, MOST_TEXTS * width * sizeof *scratch->states);
+  memset(scratch->before, model->integers ? model->kernel->flip : 0, MOST_TEXTS * width * element);
+  for (int32_t first = 0; first < group->counts[0]; first += CHUNK) {
+    int64_t count = 0;
+    for (int32_t step = first; step < first + CHUNK; step++)
+      for (int32_t text = 0; text < group->texts && group->counts[text] > step; text++) {
+        size_t token = group->starts[text] + (size_t)(place ? group->counts[text] - 1 - step : step);
+        scratch->rows[count] = scratch->inputs[0] + token * inputs * element;
+        scratch->row_scales[count++] = layer ? 1.0f / 127 : scratch->scales[token];
+      }
+    model->kernel->project[model->integers](model, direction, scratch->rows, scratch->row_scales, count, scratch->projected);
+    const float *next = scratch->projected;
+    for (int32_t step = first; step < first + CHUNK; step++) {
+      const float *projected[MOST_TEXTS];
+      int32_t texts = 0;
+      for (; texts < group->texts && group->counts[texts] > step; texts++, next += 3 * width) projected[texts] = next;
+      if (!texts) break;
+      struct step_trace gates;
+      if (trace) {
+        size_t at = (size_t)(place ? group->counts[0] - 1 - step : step) * width;
+        gates = (struct step_trace){trace->reset[layer][place] + at, trace->update[layer][place] + at,
+                                    trace->before[layer][place] + at, trace->after[layer][place] + at};
+      }
+      model->kernel->step[model->integers](model, direction, projected, texts, scratch->states, scratch->before, scratch->after,
+                                           trace ? &gates : NULL);
+      const float *states = model->integers ? scratch->states : (const float *)(const void *)scratch->after;
+      for (int32_t text = 0; text < texts; text++) {
+        size_t token = group->starts[text] + (size_t)(place ? group->counts[text] - 1 - step : step);
+        const float *state = states + (size_t)text * width;
+        float *sum = scratch->sums + token * width;
+        if (trace) memcpy(trace->states[layer][place] + token * width, state, width * sizeof *state);
+        if (!last) {
+          memcpy(scratch->inputs[1] + (token * 2 + (size_t)place) * width * element, scratch->after + (size_t)text * width * element,
+                 width * element);
+        } else if (!place) {
+          memcpy(sum, state, width * sizeof *state);
+        } else {
+          float *total = scratch->total + (size_t)text * width, *top = scratch->top + (size_t)text * width;
+          for (size_t i = 0; i < width; i++) {
+            float both = sum[i] + state[i];
+            total[i] += both;
+            top[i] = both > top[i] ? both : top[i];
+          }
+        }
+      }
+      uint8_t *swap = scratch->before;
+      scratch->before = scratch->after, scratch->after = swap;
+    }
+  }
+}
+
+/* Pooled states (texts, H) of a group, in scratch->pooled. */
+static int run_encoder(const capsulet_model *model, const struct group *group, struct scratch *scratch, struct trace *trace) {
+  size_t width = (size_t)model->blocks * UNITS, inputs = (size_t)model->padded_size;
+  int result = embed(model, group, scratch, trace);
+  if (result) return result;
+  memset(scratch->total, 0, MOST_TEXTS * width * sizeof *scratch->total);
+  for (size_t i = 0; i < MOST_TEXTS * width; i++) scratch->top[i] = -4; /* states are between -2 and 2 */
+  for (int layer = 0; layer < model->layers; layer++) {
+    for (int direction = 0; direction < 2; direction++) run_direction(model, group, scratch, layer, direction, inputs, trace);
+    uint8_t *swap = scratch->inputs[0];
+    scratch->inputs[0] = scratch->inputs[1], scratch->inputs[1] = swap;
+    inputs = 2 * width;
+  }
+  for (int32_t text = 0; text < group->texts; text++)
+    for (int32_t unit = 0; unit < model->hidden; unit++) {
+      float mean = scratch->total[(size_t)text * width + (size_t)unit] / (float)group->counts[text];
+      float top = scratch->top[(size_t)text * width + (size_t)unit];
+      scratch->pooled[text * model->hidden + unit] = model->mean_share * mean + (1 - model->mean_share) * top;
+    }
+  return CAPSULET_OK;
+}
+
+/* ---- the head ---- */
+
+static int run_head(const capsulet_model *model, const float *pooled, const int32_t *ids, int32_t count, struct scratch *scratch,
+                    struct classes *classes) {
+  if (model->ngram_rows) ngram_scores(model, ids, (size_t)count, scratch->ngram_sums, scratch->ngrams);
+  head_run(model, pooled, model->ngram_rows ? scratch->ngrams : NULL, scratch->head, classes);
+  float check = 0;
+  for (int32_t class = 0; class < model->classes; class++) check += classes->lengths[class] * 0.0f;
+  return check == 0 ? CAPSULET_OK : CAPSULET_DAMAGED;
+}
+
+/* ---- many texts ---- */
+
+struct order { /* a text: its number of tokens and its number */
+  int32_t count;
+  uint32_t text;
+};
+
+static int longer_first(const struct order *left, const struct order *right) {
+  if (left->count != right->count) return left->count < right->count ? 1 : -1;
+  return left->text < right->text ? -1 : 1;
+}
+
+/* Merge sort: the C library of WebAssembly has none. */
+static void sort(struct order *order, struct order *other, size_t count) {
+  if (count < 2) return;
+  size_t half = count / 2, left = 0, right = half;
+  sort(order, other, half);
+  sort(order + half, other, count - half);
+  memcpy(other, order, count * sizeof *order);
+  for (size_t i = 0; i < count; i++)
+    order[i] = right == count || (left < half && longer_first(&other[left], &other[right]) < 0) ? other[left++] : other[right++];
+}
+
+int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths) {
+  if (!n) return CAPSULET_OK;
+  if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
+  struct order *order = malloc(2 * n * sizeof *order);
+  const int32_t **texts = malloc(n * sizeof *texts);
+  struct scratch scratch = {0};
+  int result = order && texts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  size_t longest = 0;
+  const int32_t *next = ids;
+  int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
+  for (size_t i = 0; !result && i < n; i++) {
+    if (counts[i] < 1) {
+      result = CAPSULET_IMPOSSIBLE;
+      break;
+    }
+    for (int32_t token = 0; token < counts[i]; token++)
+      if (next[token] < 0 || next[token] >= most) result = CAPSULET_IMPOSSIBLE;
+    order[i] = (struct order){counts[i], (uint32_t)i};
+    texts[i] = next;
+    next += counts[i];
+    if ((size_t)counts[i] > longest) longest = (size_t)counts[i];
+  }
+  size_t room = longest > MOST_GROUP ? longest : longest * MOST_TEXTS < MOST_GROUP ? longest * MOST_TEXTS : MOST_GROUP;
+  if (!result) result = borrow(model, room, &scratch);
+  if (!result) sort(order, order + n, n);
+  for (size_t first = 0; !result && first < n;) {
+    struct group group = {0};
+    size_t tokens = 0;
+    while (group.texts < MOST_TEXTS && first + (size_t)group.texts < n) {
+      const struct order *own = &order[first + (size_t)group.texts];
+      if (group.texts && tokens + (size_t)own->count > room) break;
+      group.ids[group.texts] = texts[own->text];
+      group.counts[group.texts] = own->count;
+      group.starts[group.texts++] = tokens;
+      tokens += (size_t)own->count;
+    }
+    result = run_encoder(model, &group, &scratch, NULL);
+    for (int32_t text = 0; !result && text < group.texts; text++) {
+      struct classes classes = {.lengths = lengths + (size_t)order[first + (size_t)text].text * (size_t)model->classes};
+      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, group.ids[text], group.counts[text], &scratch, &classes);
+    }
+    first += (size_t)group.texts;
+  }
+  free(scratch.memory);
+  free(order);
+  free(texts);
+  return result;
+}
+
+int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
+                      float *unknown) {
+  int32_t *ids = NULL, *counts = malloc((n + 1) * sizeof *counts);
+  struct capsulet_token *tokens = NULL;
+  size_t used = 0, room = 0, tokens_room = 0;
+  int result = counts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  for (size_t i = 0; !result && i < n; i++) {
+    size_t most = sizes[i] + 1 < (size_t)model->max_tokens ? sizes[i] + 1 : (size_t)model->max_tokens;
+    if (most > tokens_room) {
+      free(tokens);
+      tokens_room = most > 1024 ? most : 1024;
+      tokens = malloc(tokens_room * sizeof *tokens);
+    }
+    size_t count = tokens ? capsulet_tokenize(model, texts[i], sizes[i], tokens, tokens_room) : 0;
+    if (tokens && used + count > room) {
+      room = 2 * room > used + count ? 2 * room : used + count + 4096;
+      int32_t *more = realloc(ids, room * sizeof *ids);
+      if (more) ids = more;
+      else count = 0;
+    }
+    if (!count) {
+      result = CAPSULET_NO_MEMORY;
+      break;
+    }
+    int32_t strange = 0;
+    for (size_t token = 0; token < count; token++) {
+      ids[used + token] = tokens[token].id;
+      strange += tokens[token].id == model->unknown || tokens[token].id >= model->vocabulary;
+    }
+    counts[i] = (int32_t)count;
+    used += count;
+    if (unknown) unknown[i] = (float)strange / (float)count;
+  }
+  if (!result) result = capsulet_lengths(model, ids, counts, n, lengths);
+  free(tokens);
+  free(ids);
+  free(counts);
+  return result;
+}
+
+/* ---- one text with everything that an explanation needs ---- */
+
+int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, struct trace *trace, float *pooled, float *head,
+               struct classes *classes) {
+  struct scratch scratch = {0};
+  struct group group = {.ids = {ids}, .counts = {(int32_t)tokens}, .texts = 1};
+  int result = borrow(model, tokens, &scratch);
+  if (!result) result = run_encoder(model, &group, &scratch, trace);
+  if (!result) {
+    memcpy(pooled, scratch.pooled, (size_t)model->hidden * sizeof *pooled);
+    scratch.head = head;
+    result = run_head(model, pooled, ids, (int32_t)tokens, &scratch, classes);
+  }
+  free(scratch.memory);
+  return result;
+}

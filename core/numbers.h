@@ -1,0 +1,77 @@
+/* Functions of floats that give the same bits on every machine: only +, -, *, / and sqrt, in a fixed order.
+ * Compile with -ffp-contract=off: a fused multiplication and addition rounds differently. */
+#ifndef CAPSULET_NUMBERS_H
+#define CAPSULET_NUMBERS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define EPSILON 1e-12f /* under square roots, as in training */
+
+static inline float float_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+static inline uint32_t bits_of_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+
+static inline float root(float value) { return __builtin_sqrtf(value); }
+
+/* e^x: x = n log 2 + r, e^r by its series. The sum with `magic` rounds to an integer. */
+static inline float power_of_e(float x) {
+  const float magic = 12582912.0f;
+  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+  float shifted = x * 1.44269504f + magic;
+  float n = shifted - magic;
+  float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  float p = 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return float_of_bits(bits_of_float(p) + ((bits_of_float(shifted) - bits_of_float(magic)) << 23));
+}
+
+static inline double double_of_bits(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, 8);
+  return value;
+}
+
+static inline uint64_t bits_of_double(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, 8);
+  return bits;
+}
+
+static inline double exponential(double x) {
+  const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+  if (!(x > -700.0)) return 0;
+  if (x > 700.0) x = 700.0;
+  double shifted = x * 1.4426950408889634 + magic;
+  double n = shifted - magic;
+  double r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
+  double p = 1;
+  for (int i = 14; i > 0; i--) p = p * r / i + 1;
+  return double_of_bits(bits_of_double(p) + ((bits_of_double(shifted) - bits_of_double(magic)) << 52));
+}
+
+/* log x of a positive, normal x: x = 2^n m, log m = 2 artanh((m - 1) / (m + 1)). */
+static inline double logarithm(double x) {
+  uint64_t bits = bits_of_double(x);
+  int64_t n = (int64_t)(bits >> 52) - 1023;
+  double m = double_of_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000);
+  if (m > 1.4142135623730951) m *= 0.5, n++;
+  double s = (m - 1) / (m + 1), square = s * s, sum = 0;
+  for (int i = 23; i > 0; i -= 2) sum = sum * square + 1.0 / i;
+  return (double)n * 0.693147180559945309417 + 2 * s * sum;
+}
+
+#endif
