@@ -17,8 +17,8 @@ from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
 from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpus, Labels
-from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.corpus import Corpus
+from capsulet.text.labelled import Labels, Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
 

@@ -17,8 +17,7 @@ from capsulet.report.measures import Recorder
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, checked, load
-from capsulet.text.corpus import Labels
-from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent
+from capsulet.text.labelled import Labels, Paths, Tell, labelled_pairs, paths, silent
 from capsulet.text.rows import ReadOptions
 
 Observe = Callable[[LabelledTexts, NDArray[np.float32]], None]  # B texts and their class lengths (B, C)

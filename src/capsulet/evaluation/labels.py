@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import unknown_label
-from capsulet.text.corpus import Labels
+from capsulet.text.labelled import Labels
 
 Flags = NDArray[np.bool_]  # (n, C)
 

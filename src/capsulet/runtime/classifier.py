@@ -20,7 +20,7 @@ from capsulet.runtime.explanation import explain, occlusion
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
-from capsulet.text.tokens import check_text
+from capsulet.text.strings import check_text
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
