@@ -1,4 +1,4 @@
-"""The optional compiled kernels; everything else about the package is in pyproject.toml."""
+"""The compiled kernels, which are optional, and the permutation test; everything else is in pyproject.toml."""
 
 from pathlib import Path
 
@@ -20,4 +20,11 @@ def kernel(name: str) -> Extension:
     )
 
 
-setup(ext_modules=[kernel(name) for name in ("gru", "noise", "routing", "words")])
+PERMUTATION = Extension(
+    "capsulet.native._permutation",
+    sources=[f"{NATIVE}/permutation.c"],
+    extra_compile_args=["-O2", "-ffp-contract=off"],  # contracted products would give other results on other machines
+    py_limited_api=True,
+)
+
+setup(ext_modules=[*(kernel(name) for name in ("gru", "noise", "routing", "words")), PERMUTATION])
