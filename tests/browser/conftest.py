@@ -144,7 +144,7 @@ def answers(model: Path, more: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "labels": classifier.labels,
         "texts": texts,
-        "lengths": classifier.lengths(texts).astype(float).tolist(),
+        "lengths": classifier.lengths(texts).tolist(),
         "scores": [[found[label] for label in classifier.labels] for found in scores],
         "given": [
             None if one.labels is None else [{"label": label, "score": score} for label, score in one.labels]

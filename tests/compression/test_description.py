@@ -13,9 +13,9 @@ import capsulet
 from capsulet.compression import file as files
 from capsulet.compression import search, students
 from capsulet.compression.file import json_bytes, thinned_calibration
-from capsulet.evaluation import abstention
 from capsulet.evaluation import calibrate as validation
-from capsulet.evaluation.labels import label_matrix
+from capsulet.evaluation import rankings
+from capsulet.evaluation.arrays import label_matrix
 from capsulet.runtime.classifier import unknown_shares
 from tests.conftest import TINY
 from tests.drifting.test_drift import made_up, write_rows
@@ -60,10 +60,11 @@ def test_it_is_fitted_to_what_the_file_says(
     found = {part: getattr(small.config, part) for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
-    certainty = abstention.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
-    ranking = abstention.ranking_from_json(found["calibration"]["certainty"], "small")
+    unknown = unknown_shares(encoded, small.session)
+    certainty = small.session.certainty(small.lengths_of(encoded), unknown)
+    ranking = rankings.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
-        assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1
+        assert abs(sum(own >= value - 1e-5 for own in certainty) - reached) <= 1
     before = json.loads((whole / "config.json").read_text())
     assert found["calibration"]["factor"] != before["calibration"]["factor"]
 
@@ -74,11 +75,11 @@ def test_without_texts_it_is_that_of_the_whole_model(
     monkeypatch.setattr(files, "FEW_VALUES", 20)
     small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
     before = json.loads((whole / "config.json").read_text())
-    rankings = {key: small.config.calibration.pop(key) for key in abstention.RANKINGS}
+    kept = {key: small.config.calibration.pop(key) for key in rankings.RANKINGS}
     assert small.config.calibration == {
-        key: value for key, value in before["calibration"].items() if key not in abstention.RANKINGS
+        key: value for key, value in before["calibration"].items() if key not in rankings.RANKINGS
     }
-    for key, ranking in rankings.items():
+    for key, ranking in kept.items():
         assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
         assert set(ranking["values"]) <= set(before["calibration"][key]["values"])
 
@@ -141,5 +142,6 @@ def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
     for share in (1, 0.8, 0.3):
         found = thinned_calibration(config["calibration"], share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
-        abstention.rules(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
+        for key in rankings.RANKINGS:
+            rankings.ranking_from_json(found["calibration"][key], "here")
     assert thinned_calibration(None) == {}

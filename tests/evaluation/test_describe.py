@@ -11,7 +11,7 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation.calibrate import chosen_rows, describe
+from capsulet.evaluation.calibrate import chosen_rows, describe_all
 from capsulet.evaluation.evaluate import evaluate_pairs
 from tests.conftest import TEXTS
 
@@ -46,7 +46,7 @@ def test_scores_are_probabilities(model: Path) -> None:
     np.testing.assert_allclose(probabilities.sum(1), 1)
     assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(probabilities[:12].max(1))
     raw = [prediction.score for prediction in classifier.predict(ALL, raw_scores=True)]
-    assert raw == pytest.approx(classifier.lengths(ALL).max(1))
+    assert raw == pytest.approx(np.asarray(classifier.lengths(ALL)).max(1))
     assert classifier.predict_proba([]).shape == (0, 3)
     with pytest.raises(InputError, match="predict_proba got one str"):
         classifier.predict_proba("the match")
@@ -54,7 +54,9 @@ def test_scores_are_probabilities(model: Path) -> None:
 
 def test_a_model_from_before_works_as_before(model: Path, old: Path) -> None:
     classifier = capsulet.load(old)
-    assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(classifier.lengths(ALL).max(1))
+    assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(
+        np.asarray(classifier.lengths(ALL)).max(1)
+    )
     np.testing.assert_allclose(classifier.predict_proba(ALL).sum(1), 1)
     reliability = evaluate_pairs(classifier, ((text, label) for label, text in TEXTS)).reliability
     assert reliability is not None and reliability.error_after is None
@@ -108,7 +110,7 @@ def test_what_cannot_be_calibrated(model: Path, old: Path, rows_file: Path, tmp_
     with pytest.raises(InputError, match="label 'art' is not a label of the training texts"):
         capsulet.calibrate(old, valid=tmp_path / "other.csv")
     assert (old / "config.json").read_bytes() == before
-    assert describe(capsulet.load(model), [], np.zeros((0, 3), bool)) is None
+    assert describe_all(capsulet.load(model), [], np.zeros((0, 3), bool)) == {}
 
 
 def test_of_very_many_texts_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

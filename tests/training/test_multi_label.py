@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from capsulet.config import DataSize, TrainingOptions, resolve_training
-from capsulet.evaluation.metrics import counted_labels, fit_thresholds
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.network import build_network
 from capsulet.results import Epoch
 from capsulet.text.batch import targets_of, true_labels

@@ -12,7 +12,7 @@ from capsulet.checking.suspects import check_out, contradictions, out_of_fold, w
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.text.files import check_path, source_name
-from capsulet.text.preparation import Paths, Tell, paths, silent
+from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.rows import ReadOptions, SkippedRows
 from capsulet.training.run import require_training
 

@@ -22,8 +22,8 @@ from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.files import printable
+from capsulet.text.labelled import Tell
 from capsulet.text.numbering import Words
-from capsulet.text.preparation import Tell
 from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, Row, SkippedRows
 from capsulet.training.run import train
 

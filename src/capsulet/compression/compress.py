@@ -18,7 +18,8 @@ from capsulet.storage.export import check_file
 from capsulet.storage.file import single_file
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.corpus import Corpora
-from capsulet.text.preparation import LabelledFiles, Listener, Paths, Tell, paths, prepare, silent
+from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
 from capsulet.training.run import require_training
 

@@ -16,7 +16,7 @@ from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting
 from capsulet.compression.source import KeptWords, Source, WordRanking
 from capsulet.compression.students import CODEBOOKS, Student, plain_network
 from capsulet.drifting.histograms import largest_json
-from capsulet.evaluation import abstention
+from capsulet.evaluation import rankings
 from capsulet.evaluation.calibrate import chosen_rows, describe_corpus
 from capsulet.model.graph import build_graph
 from capsulet.model.network import Network
@@ -131,7 +131,7 @@ class FileBuilder:
     def calibration_bytes(self) -> int:
         """Largest size of a calibration on the validation texts; long numbers leave room for fewer values."""
         texts = len(self.sample.valid)
-        values = 0 if self.source.config.multi_label else len(abstention.RANKINGS) * min(FEW_VALUES, texts)
+        values = 0 if self.source.config.multi_label else len(rankings.RANKINGS) * min(FEW_VALUES, texts)
         return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
 
 
@@ -175,7 +175,7 @@ def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = fl
     if stored is None:
         return {}
     while True:
-        calibration = {"calibration": abstention.thinned(stored, values, "the model")}
+        calibration = {"calibration": rankings.thinned(stored, values, "the model")}
         if json_bytes(calibration) <= most_bytes or values < 3:
             return calibration
         values = values * 9 // 10

@@ -19,7 +19,7 @@ from capsulet.compression.trials import Judge, Trial
 from capsulet.errors import CapsuletError, InputError
 from capsulet.runtime.session import open_session
 from capsulet.text.batch import ordered_batches
-from capsulet.text.preparation import Tell, silent
+from capsulet.text.labelled import Tell, silent
 from capsulet.training.loop import EVALUATION_BATCH
 
 BITS = (8, 6, 5, 4, 3)

@@ -14,7 +14,7 @@ from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, KeptWords, Source
 from capsulet.compression.students import Answering, class_lengths
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.labels import Flags, given_labels
+from capsulet.evaluation.arrays import Flags, given_matrix
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.outputs import LENGTHS
@@ -42,19 +42,19 @@ class Metric:
 
     def score(self, lengths: Floats, rows: Ids | slice = slice(None)) -> float:
         """Micro-F1 of the class lengths of some rows; with one label per text this is the accuracy."""
-        truth, given = self.truth[rows], given_labels(lengths, self.thresholds)
+        truth, given = self.truth[rows], given_matrix(lengths, self.thresholds)
         return float(2 * (truth & given).sum() / max(truth.sum() + given.sum(), 1))
 
     def agreement(self, lengths: Floats, others: Floats) -> float:
         """Share of the texts that get the same labels by two models."""
-        same = given_labels(lengths, self.thresholds) == given_labels(others, self.thresholds)
+        same = given_matrix(lengths, self.thresholds) == given_matrix(others, self.thresholds)
         return float(same.all(1).mean())
 
 
 def metric_of(thresholds: Sequence[float] | None, valid: Corpus | None, lengths: Floats) -> Metric:
     """The metric by the labels of validation texts; without texts, by the answers (n, C) of the whole model."""
     limits = None if thresholds is None else np.array(thresholds)
-    truth = given_labels(lengths, limits) if valid is None else true_labels(valid, np.arange(len(valid)))
+    truth = given_matrix(lengths, limits) if valid is None else true_labels(valid, np.arange(len(valid)))
     return Metric(truth, limits)
 
 

@@ -1,4 +1,4 @@
-"""Calibration: class lengths to probabilities, fitted on validation texts. NumPy only.
+"""Fit a calibration, from class lengths to probabilities, to validation texts. The core applies it to new texts.
 
 A length orders the classes, but it is not a probability. Lengths (B, C) become scores by one of `SCALES`. The scores
 times a factor go through a softmax, and the probability of the best class may be corrected:

@@ -1,4 +1,4 @@
-"""Compiled kernels, all of them optional: a kernel that was not compiled is `None`."""
+"""Compiled code. Kernels of the training are optional: a kernel that was not compiled is `None`."""
 
 import os
 from importlib import import_module

@@ -35,7 +35,7 @@ def class_words(
     vocabulary, word_ids = classifier.session.tokenizer.get_vocab(), classifier.session.word_ids
     spellings = sorted(vocabulary, key=vocabulary.__getitem__)
     alone = (np.array([number], np.int32) for number in range(word_ids.first_word, len(spellings)))
-    encoded = classifier.session.encode(list(texts)) or list(alone)
+    encoded = [np.asarray(ids, np.int32) for ids in classifier.session.encode(list(texts))] or list(alone)
     sums, counts = np.zeros(len(spellings)), np.zeros(len(spellings), np.int64)
     for ids, values in contributions(classifier, encoded, place):
         ids = np.where(word_ids.is_unknown(ids), word_ids.unknown, ids)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -15,12 +16,14 @@ from capsulet.evaluation import abstention, calibration
 from capsulet.evaluation.labels import given_labels
 from capsulet.model import outputs
 from capsulet.results import Explanation, Prediction
+from capsulet.runtime import stand_in
 from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import explain, occlusion
+from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.batch import pad
-from capsulet.text.tokens import check_text
+from capsulet.text.strings import check_text
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
@@ -39,13 +42,9 @@ class Classifier:
         self.labels: tuple[str, ...] = session.config.labels
         stored, self.multi_label = session.config.calibration, session.config.multi_label
         self.calibration = None if stored is None else calibration.from_json(stored, path)
+        self.calibrated = stored is not None
         # multi-label: the class length from which a label is given (C,)
-        self.thresholds: NDArray[np.float64] | None = np.array(session.config.thresholds) if self.multi_label else None
-
-    @property
-    def score_thresholds(self) -> NDArray[np.float64] | None:
-        """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
-        return None if self.thresholds is None else np.asarray(self.probabilities(self.thresholds[None])[0])
+        self.thresholds: tuple[float, ...] | None = session.config.thresholds if self.multi_label else None
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
@@ -79,21 +78,21 @@ class Classifier:
         for window in windows(checked(texts), first_window):
             encoded = self.session.encode(window)
             lengths = self.lengths_of(encoded)
-            scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
-            reasons = rules.reasons(lengths, unknown_shares(encoded, self.session))
-            sets = rules.conformal_sets(lengths, self.labels)
+            scores = lengths if raw_scores or not self.calibrated else self.probabilities(lengths)
+            reasons = stand_in.reasons(rules, np.asarray(lengths), unknown_shares(encoded, self.session))
+            sets = stand_in.conformal_sets(rules, np.asarray(lengths), self.labels)
             for row, (reason, label_set) in enumerate(zip(reasons, sets, strict=True)):
-                order = np.argsort(-lengths[row], kind="stable")[:top_k]
-                top = tuple((self.labels[index], float(scores[row, index])) for index in order)
+                order = np.argsort(-np.asarray(lengths[row]), kind="stable")[:top_k]
+                top = tuple((self.labels[index], float(scores[row][index])) for index in order)
                 label, score = top[0]
-                given = self.given(lengths[row], scores[row]) if self.multi_label else None
+                given = self.given(lengths[row].tolist(), scores[row].tolist()) if self.multi_label else None
                 yield Prediction(None if reason else label, score, top, given, label_set, reason)
 
-    def given(self, lengths: NDArray[np.float32], scores: NDArray[Any]) -> tuple[tuple[str, float], ...]:
+    def given(self, lengths: Sequence[float], scores: Sequence[float]) -> tuple[tuple[str, float], ...]:
         """Labels of a text by its class lengths (C,), longest first, with their scores."""
-        places = np.flatnonzero(given_labels(lengths[None], self.thresholds)[0])
-        order = places[np.argsort(-lengths[places], kind="stable")]
-        return tuple((self.labels[index], float(scores[index])) for index in order)
+        places = given_labels(lengths, self.thresholds)
+        order = sorted(places, key=lengths.__getitem__, reverse=True)
+        return tuple((self.labels[index], scores[index]) for index in order)
 
     def abstention_rules(
         self, abstain: bool = False, coverage: float | None = None, max_error: float | None = None,
@@ -105,7 +104,7 @@ class Classifier:
                 f"{self.path} is a multi-label model, which gives each label by its own threshold: leave out "
                 "--abstain, --coverage, --max-error and --sets"
             )
-        return abstention.rules(self.config.calibration, self.path, abstain, coverage, max_error, sets)
+        return abstention.find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
     def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
@@ -115,23 +114,28 @@ class Classifier:
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
         parts = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
-        return np.concatenate([np.empty((0, len(self.labels))), *parts])
+        return np.concatenate([np.empty((0, len(self.labels))), *map(np.asarray, parts)])
 
-    def probabilities(self, lengths: NDArray[Any]) -> NDArray[np.float64]:
+    def probabilities(self, lengths: Matrix) -> Matrix:
         """Convert class lengths (B, C) to probabilities, in proportion to the lengths if there is no calibration."""
+        if not len(lengths):
+            return Matrix(b"", lengths.columns, "d")
+        whole = np.asarray(lengths).astype(np.float64)
         if self.calibration:
-            return self.calibration.probabilities(lengths)
-        if self.multi_label:
-            return lengths.astype(np.float64)
-        whole = np.maximum(lengths.astype(np.float64), 1e-12)
-        return np.asarray(whole / whole.sum(1, keepdims=True))
+            whole = self.calibration.probabilities(np.asarray(lengths))
+        elif not self.multi_label:
+            whole = np.maximum(whole, 1e-12)
+            whole = whole / whole.sum(1, keepdims=True)
+        return Matrix(np.ascontiguousarray(whole), len(self.labels), "d")
 
-    def lengths(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def lengths(self, texts: Sequence[str]) -> Matrix:
         """Return the class lengths of texts: (len(texts), C)."""
         return self.lengths_of(self.session.encode(texts))
 
-    def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
+    def lengths_of(self, encoded: "Sequence[array[int]]") -> Matrix:
         """Return the class lengths of tokenised texts: (len(encoded), C)."""
+        if not len(encoded):
+            return Matrix(b"", len(self.labels))
         sizes = np.array([len(ids) for ids in encoded])
         order = np.argsort(sizes, kind="stable")
         lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
@@ -141,7 +145,7 @@ class Classifier:
 
         parts = batches(sizes[order].tolist(), order, len(self.labels), self.session.workers)
         self.session.for_each(list(parts), fill)
-        return lengths
+        return Matrix(lengths, len(self.labels))
 
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
@@ -160,7 +164,7 @@ class Classifier:
         explanation = explain(self.session, self.layers, text, label, contrast)
         place, changes = self.labels.index(explanation.label), dict[str, Any]()
         if self.calibration:
-            changes["probability"] = float(self.probabilities(self.lengths([text]))[0, place])
+            changes["probability"] = self.probabilities(self.lengths([text]))[0][place]
         if self.thresholds is not None:
             changes["threshold"] = float(self.thresholds[place])
         if check:
@@ -170,7 +174,7 @@ class Classifier:
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
         """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
         check_text(text, 0)
-        lengths = self.lengths([text])[0]
+        lengths = self.lengths([text])[0].tolist()
         given = self.given(lengths, lengths) if self.multi_label else ()
         labels: list[str | None] = [label for label, _ in given if label != contrast]
         return [self.explain(text, label, contrast, check) for label in labels or [None]]
@@ -190,9 +194,10 @@ def load(path: str | Path, threads: int | None = None) -> Classifier:
     return Classifier(open_session(Path(path), threads), str(path))
 
 
-def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
-    """Return the share of unknown words in each text: (B,)."""
-    return np.array([float(session.word_ids.is_unknown(ids).mean()) for ids in encoded])
+def unknown_shares(encoded: "Sequence[array[int]]", session: Session) -> list[float]:
+    """Return the share of unknown words in each text."""
+    word_ids = session.word_ids
+    return [word_ids.count_unknown(ids) / len(ids) for ids in encoded]
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:

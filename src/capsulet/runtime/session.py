@@ -1,7 +1,10 @@
 """Load a model folder, or a file with tokenizer and configuration in its metadata, and run its graph."""
 
+from __future__ import annotations
+
 import json
 import os
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,13 +15,16 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from capsulet.errors import InputError, ModelError
+from capsulet.evaluation.abstention import Rules
 from capsulet.model import outputs
+from capsulet.runtime import stand_in
 from capsulet.runtime.engine import onnxruntime
+from capsulet.runtime.matrix import Matrix
 from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
 from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
 from capsulet.storage.model_config import ModelConfig, parse_config
 from capsulet.text.packed_dictionary import add_words, unpack_words
-from capsulet.text.tokens import encode
+from capsulet.text.tokens import encode, encodings
 from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
 
 INPUTS = {outputs.IDS, outputs.TOKEN_COUNTS}
@@ -41,9 +47,60 @@ class Session(NamedTuple):
         """Ids of the model's words; the id of the unknown word is 0 in compressed models."""
         return WordIds(self.config.vocab_size, self.tokenizer.token_to_id(UNKNOWN) or 0)
 
-    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+    def encode(self, texts: Sequence[str]) -> list[array[int]]:
         """Ids of each text; a text without tokens is read as one unknown word."""
-        return encode(self.tokenizer, texts, self.similar_words)
+        return [array("i", ids.tolist()) for ids in encode(self.tokenizer, texts, self.similar_words)]
+
+    def tokens(self, text: str) -> list[tuple[int, int, int]]:
+        """Id, start and end of each token, in characters; a text without tokens has one unknown word at 0 to 0."""
+        (encoding,), (ids,) = encodings(self.tokenizer, [text]), self.encode([text])
+        return [(number, *span) for number, span in zip(ids, encoding.offsets or [(0, 0)], strict=True)]
+
+    def word(self, number: int) -> str:
+        """Word of an id."""
+        return str(self.tokenizer.id_to_token(number))
+
+    @property
+    def code_shape(self) -> tuple[int, int]:
+        """Codebooks, and codewords of each; (0, 0) if the words have no codes."""
+        for node in self.graph.get_outputs():
+            if node.name == outputs.CODES:
+                return int(node.shape[-2]), int(node.shape[-1])
+        return 0, 0
+
+    @property
+    def codebooks(self) -> int:
+        """Number of codebooks; 0 if the words have no codes."""
+        return self.code_shape[0]
+
+    @property
+    def codes(self) -> int:
+        """Number of codewords of all codebooks; 0 if the words have no codes."""
+        codebooks, codewords = self.code_shape
+        return codebooks * codewords
+
+    def usage(self, encoded: Sequence[array[int]]) -> Matrix:
+        """Mean weight of each codeword over the known words of each text (n, codes); NaN where no word is known."""
+        found = np.full((len(encoded), self.codes), np.nan)
+        for row, text in zip(found, encoded, strict=True):
+            ids = np.asarray(text)
+            known = ids[~self.word_ids.is_unknown(ids)].astype(np.int64)
+            if len(known):
+                (codes,) = self.run([outputs.CODES], known[None], np.array([len(known)]))
+                row[:] = codes[0].reshape(len(known), -1).astype(np.float64).mean(0)
+        return Matrix(found, self.codes, "d")
+
+    def confidence(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
+        """Similarity of each text to any of the classes."""
+        return array("d", stand_in.confidence(np.asarray(lengths), np.asarray(unknown)).tolist())
+
+    def certainty(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
+        """Similarity of each text to exactly one class."""
+        return array("d", stand_in.certainty(np.asarray(lengths), np.asarray(unknown)).tolist())
+
+    def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
+        """Return the thresholds for these requests; InputError if the validation texts are too few for them."""
+        return stand_in.rules_from(self.config.calibration, "the model", abstain, coverage, max_error, sets)
 
     def read_as(self, ids: NDArray[Any]) -> list[str | None]:
         """The known word that each unknown word (T,) is read as; None for every other word."""

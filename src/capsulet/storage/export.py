@@ -40,7 +40,7 @@ def compare(folder: Path, file: Path) -> None:
     model, exported, dice = load(folder), load(file), random.Random(0)
     words = sorted(model.session.tokenizer.get_vocab())
     texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
-    difference = float(np.abs(model.lengths(texts) - exported.lengths(texts)).max())
+    difference = float(np.abs(np.asarray(model.lengths(texts)) - np.asarray(exported.lengths(texts))).max())
     if model.labels != exported.labels or difference > TOLERANCE:
         raise CapsuletError(
             f"the exported file and the folder differ by {difference:g}: nothing was written; please report this error"

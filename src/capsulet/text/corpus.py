@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.text.labelled import Labels
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.tokens import build_tokenizer
 from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
@@ -38,7 +39,6 @@ DESCRIPTION, TOKENIZER = "corpus.json", "tokenizer.json"
 FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
 LABEL_STARTS = tuple(f"{part}.label_starts" for part in PARTS)  # more files of a multi-label corpus
 
-Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
 RowNumbers = Sequence[int] | NDArray[np.int64]
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import native
-from capsulet.text.tokens import PATTERN, build_tokenizer, check_text, is_plain
+from capsulet.text.strings import check_text
+from capsulet.text.tokens import PATTERN, build_tokenizer, is_plain
 
 NO_WORD = 0
 Numbers = NDArray[np.int32]

@@ -5,8 +5,11 @@ character is a token of its own, so Chinese, Korean and emoji are read character
 original text. The rule is the one of the paper.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tokenizers import Encoding, Regex, Tokenizer
@@ -14,8 +17,11 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Split
 
-from capsulet.errors import InputError
-from capsulet.text.vocabulary import PADDING, UNKNOWN, Ids, SimilarWords
+from capsulet.text.strings import check_text
+from capsulet.text.vocabulary import PADDING, UNKNOWN, SimilarWords
+
+if TYPE_CHECKING:
+    from capsulet.text.vocabulary import Ids
 
 TOKEN = r"[a-z][a-z0-9]*|[0-9]|[^\sa-z0-9]"
 PATTERN = re.compile(TOKEN)
@@ -78,14 +84,3 @@ def beginning(tokenizer: Tokenizer, text: str) -> str:
     end = max(text.rfind(blank, 0, LONG) for blank in " \n\t")  # no token contains a blank
     encoding = tokenizer.encode(text[: max(end, 0)], add_special_tokens=False)
     return text[:end] if len(encoding.ids) >= tokenizer.truncation["max_length"] else text
-
-
-def check_text(text: object, index: int) -> None:
-    """Raise an InputError if `text` cannot be tokenised."""
-    if not isinstance(text, str):
-        raise InputError(f"text {index} is of type {type(text).__name__}: expected str")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        problem = f"text {index} has an unpaired surrogate {text[error.start]!r} at character {error.start}"
-        raise InputError(f"{problem}: it was decoded wrongly; read it as UTF-8") from None

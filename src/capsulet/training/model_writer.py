@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
-from capsulet.report.measures import Measures, Recorder, corpus_texts
+from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import session_of
@@ -18,6 +18,7 @@ from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingMetri
 from capsulet.text.corpus import Corpora
 from capsulet.training.checkpoint import Snapshot
 from capsulet.training.loop import History
+from capsulet.training.measured_texts import corpus_texts
 
 
 @dataclass(frozen=True)

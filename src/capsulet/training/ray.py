@@ -12,7 +12,8 @@ from capsulet.errors import InputError
 from capsulet.results import Epoch, Training
 from capsulet.runtime.ray import require_ray, start_ray
 from capsulet.storage.folder import LOG, check_target, read_config, read_file
-from capsulet.text.preparation import LabelledFiles, Tell
+from capsulet.text.labelled import Tell
+from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import BALANCED, NONE
 from capsulet.training.run import checkpoint_path, report_path, train
