@@ -421,6 +421,25 @@ static PyObject *Model_usage(Model *self, PyObject *arguments) {
   return failed(CAPSULET_IMPOSSIBLE);
 }
 
+static PyObject *Model_nearest(Model *self, PyObject *arguments) {
+  int id;
+  Py_ssize_t room;
+  if (!PyArg_ParseTuple(arguments, "in", &id, &room)) return NULL;
+  if (room < 0 || room > 1 << 20) return failed(CAPSULET_IMPOSSIBLE);
+  size_t count = (size_t)room;
+  int32_t *found = malloc((count + 1) * sizeof *found);
+  int result = CAPSULET_NO_MEMORY;
+  if (found) {
+    Py_BEGIN_ALLOW_THREADS
+    result = capsulet_nearest(self->model, id, found, &count);
+    Py_END_ALLOW_THREADS
+  }
+  PyObject *list = result ? failed(result) : PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list && i < count; i++) PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromLong(found[i]));
+  free(found);
+  return list;
+}
+
 static PyObject *Model_word(Model *self, PyObject *number) {
   long id = PyLong_AsLong(number);
   size_t size;
@@ -447,6 +466,7 @@ static PyMethodDef model_methods[] = {
     METHOD(explain, METH_VARARGS, "Lengths, norms, contributions, ngrams, coupling and shares for some classes of a text."),
     METHOD(codes, METH_O, "Weights of all codewords for the word of an id."),
     METHOD(usage, METH_VARARGS, "Mean weights (n, codes) of 64 bits of the codewords over the known words of each text."),
+    METHOD(nearest, METH_VARARGS, "Ids of the words with the most similar codes to those of an id, at most a number."),
     METHOD(word, METH_O, "The word of an id."),
     {NULL, NULL, 0, NULL},
 };

@@ -1,36 +1,26 @@
 """The classifier: predicts labels and scores of texts, in order and in bounded memory."""
 
+from __future__ import annotations
+
 import dataclasses
-import functools
 import time
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from capsulet.errors import InputError, unknown_label
-from capsulet.evaluation import abstention, calibration
+from capsulet.evaluation import abstention
 from capsulet.evaluation.labels import given_labels
-from capsulet.model import outputs
 from capsulet.results import Explanation, Prediction
-from capsulet.runtime import stand_in
-from capsulet.runtime.attribution import Layer
 from capsulet.runtime.explanation import explain, occlusion
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session
 from capsulet.storage.model_config import ModelConfig
-from capsulet.text.batch import pad
 from capsulet.text.strings import check_text
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
-BATCH = 64
-LARGEST_BATCH = 64 * 512  # tokens of a batch, with padding: batches of long texts are smaller
-LARGEST_GIVEN = 1 << 22  # tokens times classes of a batch
-LARGEST_VOTES = 64 * 256  # texts times classes of a batch
+REASONS = "", abstention.LOW_CONFIDENCE, abstention.UNKNOWN_WORDS  # by the numbers of the core
 
 
 class Classifier:
@@ -40,9 +30,7 @@ class Classifier:
         self.session, self.path = session, path
         self.config: ModelConfig = session.config
         self.labels: tuple[str, ...] = session.config.labels
-        stored, self.multi_label = session.config.calibration, session.config.multi_label
-        self.calibration = None if stored is None else calibration.from_json(stored, path)
-        self.calibrated = stored is not None
+        self.multi_label, self.calibrated = session.config.multi_label, session.config.calibration is not None
         # multi-label: the class length from which a label is given (C,)
         self.thresholds: tuple[float, ...] | None = session.config.thresholds if self.multi_label else None
 
@@ -66,26 +54,37 @@ class Classifier:
             raise InputError(f"predict got one {type(texts).__name__}, expected a list of texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        rules = self.abstention_rules(**options)
-        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: batches are as large as possible
-            return list(self.answers(texts, top_k, LARGEST_WINDOW, raw_scores, rules))
-        return self.answers(texts, top_k, FIRST_WINDOW, raw_scores, rules)
+        rules = self.abstention_rules(**options) if options else abstention.Rules()
+        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
+            windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
+            return list(self.answers(windows_of, top_k, raw_scores, rules))
+        return self.answers(windows(texts, FIRST_WINDOW), top_k, raw_scores, rules)
 
     def answers(
-        self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, rules: abstention.Rules
+        self, windows_of: Iterable[Sequence[str]], top_k: int, raw_scores: bool, rules: abstention.Rules
     ) -> Iterator[Prediction]:
-        """Yield the predictions of texts, reading ahead at most a window of texts; the other arguments are valid."""
-        for window in windows(checked(texts), first_window):
-            encoded = self.session.encode(window)
-            lengths = self.lengths_of(encoded)
-            scores = lengths if raw_scores or not self.calibrated else self.probabilities(lengths)
-            reasons = stand_in.reasons(rules, np.asarray(lengths), unknown_shares(encoded, self.session))
-            sets = stand_in.conformal_sets(rules, np.asarray(lengths), self.labels)
-            for row, (reason, label_set) in enumerate(zip(reasons, sets, strict=True)):
-                order = np.argsort(-np.asarray(lengths[row]), kind="stable")[:top_k]
-                top = tuple((self.labels[index], float(scores[row][index])) for index in order)
+        """Yield the predictions of the texts in some windows; the other arguments are valid."""
+        labels, first = self.labels, 0
+        for window in windows_of:
+            lengths, unknown = self.classify(window, first)
+            first += len(window)
+            rows = lengths.tolist()
+            scores = rows if raw_scores or not self.calibrated else self.probabilities(lengths).tolist()
+            reasons: Sequence[int] = bytes(len(rows))
+            if rules.least_confidence is not None or rules.least_certainty is not None:
+                reasons = self.session.reasons(rules, lengths, unknown)
+            sets = None if rules.least_set_score is None else self.session.label_sets(rules, lengths)
+            for row, own in enumerate(rows):
+                if top_k == 1:
+                    best = own.index(max(own))
+                    top: tuple[tuple[str, float], ...] = ((labels[best], scores[row][best]),)
+                else:
+                    order = sorted(range(len(own)), key=own.__getitem__, reverse=True)[:top_k]
+                    top = tuple((labels[place], scores[row][place]) for place in order)
                 label, score = top[0]
-                given = self.given(lengths[row].tolist(), scores[row].tolist()) if self.multi_label else None
+                given = self.given(own, scores[row]) if self.multi_label else None
+                label_set = None if sets is None else tuple(labels[place] for place in sets[row])
+                reason = REASONS[reasons[row]]
                 yield Prediction(None if reason else label, score, top, given, label_set, reason)
 
     def given(self, lengths: Sequence[float], scores: Sequence[float]) -> tuple[tuple[str, float], ...]:
@@ -106,46 +105,42 @@ class Classifier:
             )
         return abstention.find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
-    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
+    def predict_proba(self, texts: Iterable[str]) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
+        The result is a NumPy array if NumPy is installed, else a list of lists.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
-        parts = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
-        return np.concatenate([np.empty((0, len(self.labels))), *map(np.asarray, parts)])
+        parts = [self.probabilities(self.lengths(window)) for window in windows(texts, LARGEST_WINDOW)]
+        whole = Matrix(b"".join(bytes(part.values) for part in parts), len(self.labels), "d")
+        try:
+            import numpy as np
+        except ImportError:
+            return whole.tolist()
+        return np.asarray(whole)
 
     def probabilities(self, lengths: Matrix) -> Matrix:
         """Convert class lengths (B, C) to probabilities, in proportion to the lengths if there is no calibration."""
-        if not len(lengths):
-            return Matrix(b"", lengths.columns, "d")
-        whole = np.asarray(lengths).astype(np.float64)
-        if self.calibration:
-            whole = self.calibration.probabilities(np.asarray(lengths))
-        elif not self.multi_label:
-            whole = np.maximum(whole, 1e-12)
-            whole = whole / whole.sum(1, keepdims=True)
-        return Matrix(np.ascontiguousarray(whole), len(self.labels), "d")
+        return self.session.probabilities(lengths)
 
     def lengths(self, texts: Sequence[str]) -> Matrix:
         """Return the class lengths of texts: (len(texts), C)."""
-        return self.lengths_of(self.session.encode(texts))
+        return self.classify(texts)[0]
 
-    def lengths_of(self, encoded: "Sequence[array[int]]") -> Matrix:
-        """Return the class lengths of tokenised texts: (len(encoded), C)."""
-        if not len(encoded):
-            return Matrix(b"", len(self.labels))
-        sizes = np.array([len(ids) for ids in encoded])
-        order = np.argsort(sizes, kind="stable")
-        lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
+    def classify(self, texts: Sequence[str], first: int = 0) -> tuple[Matrix, Any]:
+        """Return class lengths (n, C) and shares of unknown words (n); `first` is the number of the first text."""
+        try:
+            return self.session.classify(texts)
+        except (TypeError, UnicodeEncodeError):
+            for index, text in enumerate(texts, first):
+                check_text(text, index)
+            raise
 
-        def fill(rows: NDArray[np.int64]) -> None:
-            lengths[rows] = self.session.run([outputs.LENGTHS], *pad([encoded[row] for row in rows]))[0]
-
-        parts = batches(sizes[order].tolist(), order, len(self.labels), self.session.workers)
-        self.session.for_each(list(parts), fill)
-        return Matrix(lengths, len(self.labels))
+    def lengths_of(self, encoded: Sequence[Any]) -> Matrix:
+        """Return the class lengths of tokenised texts, arrays of 32-bit ids: (len(encoded), C)."""
+        return self.session.lengths_of(encoded)
 
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
@@ -161,12 +156,12 @@ class Classifier:
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
-        explanation = explain(self.session, self.layers, text, label, contrast)
+        explanation = explain(self.session, text, label, contrast)
         place, changes = self.labels.index(explanation.label), dict[str, Any]()
-        if self.calibration:
+        if self.calibrated:
             changes["probability"] = self.probabilities(self.lengths([text]))[0][place]
         if self.thresholds is not None:
-            changes["threshold"] = float(self.thresholds[place])
+            changes["threshold"] = self.thresholds[place]
         if check:
             changes["occlusion"] = occlusion(self.session, text, place, explanation.length_before_squash)
         return dataclasses.replace(explanation, **changes)
@@ -179,22 +174,17 @@ class Classifier:
         labels: list[str | None] = [label for label, _ in given if label != contrast]
         return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
-    @functools.cached_property
-    def layers(self) -> list[Layer]:
-        """Weights of the encoder, which are outputs of the graph, for explanations."""
-        one_word, layers = (np.zeros((1, 1), np.int64), np.ones(1, np.int64)), list[Layer]()
-        while self.session.has(outputs.encoder_output(len(layers), outputs.ENCODER_KINDS[0])):
-            names = [outputs.encoder_output(len(layers), kind) for kind in outputs.ENCODER_KINDS]
-            layers.append(Layer(*self.session.run(names, *one_word)))
-        return layers
+
+def load(path: str | Path, threads: int | None = None, precision: str = "auto") -> Classifier:
+    """Load the classifier in a model folder or file.
+
+    `precision` is the arithmetic of the network: int8 (auto) is several times faster and gives the same answers on
+    every machine; float32 is closer to the training.
+    """
+    return Classifier(open_session(Path(path), threads, precision), str(path))
 
 
-def load(path: str | Path, threads: int | None = None) -> Classifier:
-    """Load the classifier in a model folder or file."""
-    return Classifier(open_session(Path(path), threads), str(path))
-
-
-def unknown_shares(encoded: "Sequence[array[int]]", session: Session) -> list[float]:
+def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:
     """Return the share of unknown words in each text."""
     word_ids = session.word_ids
     return [word_ids.count_unknown(ids) / len(ids) for ids in encoded]
@@ -218,18 +208,3 @@ def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
         waiting_since = time.monotonic()
     if window:
         yield window
-
-
-def batches(
-    lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
-) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of rows, shortest text first, that bound the padded tokens and the votes of `at_once` batches."""
-    # n-gram features hold one number per token and class in memory
-    most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
-    start, most_texts = 0, min(BATCH, max(1, LARGEST_VOTES // at_once // num_classes))
-    while start < len(rows):
-        size = min(most_texts, len(rows) - start)
-        while size > 1 and size * lengths[start + size - 1] > most_tokens:  # the last row of a batch is its longest
-            size = (size + 1) // 2
-        yield rows[start : start + size]
-        start += size

@@ -38,6 +38,12 @@ class Matrix:
         columns = self.columns
         return [numbers[start : start + columns] for start in range(0, len(numbers), columns)]
 
+    def floats(self) -> bytes:
+        """The bytes of the numbers in 32 bits."""
+        if self.values.format == "f":
+            return bytes(self.values)
+        return array("f", self.values).tobytes()
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
         import numpy
