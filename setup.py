@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 CORE, NATIVE = "core", "src/capsulet/native"
 HEADERS = [str(header) for folder in (CORE, NATIVE) for header in Path(folder).glob("*.h")]
 # no -march: function attributes name the instruction sets and the processor picks one at run time
-COMMON = ["-O3", "-fno-math-errno"]
+COMMON = ["-O3", "-g0", "-fno-math-errno"]
 EXACT = "-ffp-contract=off"  # fused products would give other results on other machines
 
 
@@ -17,6 +17,7 @@ def kernel(name: str) -> Extension:
         f"capsulet.native._{name}",
         sources=[f"{NATIVE}/{name}.c"],
         depends=HEADERS,
+        include_dirs=[CORE],
         extra_compile_args=[*COMMON, "-ffp-contract=fast", "-pthread"],
         extra_link_args=["-pthread"],
         py_limited_api=True,

@@ -6,6 +6,8 @@
 #if defined(__x86_64__) && !defined(CAPSULET_PLAIN)
 #define X86 1
 #include <immintrin.h>
+
+#include "cpu.h"
 #endif
 #if defined(__ARM_NEON) && !defined(CAPSULET_PLAIN)
 #define ARM 1
@@ -171,11 +173,10 @@ static const struct kernel *const kernels[] = {
 
 static bool usable(const struct kernel *kernel) {
 #ifdef X86
-  __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (kernel == &avx512vnni_kernel) return wide && __builtin_cpu_supports("avx512vnni");
-  if (kernel == &avx512_kernel) return wide;
-  if (kernel == &avx2_kernel) return __builtin_cpu_supports("avx2");
+  struct cpu cpu = cpu_facts();
+  if (kernel == &avx512vnni_kernel) return cpu.vnni;
+  if (kernel == &avx512_kernel) return cpu.avx512;
+  if (kernel == &avx2_kernel) return cpu.avx2;
 #endif
   (void)kernel;
   return true;
