@@ -17,6 +17,7 @@ from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import MOST_CODES, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
+from capsulet.evaluation.calibration import Calibration
 from capsulet.model.outputs import CODES
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
@@ -90,11 +91,16 @@ def stored_histograms(classifier: Classifier) -> Histograms:
     return from_json(stored, len(classifier.labels), classifier.multi_label, classifier.path)
 
 
-def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> dict[str, Any] | None:
-    """Return the `histograms` of a configuration, from tokenised validation texts; None if there are too few."""
+def describe(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], calibration: Calibration | None = None
+) -> dict[str, Any] | None:
+    """Return the `histograms` of a configuration, from tokenised validation texts; None if there are too few.
+
+    `calibration` replaces that of the classifier.
+    """
     if len(encoded) < FEWEST_TEXTS:
         return None
-    return fit(traits_of(classifier, encoded), len(classifier.labels), classifier.multi_label).as_json()
+    return fit(traits_of(classifier, encoded, calibration), len(classifier.labels), classifier.multi_label).as_json()
 
 
 class TextCounts:

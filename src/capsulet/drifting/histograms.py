@@ -68,7 +68,7 @@ class Histograms:
         return texts
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that config.json stores; zeros at the end of counts are left out."""
+        """Return the fields that the configuration stores; zeros at the end of counts are left out."""
         stored: dict[str, Any] = {"texts": self.texts}
         for part, counts in self.counts.items():
             stored[part] = {"counts": np.trim_zeros(counts, "b").tolist()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.evaluation.calibration import Calibration
 from capsulet.model import outputs
 from capsulet.runtime.classifier import Classifier, batches, unknown_shares
 from capsulet.text.batch import pad
@@ -37,8 +38,10 @@ class Traits:
         return Traits(self.unknown[rows], self.length[rows], codes, self.classes[rows], self.score[rows])
 
 
-def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> Traits:
-    """Return the traits of tokenised texts; each batch runs through the graph once."""
+def traits_of(
+    classifier: Classifier, encoded: Sequence[NDArray[np.int32]], calibration: Calibration | None = None
+) -> Traits:
+    """Return the traits of tokenised texts, with scores by `calibration` or by that of the classifier."""
     session, num_classes = classifier.session, len(classifier.labels)
     counts = np.array([len(ids) for ids in encoded], dtype=np.int64)
     order = np.argsort(counts, kind="stable")
@@ -58,7 +61,8 @@ def traits_of(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> T
 
     session.for_each(list(batches(counts[order].tolist(), order, num_classes, session.workers)), fill)
     classes = lengths.argmax(1).astype(np.int64)
-    scores = lengths if classifier.calibration is None else classifier.probabilities(lengths)
+    calibration = calibration or classifier.calibration
+    scores = lengths if calibration is None else calibration.probabilities(lengths)
     score = scores[np.arange(len(scores)), classes].astype(np.float64)
     if classifier.thresholds is not None:
         given = np.where(lengths >= classifier.thresholds, lengths, -1)

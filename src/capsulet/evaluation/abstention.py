@@ -57,7 +57,7 @@ class Ranking:
         return Ranking(*(tuple(column[place] for place in kept) for column in (self.values, self.reached, self.wrong)))
 
     def as_json(self) -> dict[str, Any]:
-        """What config.json holds."""
+        """What the configuration stores."""
         return {"values": self.values, "reached": self.reached, "wrong": self.wrong}
 
 
@@ -248,6 +248,6 @@ def rules(
 
 def remedy(source: str, texts: str) -> str:
     """Return the command that calibrates a model; a single file is made again from its folder."""
-    if source.endswith(".onnx"):
-        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then export or compress the folder again"
+    if source.endswith(".safetensors"):
+        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then compress the folder again"
     return f"run `capsulet calibrate {source} {texts}`"

@@ -15,7 +15,8 @@ from capsulet.evaluation.labels import Flags, label_matrix
 from capsulet.evaluation.metrics import calibration_error
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
+from capsulet.storage.folder import read_card, read_log, write_folder
+from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, Labels
 from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
@@ -82,12 +83,11 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
 
 def write(model: Path, description: Mapping[str, Any]) -> None:
     """Put a calibration and histograms into the configuration of a model; a model card that was not edited follows."""
-    config = read_config(model)
-    files = {name: read_file(model, name, config) for name in FILES if name != CONFIG and (model / name).exists()}
-    changed = dataclasses.replace(config, **{"histograms": None, **description})
-    if files.get(CARD) == model_card(config).encode():
-        files[CARD] = model_card(changed).encode()
-    write_folder(model, files, changed)
+    stored, card = read_model(model), read_card(model)
+    changed = dataclasses.replace(stored.config, **{"histograms": None, **description})
+    if card == model_card(stored.config).encode():
+        card = model_card(changed).encode()
+    write_folder(model, pack_model(stored.tensors, changed, card.decode(errors="replace")), card, read_log(model))
 
 
 def chosen_rows(count: int) -> NDArray[np.int64]:
@@ -104,26 +104,26 @@ def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     return describe_all(classifier, encoded, true_labels(corpus, rows))
 
 
-def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
+def describe_all(classifier: Classifier, encoded: Sequence[Any], truth: Flags) -> dict[str, Any]:
     """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
     fitted = describe(classifier, encoded, truth)
-    if fitted is not None:
-        # the histogram of scores is made of calibrated scores, as `predict` returns them
-        config = dataclasses.replace(classifier.config, calibration=fitted)
-        classifier = Classifier(classifier.session._replace(config=config), classifier.path)
-    histograms = drift.describe(classifier, encoded)
+    # the histogram of scores is made of calibrated scores, as `predict` returns them
+    histograms = drift.describe(
+        classifier, encoded, None if fitted is None else calibration.from_json(fitted, classifier.path)
+    )
     description = {"calibration": fitted, "histograms": histograms}
     return {key: value for key, value in description.items() if value is not None}
 
 
-def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
+def describe(classifier: Classifier, encoded: Sequence[Any], truth: Flags) -> dict[str, Any] | None:
     """Return the `calibration` of a configuration, or None if there are too few texts.
 
     For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
     """
     if len(truth) < FEWEST_ROWS:
         return None
-    lengths, several, every = classifier.lengths_of(encoded), classifier.multi_label, np.arange(len(truth))
+    lengths = np.asarray(classifier.session.lengths_of(encoded))
+    several, every = classifier.multi_label, np.arange(len(truth))
     fitted, losses = calibration.fit(lengths, truth, several)
     right = truth if several else truth[every, lengths.argmax(1)]
 
@@ -135,7 +135,7 @@ def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth
     description = {**fitted.as_json(), "texts": len(truth), "log_losses": log_losses, **errors}
     if several:
         return description
-    unknown = unknown_shares(encoded, classifier.session)
+    unknown = np.asarray(unknown_shares(encoded, classifier.session))
     rankings = {
         "confidence": abstention.confidence(lengths, unknown),
         "certainty": abstention.certainty(lengths, unknown),

@@ -14,7 +14,6 @@ from capsulet.results import Evaluation, Explanation
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, unknown_shares
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
-from capsulet.text.vocabulary import UNKNOWN_ID
 
 MOST_MISTAKES = 20  # shown in a report
 MOST_TEXTS = 5_000  # validation texts that are measured after a training: enough for every metric, and quick
@@ -144,14 +143,12 @@ def interval(right: int, count: int) -> tuple[float, float]:
 
 def corpus_texts(corpus: Corpus, classifier: Classifier) -> Iterator[LabelledTexts]:
     """Texts of a corpus as the model reads them, with a sign for unknown words. Of many texts, a regular sample."""
-    tokenizer, word_ids = classifier.session.tokenizer, classifier.session.word_ids
-    unknown = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if tokenizer.token_to_id(sign) is None)
-    words: dict[int, str] = {UNKNOWN_ID: unknown}
+    words, word_ids = classifier.session.words(), classifier.session.word_ids
+    known = set(words)
+    words[word_ids.unknown] = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if sign not in known)
     every = np.arange(0, len(corpus), max(len(corpus) / MOST_TEXTS, 1)).astype(np.int64)
     for start in range(0, len(every), LARGEST_WINDOW):
         rows = every[start : start + LARGEST_WINDOW]
         encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-        for number in np.unique(np.concatenate([word_ids.read_as(ids) for ids in encoded])).tolist():
-            words.setdefault(number, str(tokenizer.id_to_token(number)))
         texts = [" ".join(words[number] for number in word_ids.read_as(ids).tolist()) for ids in encoded]
         yield LabelledTexts(texts, encoded, true_labels(corpus, rows))

@@ -2,8 +2,8 @@
 
 A corpus is numbered before its vocabulary is known, because word counts and validation rows are known after the last
 text. The compiled C module finds the words, or Python's `re` where it is not compiled (both are compared in
-benchmarks/training.py). The `tokenizers` library handles texts with characters whose lower case or white space is not
-plain ASCII. All three give the same words: a test tries every character.
+benchmarks/training.py). `tokens.split` handles the texts that the C module leaves out. All give the same words: a test
+tries every character.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import native
-from capsulet.text.tokens import PATTERN, build_tokenizer, check_text, is_plain
+from capsulet.text.tokens import check_text, is_plain, split
 
 NO_WORD = 0
 Numbers = NDArray[np.int32]
@@ -29,7 +29,7 @@ class PlainTable:
         """Numbers of all words, and words per text (-1: not plain ASCII, skipped), both as int32 bytes."""
         ids, lengths = list[int](), list[int]()
         for text in texts:
-            numbers = [self.number(word) for word in PATTERN.findall(text.lower())[:limit]] if is_plain(text) else None
+            numbers = [self.number(word) for word in split(text)[:limit]] if is_plain(text) else None
             ids += [] if numbers is None else numbers or [NO_WORD]
             lengths.append(-1 if numbers is None else len(numbers) or 1)
         return np.array(ids, np.int32).tobytes(), np.array(lengths, np.int32).tobytes()
@@ -55,8 +55,6 @@ class Words:
     def __init__(self) -> None:
         compiled = native.words and native.available(native.words)
         self.table: PlainTable = native.words.Words() if native.words and compiled else PlainTable()
-        library = build_tokenizer([], max_tokens=1)
-        self.normalise, self.split = library.normalizer.normalize_str, library.pre_tokenizer.pre_tokenize_str
 
     def __len__(self) -> int:
         return len(self.table)
@@ -83,7 +81,7 @@ class Words:
         places = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)[skipped]  # of the skipped texts in `ids`
         parts = np.split(ids, places)
         for number, row in enumerate(skipped.tolist()):
-            words = [word for word, _ in self.split(self.normalise(texts[row]))[:limit]]
+            words = split(texts[row])[:limit]
             own = np.array([self.table.number(word) for word in words] or [NO_WORD], np.int32)
             parts[number] = np.concatenate([parts[number], own])
             lengths[row] = len(own)

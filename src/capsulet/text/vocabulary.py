@@ -2,17 +2,21 @@
 
 A vocabulary of V entries has the ids 0 to V - 1. Most unknown words of new texts are other forms of known words:
 "fabulously" is read as "fabulous", "qualities" as "quality". Such a word has the id V + i, where i is the id of the
-known word. The network reads i. Abstention and drift detection still see an unknown word.
+known word. The network reads i. Abstention and drift detection still see an unknown word. Only the functions that work
+on arrays import NumPy.
 """
+
+from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # The pattern of text/tokens.py never matches these, so no text contains them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
@@ -20,7 +24,7 @@ PADDING_ID, UNKNOWN_ID, FIRST_WORD = 0, 1, 2  # compressed models have no paddin
 SHORTEST_PREFIX = 4  # letters that similar words share
 AFTER_LETTERS = "{"  # sorts behind every letter and digit
 
-Ids = NDArray[Any]
+Ids: TypeAlias = "NDArray[Any]"
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,26 @@ class WordIds:
 
     def read_as(self, ids: Ids) -> Ids:
         """Ids that the network reads: those of known words, padding and the unknown word."""
-        return ids % self.size
+        import numpy as np
+
+        return np.remainder(ids, self.size)
 
     def is_similar(self, ids: Ids) -> NDArray[np.bool_]:
         """Which ids are unknown words that are read as a known word."""
+        import numpy as np
+
         return np.greater_equal(ids, self.size)
 
     def is_unknown(self, ids: Ids) -> NDArray[np.bool_]:
         """Which ids are unknown words, read as a known word or not."""
+        import numpy as np
+
         return np.equal(ids, self.unknown) | self.is_similar(ids)
 
     def mark_unknown(self, ids: Ids, which: NDArray[np.bool_]) -> Ids:
         """Return the ids, with the words `which` marked as unknown words that are read as these ids."""
+        import numpy as np
+
         return np.where(which & (ids != self.unknown), ids + self.size, ids)
 
     def similar(self, known: int) -> int:
@@ -93,7 +105,7 @@ class SimilarWords:
 
     def replace_unknown(self, ids: NDArray[np.int32], words: Sequence[str], unknown: int) -> None:
         """Replace the id `unknown` in the ids of a text (T,) by that of each word, in place."""
-        for place in np.flatnonzero(ids == unknown).tolist():
+        for place in (ids == unknown).nonzero()[0].tolist():
             if place < len(words):  # a text without words has one unknown word
                 ids[place] = self.id_of(words[place], unknown)
 
