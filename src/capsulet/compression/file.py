@@ -23,8 +23,8 @@ from capsulet.model.shapes import LEVELS
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
 from capsulet.storage.model_file import CARD, CONFIG, PACKED, pack_model
-from capsulet.storage.rounded_weights import CHOICES, CODE_BITS, CODEBOOKS, CODEWORDS, pack_weights
 from capsulet.storage.tensors import from_bytes, unpack
+from capsulet.storage.weights import CHOICES, CODE_BITS, CODEBOOKS, CODEWORDS, pack_weights
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.text.packed_dictionary import pack_words
 

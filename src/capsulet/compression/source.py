@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from capsulet.compression.codes import Floats, gate_weighting
 from capsulet.config import ModelOptions
 from capsulet.errors import InputError
-from capsulet.model.shapes import parameter_shapes
 from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import read_model
-from capsulet.storage.tensors import damaged
+from capsulet.storage.weights import unpack_weights
 from capsulet.text.packed_dictionary import pack_words
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
 
@@ -81,14 +80,8 @@ def read_source(path: Path) -> Source:
     if config.dictionary_words is not None:
         raise InputError(f"{path} is a compressed file: compress takes the model folder that `capsulet train` wrote")
     words = [PADDING, UNKNOWN, *model.words]
-    weights = {name: value.copy() for name, value in model.weights.items()}  # the file itself is read-only
-    shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
-    for name, shape in shapes.items():
-        if name not in weights or weights[name].shape != shape:
-            found = f"is {list(weights[name].shape)}" if name in weights else "is missing"
-            damaged(str(path), f"{name} {found}, expected {list(shape)}")
+    weights = {name: value.copy() for name, value in unpack_weights(model).items()}  # the file itself is read-only
     card = read_card(path).decode(errors="replace")
-    weights = {name: weights[name] for name in shapes}
     vectors = word_vectors(weights, config.options.model)
     return Source(config, weights, card, words, vectors, bytes(model.data))
 

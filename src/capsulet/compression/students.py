@@ -25,7 +25,7 @@ from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
 from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.quantisation import as_rows, best_scales, from_rows
-from capsulet.storage.rounded_weights import CODEBOOKS, CODEWORDS
+from capsulet.storage.weights import CODEBOOKS, CODEWORDS
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import EVALUATION_BATCH, finite

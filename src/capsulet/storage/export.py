@@ -18,7 +18,7 @@ from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import ModelFile, read_model
-from capsulet.storage.rounded_weights import unpack_weights
+from capsulet.storage.weights import unpack_weights
 from capsulet.text.batch import pad
 from capsulet.text.tokens import TOKEN
 from capsulet.text.vocabulary import PADDING, UNKNOWN

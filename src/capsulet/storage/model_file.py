@@ -18,7 +18,6 @@ from capsulet.storage.model_config import FORMAT_VERSION, ModelConfig, parse_con
 from capsulet.storage.tensors import (
     Bytes,
     Tensor,
-    as_array,
     as_integers,
     check_checksum,
     damaged,
@@ -67,12 +66,6 @@ class ModelFile:
     def words(self) -> list[str]:
         """The known words by id, without padding and the unknown word."""
         return words_of(self)
-
-    @cached_property
-    def weights(self) -> dict[str, NDArray[Any]]:
-        """All tensors of the network as read-only arrays."""
-        names = (name for name in self.tensors if name not in (CONFIG, CARD) and not name.startswith("words."))
-        return {name: as_array(self.tensors[name]) for name in names}
 
     def bytes_of(self, name: str) -> Bytes:
         """The bytes of a tensor of type U8."""
