@@ -142,8 +142,8 @@ def test_a_file_is_calibrated_by_its_folder() -> None:
     asked = {"abstain": True, "coverage": None, "max_error": None, "sets": None}
     with pytest.raises(InputError, match=r"need: run `capsulet calibrate some/model TRAINING_FILE`$"):
         abstention.rules(None, "some/model", **asked)
-    with pytest.raises(InputError, match=r"on its model folder, then export or compress the folder again$"):
-        abstention.rules(None, "some/model.onnx", **asked)
+    with pytest.raises(InputError, match=r"on its model folder, then compress the folder again$"):
+        abstention.rules(None, "some/model.safetensors", **asked)
 
 
 def test_abstaining_alone_leaves_out_the_least_confident_of_many() -> None:

@@ -81,6 +81,7 @@ class Words:
         places = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)[skipped]  # of the skipped texts in `ids`
         parts = np.split(ids, places)
         for number, row in enumerate(skipped.tolist()):
+            check_text(texts[row], row)  # `split` reads unpaired surrogates
             words = split(texts[row])[:limit]
             own = np.array([self.table.number(word) for word in words] or [NO_WORD], np.int32)
             parts[number] = np.concatenate([parts[number], own])

@@ -9,7 +9,7 @@ on arrays import NumPy.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -102,12 +102,6 @@ class SimilarWords:
         """Id of an unknown word; `unknown` if it resembles no known word."""
         nearest = self.nearest(word)
         return unknown if nearest is None else WordIds(len(self.ids), unknown).similar(self.ids[nearest])
-
-    def replace_unknown(self, ids: NDArray[np.int32], words: Sequence[str], unknown: int) -> None:
-        """Replace the id `unknown` in the ids of a text (T,) by that of each word, in place."""
-        for place in (ids == unknown).nonzero()[0].tolist():
-            if place < len(words):  # a text without words has one unknown word
-                ids[place] = self.id_of(words[place], unknown)
 
 
 def common_prefix(left: str | bytes, right: str | bytes) -> int:
