@@ -29,7 +29,7 @@ $(VENV)/.train: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/
 # What the tests need. Dependency groups need pip 25.1 or newer.
 $(VENV)/.dev: $(VENV)/.train
 	$(PIP) pip
-	$(PIP) --editable '.[train,scale]' --group dev --group figures
+	$(PIP) --editable '.[train,onnx,scale]' --group dev --group figures
 	touch $@
 
 # Node, Chromium and npm packages for the tests of js/. Those tests are skipped if the programs cannot be installed.

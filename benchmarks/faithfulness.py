@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from captum.attr import IntegratedGradients
 from numpy.typing import NDArray
-from safetensors.numpy import load as parse_weights
 
 import capsulet
 from benchmarks import record
@@ -31,7 +30,8 @@ from benchmarks.peers.rows import read_test
 from benchmarks.trust import calibrated
 from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
-from capsulet.storage.folder import read_config
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 
 SETS = ("ag_news_61k", "trec6")
 FEWEST_WORDS, DELETED, DRAWS, STEPS = 6, 3, 10, 50
@@ -136,8 +136,8 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
 
 def network_of(model: Path) -> Network:
     """Load the network of a model folder."""
-    config = read_config(model)
-    weights = parse_weights((model / "model.safetensors").read_bytes())
+    stored = read_model(model)
+    config, weights = stored.config, {name: value.copy() for name, value in unpack_weights(stored).items()}
     options = config.options.model
     return load_network(options, config.vocab_size, len(config.labels), weights).eval()
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from capsulet.compression.setting import parse_size
 from capsulet.evaluation import abstention
 from capsulet.evaluation.metrics import calibration_error
 from capsulet.runtime.classifier import unknown_shares
+from capsulet.storage.model_file import MODEL
 
 SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
@@ -104,13 +106,16 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
             record.finished(capsulet.train(train, model, seed=seed, threads=arguments.threads))
         files: list[tuple[Path, dict[str, Any]]] = []
         for kind in kinds:
-            started, file = time.process_time(), (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.onnx"
+            started, file = (
+                time.process_time(),
+                (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.safetensors",
+            )
             about: dict[str, Any] = {"kind": kind}
             if file.exists():
                 about["kept_file"] = True
                 about |= capsulet.load(file).config.compression or {}
             elif kind == UNCOMPRESSED:
-                capsulet.export(model, file)
+                shutil.copy(model / MODEL, file)
             else:
                 made = capsulet.compress(model, train, file, target_size=kind, threads=arguments.threads)
                 assert made.bytes <= parse_size(kind)

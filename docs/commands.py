@@ -19,7 +19,7 @@ error.
 Exit status: 0 for success; 1 for a failure, and for findings with `--strict`; 2 for wrong usage or unusable input; 130
 after Ctrl-C. An error is one line on standard error. Results go to standard output, messages to standard error.
 
-`MODEL` is a model folder, or an `.onnx` file that `capsulet export` or `capsulet compress` wrote. `-` as a file is
+`MODEL` is a model folder, or the `.safetensors` file of one, or one that `capsulet compress` wrote. `-` as a file is
 standard input.
 
 This page is written by `python -m docs.commands`."""

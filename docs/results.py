@@ -88,7 +88,7 @@ def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
                 "seeds": len(values),
                 "tf_idf": f"{100 * other['accuracy']:.2f}" if other else "not run",
                 "parameters": ours[0]["parameters"],
-                "megabytes": ours[0]["onnx_bytes"] / 1e6,
+                "megabytes": ours[0].get("model_bytes", ours[0].get("onnx_bytes", 0)) / 1e6,
             }
         )
     return rows

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
+from capsulet.storage.model_file import CARD, CONFIG, read_model
 from tests.golden import make
 
 STORED = json.loads(make.ANSWERS.read_text())
@@ -28,11 +28,15 @@ def test_the_stored_model_answers_as_it_did() -> None:
 
 def test_training_makes_the_same_model(tmp_path: Path) -> None:
     make.train(tmp_path / "model")
-    made, stored = (load_file(folder / "model.safetensors") for folder in (tmp_path / "model", make.MODEL))
-    assert {name: value.shape for name, value in made.items()} == {name: value.shape for name, value in stored.items()}
+    made, stored = (read_model(folder).tensors for folder in (tmp_path / "model", make.MODEL))
+    shapes = [
+        {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items() if name not in (CONFIG, CARD)}
+        for tensors in (made, stored)
+    ]
+    assert shapes[0] == shapes[1]
     answers = make.answers(tmp_path / "model")
     assert answers["labels"][:12] == STORED["labels"][:12]
     if make.machine() != STORED["machine"]:
         pytest.skip("another processor or library than that of the golden model: weights differ in their last bits")
-    assert all(made[name].tobytes() == stored[name].tobytes() for name in stored)
+    assert all(bytes(made[name].data) == bytes(stored[name].data) for name in shapes[0])
     assert {name: answers[name] for name in answers} == {name: STORED[name] for name in answers}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.arrays import calibration_error
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.runtime.matrix import Matrix
-from tests.conftest import SETS, TINY
+from tests.conftest import SETS, TINY, store_config, stored_config
 from tests.test_contract import NASTY, Trained, network_of
 
 VARIANTS = [*itertools.product(["cwc"], ["capsule"], ["kmeans", "dynamic"]), ("cwc", "linear", "kmeans"),
@@ -98,13 +97,13 @@ def test_it_learns_its_twelve_texts(sets_model: Path) -> None:
 def test_one_label_a_text_stays_as_it_was(model: Path) -> None:
     classifier = capsulet.load(model)
     assert not classifier.multi_label and classifier.predict(["match"])[0].labels is None
-    config = json.loads((model / "config.json").read_text())
+    config = stored_config(model)
     assert "thresholds" not in config and "valid_micro_f1" not in config["metrics"]
     assert "micro_f1" not in (model / "training.jsonl").read_text()
 
 
-def test_the_exported_file_has_the_thresholds(sets_model: Path, tmp_path: Path) -> None:
-    file = capsulet.export(sets_model, tmp_path / "model.onnx")
+def test_the_file_alone_has_the_thresholds(sets_model: Path, tmp_path: Path) -> None:
+    file = shutil.copy(sets_model / "model.safetensors", tmp_path / "alone.safetensors")
     folder, alone = capsulet.load(sets_model), capsulet.load(file)
     assert alone.multi_label and alone.thresholds == folder.thresholds
     assert alone.predict(NASTY) == folder.predict(NASTY)
@@ -114,8 +113,8 @@ def test_the_exported_file_has_the_thresholds(sets_model: Path, tmp_path: Path) 
 def test_damaged_thresholds(sets_model: Path, tmp_path: Path, thresholds) -> None:
     folder = tmp_path / "model"
     shutil.copytree(sets_model, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "thresholds": thresholds}))
+    config = stored_config(folder)
+    store_config(folder, {**config, "thresholds": thresholds})
     with pytest.raises(
         ModelError, match=r"thresholds is .*, expected (one number from 0 to 1 per label|a list of numbers)"
     ):

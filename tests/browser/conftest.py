@@ -18,9 +18,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import capsulet
-from capsulet.storage.file import DIGEST_KEY
 from capsulet.text.tokens import build_tokenizer, encodings
 from tests.conftest import SETS
+
+DIGEST_KEY = "capsulet.digest"
 
 LIMIT = 5000  # tokens of a text that are read
 # what goes wrong elsewhere: cases that grow or shrink, marks that combine, joiners, characters of two UTF-16 units

@@ -12,6 +12,7 @@ import pytest
 
 from capsulet import __version__
 from capsulet.cli.main import VERBS, build_parser, main
+from tests.conftest import stored_config
 
 NAMES = [verb.__name__.rsplit(".", 1)[-1] for verb in VERBS]
 
@@ -137,7 +138,7 @@ def test_progress_that_nobody_reads_does_not_end_the_work(rows_file: Path, tmp_p
         ["bash", "-c", f"{words} 2>&1 | true; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
     )
     assert done.stdout == "0\n"
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "finished"
+    assert stored_config(tmp_path / "model")["metrics"]["stopped"] == "finished"
 
 
 def test_a_full_disk_under_standard_output(model: Path) -> None:

@@ -21,7 +21,7 @@ from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import MOST_CODES, Traits, folded, longest_given, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.runtime.matrix import Matrix
-from tests.conftest import SETS, TEXTS, TINY
+from tests.conftest import SETS, TEXTS, TINY, store_config, stored_config
 
 SMALL = {**TINY, "epochs": 4, "batch_size": 16}
 
@@ -66,7 +66,7 @@ def classifier(folder: Path) -> capsulet.Classifier:
 
 
 def stored(path: Path) -> Any:
-    return json.loads((path / "config.json").read_text()).get("histograms")
+    return stored_config(path).get("histograms")
 
 
 def test_training_ends_with_small_histograms(folder: Path, classifier: capsulet.Classifier) -> None:
@@ -155,7 +155,7 @@ def test_few_of_many_unknown_words_are_followed(classifier: capsulet.Classifier,
     assert report.unknown_words[0] == ("selfie", 40) and len(report.unknown_words) <= 10
 
 
-def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
+def test_single_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
     from capsulet.compression import search, students
 
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
@@ -163,16 +163,16 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
     monkeypatch.setattr(search, "BITS", (8,))
     new = texts_of(100, 100)
     whole = capsulet.drift(folder, texts=new)
-    assert capsulet.drift(capsulet.export(folder, tmp_path / "whole.onnx"), texts=new) == whole
+    assert capsulet.drift(shutil.copy(folder / "model.safetensors", tmp_path / "file.safetensors"), texts=new) == whole
 
-    alone = capsulet.compress(folder, out=tmp_path / "alone.onnx", threads=1)
+    alone = capsulet.compress(folder, out=tmp_path / "alone.safetensors", threads=1)
     report = capsulet.drift(alone.path, texts=new)  # nothing can be said of what compressing may have changed
     assert [part.name for part in report.parts] == ["unknown", "length"] and not report.drifted
     assert report.parts[1].p_value == whole.parts[1].p_value
     assert "compressed without texts" in report.absent["score"]
 
     target = alone.bytes - 200  # not all words fit
-    small = capsulet.compress(folder, rows, tmp_path / "small.onnx", target_size=target, threads=1)
+    small = capsulet.compress(folder, rows, tmp_path / "small.safetensors", target_size=target, threads=1)
     assert small.bytes <= target and small.words < small.words_before
     report = capsulet.drift(small.path, texts=new)
     assert len(report.parts) == 5 and not report.drifted
@@ -182,7 +182,7 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
 
 
 def test_a_compressed_model_knows_its_unknown_word(folder: Path, tmp_path: Path) -> None:
-    small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.onnx", threads=1).path)
+    small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.safetensors", threads=1).path)
     assert [model.session.word_ids.unknown for model in (small, capsulet.load(folder))] == [0, 1]
     first = small.session.word(1)
     assert [answer.reason for answer in small.predict(["selfie brexit", f"{first} {first}"], abstain=True)] == [
@@ -214,7 +214,7 @@ def test_several_labels(tmp_path: Path) -> None:
     model = tmp_path / "model"
     capsulet.train(file, model, multi_label=True, **SMALL)
     there = stored(model)
-    config = json.loads((model / "config.json").read_text())
+    config = stored_config(model)
     assert there["texts"] == config["calibration"]["texts"] == 60
     report = capsulet.drift(model, file)
     assert len(report.parts) == 5 and report.texts == 240
@@ -233,9 +233,9 @@ def test_several_labels(tmp_path: Path) -> None:
 def without_histograms(model: Path, path: Path) -> Path:
     """The model as older versions wrote it."""
     shutil.copytree(model, path)
-    config = json.loads((path / "config.json").read_text())
+    config = stored_config(path)
     del config["histograms"]
-    (path / "config.json").write_text(json.dumps(config))
+    store_config(path, config)
     return path
 
 
@@ -245,7 +245,7 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
         InputError, match=r"no histograms of its validation texts.*`capsulet calibrate .*old TRAINING_FI"
     ):
         capsulet.drift(old, texts=texts_of(30, 1))
-    file = capsulet.export(old, tmp_path / "old.onnx")
+    file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
         InputError, match=r"no histograms.*`capsulet calibrate FOLDER TRAINING_FILE` on its model folder"
     ):
@@ -304,9 +304,9 @@ def test_damaged_histograms(folder: Path, change: Any) -> None:
 
 def test_a_histogram_of_codes_that_the_model_does_not_have(folder: Path, rows: Path, tmp_path: Path) -> None:
     capsulet.train(rows, tmp_path / "plain", embedding="plain", **SMALL)
-    config = json.loads((tmp_path / "plain" / "config.json").read_text())
+    config = stored_config(tmp_path / "plain")
     config["histograms"]["codes"] = stored(folder)["codes"]
-    (tmp_path / "plain" / "config.json").write_text(json.dumps(config))
+    store_config(tmp_path / "plain", config)
     with pytest.raises(ModelError, match="it has a histogram of codes, but its embedding has no codes"):
         capsulet.drift(tmp_path / "plain", texts=texts_of(30, 1))
 

@@ -64,8 +64,8 @@ def test_what_is_refused(request_: dict[str, Any], message: str) -> None:
 def test_a_file_is_calibrated_by_its_folder() -> None:
     with pytest.raises(InputError, match=r"need: run `capsulet calibrate some/model TRAINING_FILE`$"):
         found(Model(Rules()), "some/model", calibrated=False, abstain=True)
-    with pytest.raises(InputError, match=r"on its model folder, then export or compress the folder again$"):
-        found(Model(Rules()), "some/model.onnx", calibrated=False, abstain=True)
+    with pytest.raises(InputError, match=r"on its model folder, then compress the folder again$"):
+        found(Model(Rules()), "some/model.safetensors", calibrated=False, abstain=True)
 
 
 def test_notes_say_what_too_few_texts_cannot_do() -> None:

@@ -55,7 +55,8 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
     epochs = [Epoch(number, 10, 100, 0.1, 1 / number, 1.2 / number, 1 - 0.5 / number, True) for number in (1, 2, 3)]
     values = {
         "title": "made up", "measured": f"{count:,} texts", "measures": measures, "config": config, "epochs": epochs,
-        "parameters": {"embedding": 800_000, "head": 12_345}, "sizes": {"model.onnx": 3_200_000, "config.json": 900},
+        "parameters": {"embedding": 800_000, "head": 12_345},
+        "sizes": {"model.safetensors": 3_200_000, "training.jsonl": 900},
         "commands": ["capsulet train rows.csv --out model"], "versions": {"capsulet": "0", "numpy": "2"},
     }  # fmt: skip
     return Report(**{**values, **changes})

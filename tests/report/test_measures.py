@@ -56,8 +56,8 @@ def test_a_recorder_sees_what_an_evaluation_sees(model: Path) -> None:
 
 def test_unknown_words_are_counted_in_a_compressed_file_too(model: Path, tmp_path: Path) -> None:
     """It numbers the unknown word otherwise."""
-    capsulet.compress(model, out=tmp_path / "small.onnx", threads=1)
-    for path in (model, tmp_path / "small.onnx"):
+    capsulet.compress(model, out=tmp_path / "small.safetensors", threads=1)
+    for path in (model, tmp_path / "small.safetensors"):
         classifier = capsulet.load(path)
         recorder = Recorder(classifier)
         evaluation = evaluate_pairs(classifier, iter([("the match qzxv", "sport")]), recorder)

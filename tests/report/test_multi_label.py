@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder,
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch, Explanation, TokenContribution
 from capsulet.runtime.matrix import Matrix
-from tests.conftest import SETS
+from tests.conftest import SETS, stored_config
 from tests.report.test_page import EVIL, Make, Reader
 from tests.report.test_writer import QUICK, words
 
@@ -62,8 +61,8 @@ def test_what_is_counted(sets_model: Path) -> None:
 
 
 def test_unknown_words_are_counted_in_a_compressed_file_too(sets_model: Path, tmp_path: Path) -> None:
-    capsulet.compress(sets_model, out=tmp_path / "small.onnx", threads=1)
-    classifier = capsulet.load(tmp_path / "small.onnx")
+    capsulet.compress(sets_model, out=tmp_path / "small.safetensors", threads=1)
+    classifier = capsulet.load(tmp_path / "small.safetensors")
     recorder = Recorder(classifier)
     evaluation = evaluate_pairs(classifier, iter([(f"{PAIRS[0][0]} qzxv", classifier.labels[:1])]), recorder)
     measures = recorder.finish(evaluation)
@@ -161,7 +160,7 @@ def test_a_training_and_an_evaluation_write_reports(sets_file: Path, tmp_path: P
     assert result.report == str(tmp_path / "model.report.html")
     said = words(Path(result.report))
     assert "the 12 validation texts" in said and "of 2 was kept: micro-F1" in said and "Labels per text" in said
-    metrics = json.loads((out / "config.json").read_text())["metrics"]
+    metrics = stored_config(out)["metrics"]
     assert metrics["valid_f1"].keys() == {"food", "money", "sport"} and metrics["valid_measured"] == 12
     assert metrics["valid_macro_f1"] == pytest.approx(result.best.valid_macro_f1)
     card = (out / "README.md").read_text()

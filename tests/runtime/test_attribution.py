@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from capsulet.runtime.attribution import Layer, word_contributions
 
 

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from capsulet.storage.card import MOST_LABELS, model_card
+from capsulet.storage.folder import read_config
 from capsulet.storage.model_config import parse_config
+from capsulet.storage.model_file import read_model
 
 
 @pytest.fixture
 def config(model: Path) -> dict[str, Any]:
     """The configuration of a trained model; each test gets its own."""
-    return json.loads((model / "config.json").read_text())
+    return json.loads(json.dumps(read_config(model).as_json()))
 
 
 def card_of(config: dict[str, Any]) -> str:
     """The card of a configuration as JSON."""
-    return model_card(parse_config(config, "config.json"))
+    return model_card(parse_config(config, "here"))
 
 
 def rows(card: str) -> dict[str, str]:
@@ -30,7 +32,7 @@ def rows(card: str) -> dict[str, str]:
 
 
 def test_the_folder_holds_the_card_of_its_configuration(model: Path, config: dict[str, Any]) -> None:
-    assert (model / "README.md").read_text() == card_of(config)
+    assert (model / "README.md").read_text() == read_model(model).card == card_of(config)
 
 
 def test_it_says_what_and_how(config: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ examples:
   capsulet calibrate model --valid new.csv         on other labelled texts, similar to future texts
 
 `capsulet train` calibrates every model. Calibrate again if the texts have changed since. This replaces the calibration
-and the histograms of `capsulet drift` in config.json, and updates the model card. Weights stay the same.
+and the histograms of `capsulet drift` in the model file, and updates the model card. Weights stay the same.
 """
 
 import argparse

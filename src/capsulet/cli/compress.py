@@ -1,10 +1,10 @@
 """Compress a model into one small file.
 
 examples:
-  capsulet compress model train.csv --out small.onnx                     accuracy falls by at most 0.3 points
-  capsulet compress model train.csv --out small.onnx --target-size 500KB
-  capsulet compress model train.csv --out small.onnx --max-loss 0.1 --plot curve.svg
-  capsulet compress model --out small.onnx                               without texts: no adaptation, all words kept
+  capsulet compress model train.csv --out small.safetensors              accuracy falls by at most 0.3 points
+  capsulet compress model train.csv --out small.safetensors --target-size 500KB
+  capsulet compress model train.csv --out small.safetensors --max-loss 0.1 --plot curve.svg
+  capsulet compress model --out small.safetensors                        without texts: no adaptation, all words kept
 
 TRAIN are the training files of the model. They are split as in training: the validation part chooses the settings, and
 the network is adapted to low precision on the rest. No test file is read.
@@ -19,7 +19,7 @@ from capsulet.results import Compression
 ARGUMENTS = {
     **MODEL_FOLDER,
     "[TRAIN…]": "training files of the model",
-    "--out FILE.onnx!": "file to write; an existing file is replaced after the new one is complete",
+    "--out FILE.safetensors!": "file to write; an existing file is replaced after the new one is complete",
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible loss if that is larger)",

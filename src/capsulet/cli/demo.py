@@ -19,7 +19,7 @@ from capsulet.cli.output import cut, show, tell
 from capsulet.errors import InputError
 
 # files of an earlier demo and of the commands that it suggests
-LEFT_BEHIND = {"model", "model.report.html", "model.onnx", "train.jsonl", "test.jsonl"}
+LEFT_BEHIND = {"model", "model.report.html", "small.safetensors", "train.jsonl", "test.jsonl"}
 ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
 
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
     print(f"  quality and size  capsulet info {path}/model")
     print(f"  charts, mistakes  open {path}/model.report.html in a browser")
-    print(f"  a single file     capsulet export {path}/model {path}/model.onnx")
+    print(f"  a smaller file    capsulet compress {path}/model --out {path}/small.safetensors")
     print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0
 

@@ -25,7 +25,7 @@ OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f
 CALIBRATION = ("method", "texts", "error_before", "error_after")
 SIZES = "paper"  # default recipe with --vocab-size and --classes: the paper's table lists these networks
 ARGUMENTS = {
-    "[MODEL]": "model folder or .onnx file",
+    "[MODEL]": "model folder or .safetensors file",
     "--vocab-size V": "number of words, with --classes",
     "--classes C": "number of classes, with --vocab-size",
     "--class LABEL": "list the words that count most for this class",
@@ -109,10 +109,9 @@ def describe_network(vocab_size: int | None, classes: int | None, arguments: arg
 def describe_model(path: Path) -> dict[str, Any]:
     """Labels, size, options and training of a model."""
     from capsulet.model.shapes import parameter_shapes, parameters_by_part
-    from capsulet.runtime.session import open_session
     from capsulet.storage.folder import FILES, read_config
 
-    config = read_config(path) if path.is_dir() else open_session(path).config
+    config = read_config(path)
     files = [path / name for name in FILES if (path / name).exists()] if path.is_dir() else [path]
     sizes = {file.name: file.stat().st_size for file in files}
     stored, network = config.as_json(), config.network

@@ -11,7 +11,7 @@ from capsulet.text.rows import FORMATS, ReadOptions
 Table = Mapping[str, "str | Table"]  # see `add`
 
 NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
-MODEL: Table = {"MODEL": "model folder or .onnx file"}
+MODEL: Table = {"MODEL": "model folder or .safetensors file"}
 MODEL_FOLDER: Table = {"MODEL": "model folder"}
 LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
 JSON: Table = {"--json": "print the result as one JSON object"}

@@ -56,7 +56,7 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Predict."""
-    from capsulet.runtime.classifier import FIRST_WINDOW
+    from capsulet.runtime.classifier import FIRST_WINDOW, windows
     from capsulet.text.rows import LABEL_SEPARATOR
 
     if arguments.top_k < 1:
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
     for note in rules.notes:
         tell(f"note: {note}")
     typed = arguments.files == ["-"] and sys.stdin.isatty()  # then answer line by line
-    predictions = classifier.answers(texts, top_k, 1 if typed else FIRST_WINDOW, arguments.raw_scores, rules)
+    read = windows(texts, 1 if typed else FIRST_WINDOW)
+    predictions = classifier.answers(read, top_k, arguments.raw_scores, rules)
     if arguments.to == "jsonl":
         return write_jsonl(predictions, top_k)
     separator = (arguments.label_separator or LABEL_SEPARATOR) if classifier.multi_label else None

@@ -74,7 +74,7 @@ class Histograms:
         return (standing_out(row, self.means, self.spreads) for row in traits.codes.tolist())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that config.json stores; zeros at the end of counts are left out."""
+        """Return the fields that the configuration stores; zeros at the end of counts are left out."""
         stored: dict[str, Any] = {"texts": self.texts}
         for part, counts in self.counts.items():
             filled = max((place for place, count in enumerate(counts, 1) if count), default=0)

@@ -78,6 +78,6 @@ def find_rules(
 
 def remedy(source: str, texts: str) -> str:
     """Return the command that calibrates a model; a single file is made again from its folder."""
-    if source.endswith(".onnx"):
-        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then export or compress the folder again"
+    if source.endswith(".safetensors"):
+        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then compress the folder again"
     return f"run `capsulet calibrate {source} {texts}`"

@@ -18,7 +18,8 @@ from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.runtime.matrix import Matrix
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
+from capsulet.storage.folder import read_card, read_log, write_folder
+from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
 from capsulet.text.labelled import Labels, Paths, Tell, labelled_pairs, paths, silent, sorted_labels
@@ -85,12 +86,11 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
 
 def write(model: Path, description: Mapping[str, Any]) -> None:
     """Put a calibration and histograms into the configuration of a model; a model card that was not edited follows."""
-    config = read_config(model)
-    files = {name: read_file(model, name, config) for name in FILES if name != CONFIG and (model / name).exists()}
-    changed = dataclasses.replace(config, **{"histograms": None, **description})
-    if files.get(CARD) == model_card(config).encode():
-        files[CARD] = model_card(changed).encode()
-    write_folder(model, files, changed)
+    stored, card = read_model(model), read_card(model)
+    changed = dataclasses.replace(stored.config, **{"histograms": None, **description})
+    if card == model_card(stored.config).encode():
+        card = model_card(changed).encode()
+    write_folder(model, pack_model(stored.tensors, changed, card.decode(errors="replace")), card, read_log(model))
 
 
 def chosen_rows(count: int) -> NDArray[np.int64]:

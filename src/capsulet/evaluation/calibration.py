@@ -70,7 +70,7 @@ class Calibration:
         return np.asarray(np.interp(top, places, values))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that config.json stores."""
+        """Return the fields that the configuration stores."""
         unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
         left_out = (*unused[self.method], *(() if self.each else ("each",)))
         return {key: value for key, value in asdict(self).items() if key not in left_out}

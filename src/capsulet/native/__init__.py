@@ -1,4 +1,4 @@
-"""Compiled code. The core runs models. Kernels of the training are optional: a kernel that was not compiled is `None`."""
+"""Compiled code: the core, which runs models, and kernels for training (`None` where they were not compiled)."""
 
 import os
 from importlib import import_module

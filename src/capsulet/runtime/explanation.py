@@ -73,9 +73,7 @@ def codeword_shares(
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
     """How much shorter a class capsule of length `norm` before squash is without each token."""
     (ids,) = session.encode([text])
-    # a single token leaves an empty text, which is read as one unknown word
-    if len(ids) == 1:
+    variants = [ids[:token] + ids[token + 1 :] for token in range(len(ids))]
+    if len(ids) == 1:  # it leaves an empty text, which is read as one unknown word
         variants = session.encode([""])
-    else:
-        variants = [ids[:token] + ids[token + 1 :] for token in range(len(ids))]
     return tuple(norm - session.explain(variant, []).norms[0][place] for variant in variants)

@@ -52,7 +52,8 @@ class Session:
     def encode(self, texts: Sequence[str]) -> list[array[int]]:
         """Ids of each text; a text without tokens is read as one unknown word."""
         ids, counts = self.core.encode(texts)
-        numbers, found, start = memoryview(ids).cast("i"), list[array[int]](), 0
+        found: list[array[int]] = []
+        numbers, start = memoryview(ids).cast("i"), 0
         for count in memoryview(counts).cast("i"):
             found.append(array("i", numbers[start : start + count]))
             start += count
@@ -103,7 +104,8 @@ class Session:
         except ValueError as error:
             request = "" if max_error is None else f"--max-error {max_error:g}: "
             raise InputError(f"{request}{error}; raise --max-error, or calibrate on more texts") from None
-        return Rules(*(None if math.isnan(value) else value for value in values[:3]), texts=values[3])
+        confidence, certainty, set_score = (None if math.isnan(value) else value for value in values[:3])
+        return Rules(confidence, certainty, set_score, texts=values[3])
 
     def reasons(self, rules: Rules, lengths: Matrix, unknown: array[float]) -> bytes:
         """Per text: 0 it gets an answer, 1 the confidence is too low, 2 too many words are unknown."""
@@ -167,7 +169,7 @@ class Reported:
 
 def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
     """Ids of all texts one after the other, and how many each has, as bytes."""
-    views = list(map(memoryview, encoded))
+    views: list[memoryview[int]] = [memoryview(ids) for ids in encoded]
     assert all(view.itemsize == 4 for view in views), "ids of 32 bits"
     return b"".join(views), array("i", map(len, encoded)).tobytes()
 
@@ -179,7 +181,7 @@ def open_session(path: Path, threads: int | None = None, precision: str = "auto"
 
 
 def session_of(
-    data: bytes, threads: int | None = None, precision: str = "auto", source: str = "the new model"
+    data: bytes | memoryview[int], threads: int | None = None, precision: str = "auto", source: str = "the new model"
 ) -> Session:
     """Load a model from the bytes of a model file."""
     return start(bytes(data), source, threads, precision, None)

@@ -91,7 +91,7 @@ def limits(config: ModelConfig) -> str:
     if config.multi_label:
         answer = (
             "It is a multi-label classifier. It gives a text each of the labels above whose class length reaches the\n"
-            "threshold of the label (`thresholds` in config.json): several labels, one or none."
+            "threshold of the label (`thresholds` in the configuration): several labels, one or none."
         )
     else:
         answer = "It gives one of the labels above to every text, also to texts that belong to none of them"

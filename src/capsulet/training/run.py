@@ -131,7 +131,7 @@ def checkpoint_path(out: Path) -> Path:
 
 def require_training(purpose: str = "Training") -> None:
     """Refuse to start if a package that training needs is not installed."""
-    for package in ("torch", "safetensors", "onnx"):
+    for package in ("torch", "numpy"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "train", purpose)
 

@@ -9,29 +9,28 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+CODE = "from capsulet.storage.onnx_runtime import onnxruntime; print(onnxruntime.__version__)"
 
 
-def predict(model: Path, home: str, temporary: Path) -> None:
-    """Run `capsulet predict` with this home. CI variables also switch telemetry off, so none is passed on."""
+def load(home: str, temporary: Path) -> None:
+    """Import ONNX Runtime with this home. CI variables also switch telemetry off, so none is passed on."""
     settings = {
         **dict.fromkeys(FOLDERS, home), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(ROOT / "src"),
     }  # fmt: skip
-    words = [sys.executable, "-m", "capsulet", "predict", model, "--text", "the match"]
+    words = [sys.executable, "-c", CODE]
     done = subprocess.run(words, env=settings, cwd=temporary, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert '"label": "sport"' in done.stdout
+    assert done.stdout
 
 
-def test_predict_leaves_no_file(model: Path, tmp_path: Path) -> None:
-    before = sorted(model.rglob("*"))
-    predict(model, str(tmp_path), tmp_path)
+def test_it_leaves_no_file(tmp_path: Path) -> None:
+    load(str(tmp_path), tmp_path)
     assert list(tmp_path.rglob("*")) == []
-    assert sorted(model.rglob("*")) == before
 
 
-def test_predict_is_silent_where_the_home_folder_cannot_be_written(model: Path, tmp_path: Path) -> None:
-    predict(model, "/dev/null/home", tmp_path)  # not even root can make a folder there
+def test_it_is_silent_where_the_home_folder_cannot_be_written(tmp_path: Path) -> None:
+    load("/dev/null/home", tmp_path)  # not even root can make a folder there
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -41,4 +40,4 @@ def test_one_module_imports_onnx_runtime() -> None:
     folders = ("src", "tests", "benchmarks", "docs", "paper")
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     importing = [path.relative_to(ROOT).as_posix() for path in sources if statement.search(path.read_text())]
-    assert importing == ["src/capsulet/runtime/engine.py"]
+    assert importing == ["src/capsulet/storage/onnx_runtime.py"]
