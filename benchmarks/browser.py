@@ -85,7 +85,7 @@ def in_python(model: Path, texts: Sequence[str]) -> dict[str, Any]:
         classifier.predict([text])
         alone.append(time.perf_counter() - before)
     before = time.perf_counter()
-    scores = classifier.lengths(texts)
+    scores = np.asarray(classifier.lengths(texts))
     return {
         "scores": scores,
         "load_milliseconds": 1000 * first,

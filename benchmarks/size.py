@@ -34,8 +34,7 @@ from benchmarks.accuracy import source_digest
 from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.compression.setting import parse_size
-from capsulet.evaluation import abstention
-from capsulet.evaluation.metrics import calibration_error
+from capsulet.evaluation.arrays import calibration_error
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.storage.model_file import MODEL
 
@@ -137,10 +136,10 @@ def figures(file: Path, test: Rows) -> dict[str, float]:
     truth = np.array([places[label] for _, label in test])
     encoded = classifier.session.encode([text for text, _ in test])
     lengths = classifier.lengths_of(encoded)
-    right = lengths.argmax(1) == truth
-    certainty = abstention.certainty(lengths, unknown_shares(encoded, classifier.session))
+    right = np.asarray(lengths).argmax(1) == truth
+    certainty = np.asarray(classifier.session.certainty(lengths, unknown_shares(encoded, classifier.session)))
     answered = certainty >= classifier.abstention_rules(False, COVERAGE, None, None).least_certainty
-    error = calibration_error(classifier.probabilities(lengths).max(1), right)
+    error = calibration_error(np.asarray(classifier.probabilities(lengths)).max(1), right)
     return {"accuracy": float(right.mean()), "calibration_error": error, "answered": float(answered.mean())}
 
 

@@ -268,7 +268,7 @@ def test_the_second_run_on_the_same_file_reads_the_cache(
     assert run(*call, tmp_path / "one").status == 0
     with monkeypatch.context() as patch:
         patch.setattr(
-            "capsulet.text.preparation.read_rows", lambda *words, **named: pytest.fail("the file was read again")
+            "capsulet.text.labelled.read_rows", lambda *words, **named: pytest.fail("the file was read again")
         )
         assert run(*call, tmp_path / "two").status == 0
         (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.name != "contents")

@@ -51,6 +51,8 @@ def test_ids_of_known_and_unknown_words(unknown: int) -> None:
     assert word_ids.is_unknown(marked).tolist() == [True, True, False, True]
     assert word_ids.is_similar(marked).tolist() == [False, True, False, True], "the unknown word is read as no other"
     assert word_ids.similar(9) == marked[3]
+    assert [word_ids.is_unknown(number) for number in marked.tolist()] == [True, True, False, True]
+    assert word_ids.read_as(19) == 9 and word_ids.count_unknown(marked.tolist()) == 3
     assert word_ids.mark_unknown(known, np.zeros(4, bool)).tolist() == known.tolist()
 
 
@@ -132,7 +134,8 @@ def test_other_forms_of_a_word_are_understood(model: Path) -> None:
 def test_they_are_unknown_all_the_same(model: Path) -> None:
     classifier = capsulet.load(model / "similar")
     encoded = classifier.session.encode(["wonderfully the", "wonderful the"])
-    assert [classifier.session.word_ids.is_unknown(ids).tolist() for ids in encoded] == [[True, False], [False, False]]
+    is_unknown = classifier.session.word_ids.is_unknown
+    assert [list(map(is_unknown, ids)) for ids in encoded] == [[True, False], [False, False]]
     doubtful = classifier.predict(["wonderfully horribly zzzz"], abstain=True)[0]
     assert doubtful.label is None and doubtful.reason == "unknown words"
 

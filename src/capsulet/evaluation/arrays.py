@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from capsulet.evaluation.labels import label_places
 from capsulet.evaluation.metrics import BINS, LabelCounts, ReliabilityCounts
-from capsulet.text.labelled import Labels
+from capsulet.text.strings import Labels
 
 Flags = NDArray[np.bool_]  # (n, C)
 

@@ -22,9 +22,10 @@ from capsulet.storage.folder import read_card, read_log, write_folder
 from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus
-from capsulet.text.labelled import Labels, Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
+from capsulet.text.strings import Labels
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 

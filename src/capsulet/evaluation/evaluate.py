@@ -14,8 +14,9 @@ from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, checked, load
 from capsulet.runtime.matrix import Matrix
-from capsulet.text.labelled import Labels, Paths, Tell, labelled_pairs, paths, silent
+from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent
 from capsulet.text.rows import ReadOptions
+from capsulet.text.strings import Labels
 
 Observe = Callable[[LabelledTexts, Matrix], None]  # B texts and their class lengths (B, C)
 Rows = Sequence[Sequence[float]]

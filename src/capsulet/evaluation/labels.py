@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from capsulet.errors import unknown_label
-from capsulet.text.labelled import Labels
+from capsulet.text.strings import Labels
 
 Places = tuple[int, ...]  # of the labels of one text
 

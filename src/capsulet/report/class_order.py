@@ -5,7 +5,7 @@ from operator import mul
 
 from capsulet.evaluation.metrics import Confusions
 
-MOST_STEPS = 200
+MOST_STEPS = 100
 GROUND = 1e-9  # added to the diagonal, relative to the mean degree: makes the matrix positive definite
 SETTLED = 1e-10  # smallest change of a step
 GOLDEN = 0.6180339887498949

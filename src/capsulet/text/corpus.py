@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.text.labelled import Labels
 from capsulet.text.numbering import NO_WORD, Words
+from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
 
 CHUNK = 4096  # texts scanned at a time

@@ -6,8 +6,8 @@ from pathlib import Path
 from capsulet.errors import RowError, some
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows
+from capsulet.text.strings import Labels
 
-Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
 Pair = tuple[str, Labels]  # text, label or labels
 Paths = str | Path | Sequence[str | Path]
 Tell = Callable[[str], None]

@@ -1,6 +1,10 @@
-"""Check that a value is a text that can be read."""
+"""A text and its labels: their types, and the check that a value is a text that can be read."""
+
+from collections.abc import Sequence
 
 from capsulet.errors import InputError
+
+Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
 
 
 def check_text(text: object, index: int) -> None:
