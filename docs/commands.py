@@ -19,6 +19,10 @@ error.
 Exit status: 0 for success; 1 for a failure, and for findings with `--strict`; 2 for wrong usage or unusable input; 130
 after Ctrl-C. An error is one line on standard error. Results go to standard output, messages to standard error.
 
+Control characters in labels, texts and names of files are shown as escapes, such as `\\x1b`, so that they cannot
+control a terminal. In JSON they are JSON escapes, and the value stays the same. `predict --to csv` escapes them in
+labels, except line breaks and tabs.
+
 `MODEL` is a model folder, or an `.onnx` file that `capsulet export` or `capsulet compress` wrote. `-` as a file is
 standard input.
 

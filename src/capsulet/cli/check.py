@@ -57,7 +57,8 @@ def print_check(result: Check) -> None:
     show(summary(result))
     for finding in result.findings:
         details = f": {finding.details}" if finding.details else ""
-        show("\n", (f"{finding.count:,}", "bold"), f"  {finding.title}{details}")
+        show()
+        show((f"{finding.count:,}", "bold"), f"  {finding.title}{details}")
         for example in finding.examples:
             print_example(example)
         show(f"  → {finding.advice}")

@@ -54,29 +54,30 @@ def run(arguments: argparse.Namespace) -> int:
     classifier = load(model)
     result = measure(classifier, test_file)
     evaluate.print_tables(result)
-    print(f"\naccuracy on {result.count} test docstrings:")
-    print(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
-    print(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
-    print(f"  capsulet                     {100 * result.accuracy:5.1f} %")
+    show()
+    show(f"accuracy on {result.count} test docstrings:")
+    show(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
+    show(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
+    show(f"  capsulet                     {100 * result.accuracy:5.1f} %")
 
     heading(f'capsulet predict {model} --text "…"')
-    print("the first sentence of the first test docstring of each module:")
+    show("the first sentence of the first test docstring of each module:")
     examples = first_sentences(test_pairs)
     sentences = [sentence for sentence, _ in examples]
     for (sentence, module), prediction in zip(examples, classifier.predict(sentences), strict=True):
         truth = "" if prediction.label == module else f"  (module: {module})"
-        print(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
+        show(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
 
     heading(f'capsulet explain {model} --text "{sentences[0]}"')
     explain.print_explanation(sentences[0], classifier.explain(sentences[0]))
 
     heading("next")
     path = os.path.relpath(folder)
-    print(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
-    print(f"  quality and size  capsulet info {path}/model")
-    print(f"  charts, mistakes  open {path}/model.report.html in a browser")
-    print(f"  a single file     capsulet export {path}/model {path}/model.onnx")
-    print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
+    show(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
+    show(f"  quality and size  capsulet info {path}/model")
+    show(f"  charts, mistakes  open {path}/model.report.html in a browser")
+    show(f"  a single file     capsulet export {path}/model {path}/model.onnx")
+    show("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0
 
 
@@ -99,4 +100,5 @@ def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
 
 def heading(command: str) -> None:
     """Print the command of the next part."""
-    show(f"\n$ {command}", style="bold")
+    show()
+    show(f"$ {command}", style="bold")

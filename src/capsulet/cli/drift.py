@@ -58,8 +58,6 @@ def window_line(window: DriftWindow) -> str:
 
 def print_drift(result: Drift) -> None:
     """Print the verdict, the parts and the unknown words."""
-    from rich.text import Text
-
     drifted = [part for part in result.parts if part.drifted]
     show(verdict(result, drifted), style="bold red" if result.drifted else "bold")
     rows = []
@@ -68,7 +66,7 @@ def print_drift(result: Drift) -> None:
             "●" if part.drifted else "·", NAMES[part.name], probability(part.adjusted_p_value), percent(part.moved, 0),
             percent(part.moved_by_chance, 0), f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part),
         )  # fmt: skip
-        rows.append([Text(cell, "red" if part.drifted else "") for cell in cells])
+        rows.append([(cell, "red" if part.drifted else "") for cell in cells])
     show_table(("", "", ">p", ">moved", ">chance", "", "before", "after"), rows, frame=False)
     for part in drifted:
         show(f"● {part.change}")

@@ -15,6 +15,7 @@ from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
 from capsulet.cli.options import add_verb
 from capsulet.errors import CapsuletError
+from capsulet.text.visible import visible
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
@@ -36,7 +37,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+        self.exit(2, f"{self.prog}: {visible(message)}; see `{self.prog} --help`\n")
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -108,9 +109,9 @@ def run(parsed: argparse.Namespace) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
-            traceback.print_exc()
+            print(visible(traceback.format_exc(), keep="\n"), file=sys.stderr, end="")
         line, status = describe(error)
-        print(f"capsulet: {' '.join(line.split())}", file=sys.stderr)
+        print(visible(f"capsulet: {' '.join(line.split())}"), file=sys.stderr)
     return status
 
 

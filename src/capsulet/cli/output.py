@@ -1,4 +1,8 @@
-"""Output: messages on standard error, JSON, and the progress of training."""
+"""Output: messages on standard error, lines, tables and JSON on standard output, and the progress of training.
+
+Labels, texts and names of files may contain escape sequences of a terminal. Everything here shows control characters
+as escapes: `visible` for people, `visible_json` in JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,19 @@ from typing import TYPE_CHECKING, Any
 from capsulet.errors import InputError
 from capsulet.results import Epoch
 from capsulet.storage.atomic import check_place
+from capsulet.text.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
+Part = str | tuple[str, str]  # a text, or a text with its style
 SECONDS_BETWEEN_LINES = 10
 
 
 def tell(line: str) -> None:
     """Print a message on standard error."""
     with contextlib.suppress(BrokenPipeError):  # a closed standard error must not stop the work
-        print(line, file=sys.stderr, flush=True)
+        print(visible(line), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
@@ -44,7 +49,7 @@ def print_json_list(name: str, values: Iterable[Any]) -> None:
 
 def json_line(value: Any) -> str:
     """JSON on one line, in ASCII if standard output cannot encode the characters."""
-    line = json.dumps(value, ensure_ascii=False, default=dataclasses.asdict)
+    line = visible_json(json.dumps(value, ensure_ascii=False, default=dataclasses.asdict))
     try:
         line.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -69,15 +74,28 @@ def console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=100, color_system=None)
 
 
-def show(*parts: str | tuple[str, str] | Text, style: str = "") -> None:
-    """Print a line on standard output. A part is a string, a string with its style, or a rich text."""
+def show(*parts: Part, style: str = "") -> None:
+    """Print one line on standard output."""
     from rich.text import Text
 
-    console().print(Text.assemble(*parts, style=style), soft_wrap=True)
+    shown = [(visible(words), own) for words, own in map(styled, parts)]
+    console().print(Text.assemble(*shown, style=style), soft_wrap=True)
+
+
+def show_text(*parts: Part) -> None:
+    """Print a text on standard output. It keeps its line breaks and tabs."""
+    from rich.text import Text
+
+    console().print(Text.assemble(*((visible(words, keep="\n\t"), style) for words, style in map(styled, parts))))
+
+
+def styled(part: Part) -> tuple[str, str]:
+    """A part as its text and its style."""
+    return (part, "") if isinstance(part, str) else part
 
 
 def show_table(
-    titles: Iterable[str], rows: Iterable[Iterable[str | Text]], title: str | None = None, frame: bool = True
+    titles: Iterable[str], rows: Iterable[Iterable[Part]], title: str | None = None, frame: bool = True
 ) -> None:
     """Print a table on standard output. Columns whose title starts with > are right-aligned."""
     from rich.table import Table
@@ -90,7 +108,7 @@ def show_table(
         right = name.startswith(">")
         table.add_column(name.lstrip(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*(Text(visible(words), style) for words, style in map(styled, row)))
     console().print(table)
 
 
