@@ -23,6 +23,10 @@ Control characters in labels, texts and names of files are shown as escapes, suc
 control a terminal. In JSON they are JSON escapes, and the value stays the same. `predict --to csv` escapes them in
 labels, except line breaks and tabs.
 
+In CSV, an apostrophe stands before a label or a text that a spreadsheet would run as a formula: `'=1+1` for `=1+1`.
+These cells begin with `=`, `+`, `-`, `@`, a tab or a line break, and are not numbers. `--raw-cells` writes labels and
+texts as they are. JSON Lines always have them as they are.
+
 `MODEL` is a model folder, or an `.onnx` file that `capsulet export` or `capsulet compress` wrote. `-` as a file is
 standard input.
 

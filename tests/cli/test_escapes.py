@@ -102,6 +102,8 @@ def test_predict_as_csv(run, hostile_model: Path) -> None:
     answer = run("predict", hostile_model, *words, "--to", "csv", "--top-k", 3)
     _, *rows = csv.reader(shown(answer).splitlines())
     assert [sorted(row[::2]) for row in rows] == [sorted(map(visible, LABELS))] * 3
+    answer = run("predict", hostile_model, *words, "--to", "csv", "--raw-cells")
+    assert {row[0] for row in csv.reader(answer.out.split("\n")[1:-1])} <= set(LABELS)
 
 
 @pytest.mark.parametrize("verb", ["predict", "explain"])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import capsulet
+from capsulet.cli.predict import write_csv
 
 SPORT, FOOD, MONEY = (  # texts that the model has learned
     "The home team won the match after extra time", "Chop the onions and fry them in butter",
@@ -120,3 +121,25 @@ def test_bytes_that_are_no_text(run_process, model: Path) -> None:
     answer = run_process("predict", model, "--text", "caf\udce9")
     assert (answer.status, answer.out) == (2, "")
     assert "text 0 has an unpaired surrogate" in answer.line
+
+
+def test_labels_that_begin_like_formulas(capsys: pytest.CaptureFixture[str]) -> None:
+    top = (("=cmd|' /C calc'!A0", 0.5), ("-1", 0.25), ("@b", 0.25))
+
+    def written(separator: str | None, raw: bool) -> list[str]:
+        prediction = capsulet.Prediction("=cmd|' /C calc'!A0", 0.5, top, labels=top[1:] if separator else None)
+        write_csv([prediction], 3, False, separator, raw)
+        return list(csv.reader(capsys.readouterr().out.splitlines()))[1]
+
+    assert written(None, False) == ["'=cmd|' /C calc'!A0", "0.5", "-1", "0.25", "'@b", "0.25"]
+    assert written(None, True) == ["=cmd|' /C calc'!A0", "0.5", "-1", "0.25", "@b", "0.25"]
+    assert written(";", False)[:3] == ["'-1;@b", "0.25;0.25", "'=cmd|' /C calc'!A0"]
+
+
+def test_raw_cells_reach_the_output(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capsulet.runtime.classifier.Classifier.answers", lambda self, *rest: [
+        capsulet.Prediction("=1+1", 0.5, (("=1+1", 0.5),))
+    ])  # fmt: skip
+    call = ("predict", model, "--text", "a", "--to", "csv")
+    assert run(*call).out == "label,score\n'=1+1,0.5\n"
+    assert run(*call, "--raw-cells").out == "label,score\n=1+1,0.5\n"

@@ -18,7 +18,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
-from capsulet.cli.options import LABELLED_FILES, reading_options, reading_table, values_of
+from capsulet.cli.options import LABELLED_FILES, RAW_CELLS, reading_options, reading_table, values_of
 from capsulet.cli.output import count, print_json, show, show_table, tell
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ ARGUMENTS = {
     "--folds N=3": "number of parts for --labels",
     "--seed N=1": "seed of the trainings",
     "--out FILE": "write all suspect labels to this .csv or .jsonl file",
+    **RAW_CELLS,
     "--strict": "exit with status 1 if there are findings",
     "--json": "print everything as one JSON object",
     **reading_table("skip|fail"),
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Check."""
     from capsulet.checking.check import check
 
-    values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label")
+    values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label", "raw_cells")
     result = check(arguments.files, reading=reading_options(arguments), tell=tell, **values)
     fields = {key: value for key, value in dataclasses.asdict(result).items() if key != "labels_per_row" or value}
     print_json(fields) if arguments.json else print_check(result)

@@ -16,6 +16,7 @@ MODEL_FOLDER: Table = {"MODEL": "model folder"}
 LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
 JSON: Table = {"--json": "print the result as one JSON object"}
 THREADS: Table = {"--threads N=auto": "number of threads; auto: one per core"}
+RAW_CELLS: Table = {"--raw-cells": "CSV: write labels and texts as they are, without an apostrophe before formulas"}
 CACHE: Table = {
     "--cache DIR=": "folder for tokenised texts; later runs on the same files use them (default: ~/.cache/capsulet)",
     "--no-cache": "do not keep tokenised texts",

@@ -24,12 +24,12 @@ import csv
 import sys
 from collections.abc import Iterable
 
-from capsulet.cli.options import MODEL, READING, THREADS
+from capsulet.cli.options import MODEL, RAW_CELLS, READING, THREADS
 from capsulet.cli.output import json_line, tell
 from capsulet.cli.texts import load_with_texts
 from capsulet.errors import InputError
 from capsulet.results import Prediction
-from capsulet.text.visible import visible
+from capsulet.text.cells import safe_cell, safe_label
 
 ARGUMENTS = {
     **MODEL,
@@ -37,6 +37,7 @@ ARGUMENTS = {
     "--text TEXT…": "text to label; may be repeated",
     "--top-k K=1": "also list the K best labels",
     "--to jsonl|csv": "format of the output",
+    **RAW_CELLS,
     **THREADS,
     "abstention": {
         "--abstain": "give no label to texts of unknown words, nor to the 5 % of texts that are least like any class",
@@ -76,8 +77,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.to == "jsonl":
         return write_jsonl(predictions, top_k)
     separator = (arguments.label_separator or LABEL_SEPARATOR) if classifier.multi_label else None
-    check_joinable(map(written, classifier.labels), separator)
-    return write_csv(predictions, top_k, arguments.sets is not None, separator)
+    raw = arguments.raw_cells
+    check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
+    return write_csv(predictions, top_k, arguments.sets is not None, separator, raw)
 
 
 def run_on_ray(arguments: argparse.Namespace) -> None:
@@ -127,30 +129,28 @@ def check_joinable(labels: Iterable[str], separator: str | None) -> None:
         raise InputError(f"the label {label!r} contains {separator!r}: choose another --label-separator, or --to jsonl")
 
 
-def written(label: str) -> str:
-    """A label as it is written to CSV."""
-    return visible(label, keep="\n\t")
-
-
-def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None) -> None:
+def write_csv(
+    predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None, raw: bool = False
+) -> None:
     """Write one row per text: label,score and, with --top-k, label_2,score_2 …
 
     With a separator the model is multi-label: labels,scores are joined by it, and --top-k adds label_1,score_1 … A text
-    without a label has an empty cell. Control characters of labels are escaped, except line breaks and tabs.
+    without a label has an empty cell. Labels are written as `safe_label` and `safe_cell` return them, unless `raw`.
     """
+    written, guarded = (str, str) if raw else (safe_label, safe_cell)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     first, start = (["label", "score"], 1) if separator is None else (["labels", "scores"], 0)
     ranks = range(start, top_k) if top_k > 1 else ()
     writer.writerow([*first, *(f"{name}_{rank + 1}" for rank in ranks for name in ("label", "score")), *["set"] * sets])
     for prediction in predictions:
-        cells: list[object] = [written(prediction.label or ""), round(prediction.score, 6)]
+        cells: list[object] = [guarded(written(prediction.label or "")), round(prediction.score, 6)]
         if separator is not None:
             pairs = prediction.labels or ()
             cells = [
-                separator.join(written(label) for label, _ in pairs),
+                guarded(separator.join(written(label) for label, _ in pairs)),
                 separator.join(f"{score:.6g}" for _, score in pairs),
             ]
         for rank in ranks:
             label, score = prediction.top[rank]
-            cells += [written(label), round(score, 6)]
+            cells += [guarded(written(label)), round(score, 6)]
         writer.writerow(cells + [json_line(list(prediction.label_set or ()))] * sets)
