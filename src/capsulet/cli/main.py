@@ -14,12 +14,14 @@ from typing import Any, NoReturn
 from capsulet import __version__
 from capsulet.cli import calibrate, check, compress, demo, drift, evaluate, explain, export, info, predict, train
 from capsulet.cli.options import add_verb
+from capsulet.cli.output import tell
 from capsulet.errors import CapsuletError
 from capsulet.text.visible import visible
 
 VERBS = (check, train, evaluate, predict, explain, drift, calibrate, compress, export, info, demo)
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_WRITABLE = (errno.EBADF, errno.EIO)  # standard output is open for reading only, or its terminal is gone
 
 EXAMPLES = """\
 examples:
@@ -109,9 +111,10 @@ def run(parsed: argparse.Namespace) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
-            print(visible(traceback.format_exc(), keep="\n"), file=sys.stderr, end="")
+            for row in traceback.format_exc().splitlines():
+                tell(row)
         line, status = describe(error)
-        print(visible(f"capsulet: {' '.join(line.split())}"), file=sys.stderr)
+        tell(f"capsulet: {' '.join(line.split())}")
     return status
 
 
@@ -127,6 +130,8 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         place = error.filename or "the output"
         return f"{place} cannot be written: {error.strerror}; free space, or write elsewhere", 1
+    if isinstance(error, OSError) and error.errno in NOT_WRITABLE and not error.filename:
+        return f"the output cannot be written: {error.strerror}; write to a file or a pipe", 1
     if isinstance(error, OSError) and error.strerror:
         what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"unexpected error ({what}); --debug shows the traceback", 1
@@ -142,7 +147,16 @@ def was_interrupted(error: BaseException) -> bool:
 
 
 def open_streams() -> None:
-    """Make standard output and error usable if they are closed or cannot encode every character."""
+    """Make standard output and error usable if they are closed or cannot encode every character.
+
+    The null device replaces closed streams. Otherwise the next file would get the number of a stream, and a library
+    that writes to the stream would damage the file. `sys.stdin` stays None if standard input is closed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # noqa: PERF203 - three streams
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the parent process

@@ -29,7 +29,7 @@ SECONDS_BETWEEN_LINES = 10
 
 def tell(line: str) -> None:
     """Print a message on standard error."""
-    with contextlib.suppress(BrokenPipeError):  # a closed standard error must not stop the work
+    with contextlib.suppress(OSError):  # a closed or unusable standard error must not stop the work
         print(visible(line), file=sys.stderr, flush=True)
 
 

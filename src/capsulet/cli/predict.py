@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
     for note in rules.notes:
         tell(f"note: {note}")
-    typed = arguments.files == ["-"] and sys.stdin.isatty()  # then answer line by line
+    typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
     predictions = classifier.answers(texts, top_k, 1 if typed else FIRST_WINDOW, arguments.raw_scores, rules)
     if arguments.to == "jsonl":
         return write_jsonl(predictions, top_k)
