@@ -131,7 +131,7 @@ def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
 
 CORE_ONLY = """
 import sys
-for name in ("torch", "onnx", "safetensors", "pyarrow"):
+for name in ("torch", "onnx", "safetensors", "pyarrow", "rich"):
     sys.modules[name] = None  # importing it raises ModuleNotFoundError, and it cannot be found
 from capsulet.cli.main import main
 model, rows, out = sys.argv[1:]

@@ -52,7 +52,7 @@ def test_versions_are_pinned() -> None:
 def test_extras() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     core = re.search(r"^dependencies = \[(.*)\]$", project, re.MULTILINE)[1]
-    assert sorted(re.findall(r'"([a-z]+)', core)) == ["numpy", "onnxruntime", "rich", "tokenizers"]
+    assert sorted(re.findall(r'"([a-z]+)', core)) == ["numpy", "onnxruntime", "tokenizers"]
     assert re.search(r'^train = \["torch>=', project, re.MULTILINE)
     assert 'capsulet = "capsulet.cli.main:main"' in project
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", project, re.MULTILINE | re.DOTALL)[1]

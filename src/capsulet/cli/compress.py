@@ -13,7 +13,8 @@ the network is adapted to low precision on the rest. No test file is read.
 import argparse
 
 from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, READING, THREADS, reading_options, values_of
-from capsulet.cli.output import StepMonitor, clock, percent, print_json, show_table, tell
+from capsulet.cli.output import clock, percent, print_json, show_table, tell
+from capsulet.cli.progress import StepMonitor
 from capsulet.results import Compression
 
 ARGUMENTS = {

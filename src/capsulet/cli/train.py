@@ -19,7 +19,6 @@ from there, or from the last checkpoint after a crash.
 import argparse
 import dataclasses
 import os
-import sys
 from contextlib import nullcontext
 
 from capsulet.cli.options import (
@@ -33,7 +32,8 @@ from capsulet.cli.options import (
     reading_options,
     values_of,
 )  # fmt: skip
-from capsulet.cli.output import BarMonitor, LineMonitor, clock, count, percent, print_json, tell, validation
+from capsulet.cli.output import clock, count, percent, print_json, tell
+from capsulet.cli.progress import LineMonitor, bar_monitor, validation
 from capsulet.config import ModelOptions, TextOptions, TrainingOptions
 from capsulet.results import Training
 
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         files = LabelledFiles(arguments.files, arguments.valid, reading, arguments.cache)
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
-        bar = BarMonitor() if sys.stderr.isatty() else None
+        bar = bar_monitor()
         with bar or nullcontext():
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,
