@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.main import build_parser
+from capsulet.cli.parser import build_parser
 from docs.pages import DOCS
 
 PAGE = DOCS / "reference" / "command-line.md"

@@ -12,7 +12,7 @@ import pytest
 
 import capsulet
 from benchmarks import record
-from capsulet.cli.main import build_parser
+from capsulet.cli.parser import build_parser
 from docs import commands, drift, labels, options, pages, paper, peers, results, small, speed, trust
 from docs.__main__ import GENERATORS
 

@@ -10,10 +10,12 @@ import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import capsulet
-from capsulet.cli.predict import write_csv
+from capsulet.cli.output import json_line
+from capsulet.cli.predict import write_csv, write_jsonl
 
 SPORT, FOOD, MONEY = (  # texts that the model has learned
     "The home team won the match after extra time", "Chop the onions and fry them in butter",
@@ -143,3 +145,12 @@ def test_raw_cells_reach_the_output(run, model: Path, monkeypatch: pytest.Monkey
     call = ("predict", model, "--text", "a", "--to", "csv")
     assert run(*call).out == "label,score\n'=1+1,0.5\n"
     assert run(*call, "--raw-cells").out == "label,score\n=1+1,0.5\n"
+
+
+@pytest.mark.parametrize("label", ["sport", "a b", 'a "b"', "a\\\\b", "你", "\\x1b", None])
+@pytest.mark.parametrize("score", [0.5, 1.0, 0.1234567, 1e-7, np.float64(0.25)])
+def test_a_line_is_that_of_json(capsys: pytest.CaptureFixture[str], label: str | None, score: float) -> None:
+    write_jsonl([capsulet.Prediction(label, score)], 1)
+    expected = {"label": label, "score": round(float(score), 6)}
+    assert capsys.readouterr().out == json_line(expected) + "\n"
+    assert json.loads(json_line(expected)) == expected

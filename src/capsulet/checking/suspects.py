@@ -23,9 +23,10 @@ from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.cells import safe_cell
 from capsulet.text.files import printable
+from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.numbering import Words
 from capsulet.text.preparation import Tell
-from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, Row, SkippedRows
+from capsulet.text.rows import ReadOptions, Row, SkippedRows
 from capsulet.text.visible import visible_json
 from capsulet.training.run import train
 

@@ -14,14 +14,13 @@ is 1 if there are findings.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from typing import TYPE_CHECKING
-
 from capsulet.cli.options import LABELLED_FILES, RAW_CELLS, reading_options, reading_table, values_of
 from capsulet.cli.output import count, print_json, show, show_table, tell
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
+    import argparse
+
     from capsulet.checking.findings import Check, Example, SuspectLabel
 
 MOST_SUSPECTS = 20
@@ -44,6 +43,8 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
+    import dataclasses
+
     from capsulet.checking.check import check
 
     values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label", "raw_cells")

@@ -7,16 +7,17 @@ example:
   capsulet demo --out capsulet-demo
 """
 
-import argparse
-import json
-import os
-from collections.abc import Sequence
-from pathlib import Path
+from __future__ import annotations
 
-from capsulet.cli import evaluate, explain, train
 from capsulet.cli.options import add_verb
 from capsulet.cli.output import cut, show, tell
 from capsulet.errors import InputError
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
 
 # files of an earlier demo and of the commands that it suggests
 LEFT_BEHIND = {"model", "model.report.html", "model.onnx", "train.jsonl", "test.jsonl"}
@@ -26,6 +27,11 @@ QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the defa
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
+    import argparse
+    import os
+    from pathlib import Path
+
+    from capsulet.cli import evaluate, explain, train
     from capsulet.evaluation.evaluate import evaluate as measure
     from capsulet.runtime.classifier import load
     from capsulet.text.docstrings import first_sentences, library_rows, majority_accuracy, word_count_accuracy
@@ -94,6 +100,8 @@ def make_folder(folder: Path) -> None:
 
 def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     """Write labelled texts as JSONL."""
+    import json
+
     lines = [json.dumps({"label": label, "text": text}) + "\n" for text, label in pairs]
     path.write_text("".join(lines), encoding="utf-8")
 

@@ -12,12 +12,17 @@ tiny change is significant: `moved` is its size, the share of texts in other bin
 chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
-import argparse
-from collections.abc import Sequence
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL, READING, reading_options
 from capsulet.cli.output import percent, print_json, show, show_table, tell
-from capsulet.results import Drift, DriftPart, DriftWindow
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from capsulet.results import Drift, DriftPart, DriftWindow
 
 NAMES = {
     "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",

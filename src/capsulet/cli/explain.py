@@ -15,18 +15,17 @@ the length of the class capsule, `probability` the calibrated probability.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
-
 from capsulet.cli.options import JSON, MODEL, READING
 from capsulet.cli.output import Part, check_text_file, print_json, print_json_list, show, show_table, show_text, tell
 from capsulet.cli.texts import load_with_texts
-from capsulet.results import Explanation, TokenContribution
-from capsulet.storage.atomic import replace_file
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from capsulet.results import Explanation, TokenContribution
     from capsulet.runtime.classifier import Classifier
 
 MOST_WORDS, MOST_PARTS = 8, 4
@@ -52,6 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     pairs: Iterable[tuple[str, Explanation]] = explanations(classifier, texts, arguments)
     if page:
         from capsulet.report.explanations import explanations_page
+        from capsulet.storage.atomic import replace_file
 
         pairs = list(pairs)
         replace_file(page, explanations_page(pairs, arguments.model).encode())
@@ -82,6 +82,8 @@ def explanations(
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """The explanation as a dictionary, without empty fields."""
+    import dataclasses
+
     return dataclasses.asdict(
         explanation, dict_factory=lambda pairs: {key: value for key, value in pairs if value not in (None, ())}
     )

@@ -5,10 +5,14 @@ example:
   capsulet predict model.onnx --text "what a match"
 """
 
-import argparse
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL_FOLDER
 from capsulet.cli.output import print_json, tell
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
 
 ARGUMENTS = {**MODEL_FOLDER, "FILE.onnx": "file to write; an existing file is replaced when complete", **JSON}
 

@@ -19,17 +19,23 @@ A multi-label model predicts every label that reaches its threshold: {"labels": 
 and Parquet the columns are labels and scores.
 """
 
-import argparse
-import csv
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterable
 
 from capsulet.cli.options import MODEL, RAW_CELLS, READING, THREADS
 from capsulet.cli.output import json_line, tell
 from capsulet.cli.texts import load_with_texts
 from capsulet.errors import InputError
-from capsulet.results import Prediction
 from capsulet.text.cells import safe_cell, safe_label
+from capsulet.text.flags import LABEL_SEPARATOR
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from capsulet.results import Prediction
 
 ARGUMENTS = {
     **MODEL,
@@ -58,9 +64,6 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Predict."""
-    from capsulet.runtime.classifier import FIRST_WINDOW
-    from capsulet.text.rows import LABEL_SEPARATOR
-
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
@@ -72,6 +75,8 @@ def run(arguments: argparse.Namespace) -> None:
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
     for note in rules.notes:
         tell(f"note: {note}")
+    from capsulet.runtime.classifier import FIRST_WINDOW
+
     typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
     predictions = classifier.answers(texts, top_k, 1 if typed else FIRST_WINDOW, arguments.raw_scores, rules)
     if arguments.to == "jsonl":
@@ -103,18 +108,34 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
 def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """Write one JSON object per text."""
     for prediction in predictions:
-        row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
-        if prediction.reason:
-            row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
-        if prediction.label_set is not None:
-            row["set"] = list(prediction.label_set)
-        if prediction.labels is not None:
-            row = {"labels": listed(prediction.labels)}
-        if top_k > 1:
-            row["top"] = listed(prediction.top)
-        sys.stdout.write(json_line(row) + "\n")
+        line = plain_line(prediction) if top_k == 1 else None
+        sys.stdout.write((line or json_line(json_row(prediction, top_k))) + "\n")
         if sys.stdout.isatty():
             sys.stdout.flush()
+
+
+def plain_line(prediction: Prediction) -> str | None:
+    """The JSON of a plain label and its score, made without json, which takes long to import; None for all else."""
+    label = prediction.label
+    if label is None or prediction.labels is not None or prediction.label_set is not None or prediction.reason:
+        return None
+    if not (label.isascii() and label.isprintable()) or '"' in label or "\\" in label:
+        return None
+    return f'{{"label": "{label}", "score": {float.__repr__(round(prediction.score, 6))}}}'
+
+
+def json_row(prediction: Prediction, top_k: int) -> dict[str, object]:
+    """The JSON object of a prediction."""
+    row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
+    if prediction.reason:
+        row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
+    if prediction.label_set is not None:
+        row["set"] = list(prediction.label_set)
+    if prediction.labels is not None:
+        row = {"labels": listed(prediction.labels)}
+    if top_k > 1:
+        row["top"] = listed(prediction.top)
+    return row
 
 
 def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
@@ -137,6 +158,8 @@ def write_csv(
     With a separator the model is multi-label: labels,scores are joined by it, and --top-k adds label_1,score_1 … A text
     without a label has an empty cell. Labels are written as `safe_label` and `safe_cell` return them, unless `raw`.
     """
+    import csv
+
     written, guarded = (str, str) if raw else (safe_label, safe_cell)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     first, start = (["label", "score"], 1) if separator is None else (["labels", "scores"], 0)

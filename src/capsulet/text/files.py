@@ -1,6 +1,5 @@
 """Numbered lines of text from plain files, gzip files and standard input."""
 
-import difflib
 import gzip
 import io
 import stat
@@ -58,6 +57,8 @@ def near_name(path: Path) -> str:
     """Return what to do about a missing file: a similar name in its folder, if any."""
     if not path.parent.is_dir():
         return f"; the folder {printable(str(path.parent), 1000)} does not exist either. Check the path"
+    import difflib
+
     siblings: list[str] = []
     with suppress(OSError):
         siblings = [entry.name for entry in path.parent.iterdir()]

@@ -14,8 +14,9 @@ from capsulet.errors import CapsuletError, InputError, RowError, some
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, Labels, open_corpora
 from capsulet.text.files import check_path
+from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.reading import read_rows
-from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, SkippedRows
+from capsulet.text.rows import ReadOptions, SkippedRows
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN
 
