@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,27 @@ def test_continuous_integration_runs_the_tests() -> None:
     assert os.access(script, os.X_OK)
     assert script.read_text().rstrip().endswith("make test")
     assert re.search(r"^test: .*\n\t.*pytest", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> None:
+    """js/setup.sh on a machine without node and chromium, with programs that only write down their calls."""
+    log, programs = tmp_path / "log", tmp_path / "bin"
+    programs.mkdir()
+    for name in ("dirname", "sed", "tr"):
+        found = shutil.which(name)
+        assert found is not None
+        (programs / name).symlink_to(found)
+    for name, body in {
+        "id": "echo 0",
+        "apt-get": f'echo "apt-get $*" >> {log}',
+        "npm": f'echo "npm $*" >> {log}',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{body}\n")
+        (programs / name).chmod(0o755)
+    with log.open("a") as stream:
+        subprocess.run(["/bin/sh", ROOT / "js" / "setup.sh"], env={"PATH": str(programs)}, stdout=stream, check=True)
+    said, installed, npm, missing = log.read_text().splitlines()
+    assert said == "js/: installing system packages with apt-get: nodejs chromium"
+    assert re.match(r"apt-get .*install .* nodejs chromium$", installed)
+    assert npm.startswith("npm ci --ignore-scripts ")
+    assert missing.startswith("js/: not installed: node chromium; ")
