@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -102,3 +104,65 @@ def test_system_packages_are_named_before_they_are_installed(tmp_path: Path) -> 
     assert re.match(r"apt-get .*install .* nodejs chromium$", installed)
     assert npm.startswith("npm ci --ignore-scripts ")
     assert missing.startswith("js/: not installed: node chromium; ")
+
+
+def locks() -> Any:
+    """The module requirements/make.py."""
+    spec = importlib.util.spec_from_file_location("make", ROOT / "requirements" / "make.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("section", ["train", "dev"])
+def test_hashes_belong_to_the_pins(section: str) -> None:
+    pins = list(locks().pins(section, (ROOT / "constraints.txt").read_text()))
+    lines = (ROOT / "requirements" / f"{section}.txt").read_text().replace(" \\\n", "").splitlines()
+    assert len(lines) == 1 + len(pins), "run `python requirements/make.py`"
+    for line, (name, version, marker) in zip(lines[1:], pins, strict=True):
+        pin, *digests = line.split("    ")
+        assert pin == f"{name}=={version}" + f" ; {marker}" * bool(marker), "run `python requirements/make.py`"
+        assert digests and all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", digest) for digest in digests)
+        assert canonicalize_name(name) != "torch"
+
+
+def test_every_python_has_one_pin_for_each_package() -> None:
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            pin, _, marker = line.partition(" ; ")
+            found.setdefault(pin.split("==")[0], []).append(marker)
+    added = [[""], ['python_version >= "3.11"', 'python_version < "3.11"'], ['python_version < "3.11"']]
+    assert {name: markers for name, markers in found.items() if markers not in added} == {}
+    assert found["numpy"] == added[1]
+
+
+PAGE = """
+<a href="https://x/numpy-2.0-cp310-cp310-manylinux_2_28_x86_64.whl#sha256=aa">a</a>
+<a href="../f/numpy-2.0-cp312-abi3-macosx_11_0_arm64.whl#sha256=bb" data-requires-python="&gt;=3.10">b</a>
+<a href="numpy-2.0-cp39-cp39-manylinux_2_28_x86_64.whl#sha256=c1">too old</a>
+<a href="numpy-2.0-cp313-cp313t-manylinux_2_28_x86_64.whl#sha256=c2">without a lock of the interpreter</a>
+<a href="numpy-2.0-pp310-pypy310_pp73-manylinux_2_28_x86_64.whl#sha256=c3">PyPy</a>
+<a href="numpy-2.0.tar.gz#sha256=c4">source</a>
+<a href="numpy-2.0.1-py3-none-any.whl#sha256=c5">another version</a>
+<a href="numpy-2.0-py36+-none-any.whl">no hash</a>
+"""
+
+
+def test_hashes_of_wheels() -> None:
+    assert locks().hashes(PAGE, "NumPy", "2.0") == ["aa", "bb"]
+    with pytest.raises(SystemExit, match=r"numpy 3\.0 has no wheel"):
+        locks().hashes(PAGE, "numpy", "3.0")
+
+
+def test_only_files_with_a_known_hash_are_installed() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^LOCKED := .* --require-hashes --no-deps --only-binary :all: --requirement$", makefile, re.M)
+    installs = re.findall(r"^\t\$\((?:LOCKED|PIP)\) .*", makefile.partition("# Node, Chromium")[0], re.MULTILINE)
+    assert [line.split()[1] for line in installs if "LOCKED" in line] == [
+        "requirements/train.txt",
+        "requirements/dev.txt",
+    ]
+    assert "\t$(PIP) torch==2.13.0" in installs
+    assert all("--no-build-isolation" in line for line in installs if "--editable" in line)
