@@ -16,20 +16,24 @@ help:
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# only files with a hash of the list
+LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
 setup: $(VENV)/.dev $(VENV)/.browser
 
-# What the demo needs: capsulet with the extra `train`.
-$(VENV)/.train: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
+# What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
+$(VENV)/.train: pyproject.toml setup.py constraints.txt requirements/train.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[train]'
+	$(LOCKED) requirements/train.txt
+	$(PIP) torch==2.13.0
+	$(PIP) --no-build-isolation --editable '.[train]'
 	touch $@
 
 # What the tests need. Dependency groups need pip 25.1 or newer.
-$(VENV)/.dev: $(VENV)/.train
-	$(PIP) pip
-	$(PIP) --editable '.[train,onnx,scale]' --group dev --group figures
+$(VENV)/.dev: $(VENV)/.train requirements/dev.txt
+	$(LOCKED) requirements/dev.txt
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
 	touch $@
 
 # Node, Chromium and npm packages for the tests of js/. Those tests are skipped if the programs cannot be installed.

@@ -1,4 +1,4 @@
-"""The compiled parts: the core, which every model needs, and optional kernels for training. The rest is in pyproject.toml."""
+"""The compiled parts: the core, which models need, and kernels for training. The rest is in pyproject.toml."""
 
 from pathlib import Path
 

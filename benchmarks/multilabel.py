@@ -34,7 +34,7 @@ from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.debian import packages, source_of, tenth
 from benchmarks.peers.tfidf import build_vectoriser
-from capsulet.cli.output import LineMonitor
+from capsulet.cli.progress import LineMonitor
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Evaluation

@@ -163,8 +163,8 @@ def warm_figures(model: Path, texts: list[str], unit: str, repeats: int) -> dict
 def thread_figures(model: Path, texts: list[str], repeats: int) -> dict[str, float]:
     """Ratios of session options to ONNX Runtime's defaults, for one text and for many."""
     import numpy as np
-
     from capsulet.runtime.engine import onnxruntime
+
     from capsulet.text.batch import pad
     from capsulet.text.tokens import encode
 

@@ -106,16 +106,58 @@ def test_heavy_packages_are_imported_late(path: Path) -> None:
     assert at_import & HEAVY <= AT_MODULE_LEVEL.get(here.split(".")[0], set())
 
 
+def loaded_by(code: str, *words: object) -> set[str]:
+    """The top-level modules that are loaded after these statements in a new process; `-S`: without the site module."""
+    code = f"import sys\n{code}\nprint('', *{{name.split('.')[0] for name in sys.modules}})"
+    command = [sys.executable, "-S", "-c", code, *map(str, words)]
+    path = os.pathsep.join([str(ROOT.parent), *(folder for folder in sys.path if folder)])
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": path})
+    return set(done.stdout.splitlines()[-1].split())
+
+
+SLOW = {"numpy", "tokenizers", "rich", "difflib", "asyncio"}
+SLOW_IN_PYTHON = {
+    "argparse", "typing", "re", "json", "dataclasses", "inspect", "pathlib", "contextlib", "collections", "functools",
+    "enum", "csv", "traceback", "logging", "tempfile", "shutil",
+}  # fmt: skip
+STUB = """
+import types
+class Prediction: label, score, labels, label_set, reason = "sport", 0.5, None, None, ""
+class Classifier:
+    multi_label, labels = False, ("sport",)
+    def abstention_rules(self, *rest): return types.SimpleNamespace(notes=())
+    def answers(self, texts, *rest): return [Prediction for _ in texts]
+stub = types.ModuleType("capsulet.runtime.classifier")
+stub.FIRST_WINDOW, stub.load = 1, lambda *rest: Classifier()
+sys.modules |= {"capsulet.runtime": types.ModuleType("capsulet.runtime"), "capsulet.runtime.classifier": stub}
+from capsulet.cli.main import main
+assert main(["predict", "model", "--text", "the match"]) == 0
+"""
+
+
 @pytest.mark.parametrize(
-    "statement",
-    ["import capsulet", "from capsulet.cli.main import build_parser; build_parser().format_help()"],
-    ids=["import", "help"],
+    ("code", "slow"),
+    [
+        ("import capsulet", SLOW_IN_PYTHON),
+        ("import capsulet.cli.main", SLOW_IN_PYTHON),
+        (STUB, SLOW_IN_PYTHON),
+        ("from capsulet.cli.parser import build_parser; build_parser().format_help()", set()),
+        ("from capsulet.cli.parser import build_parser; build_parser(summaries=True)", {"dataclasses", "inspect"}),
+    ],
+    ids=["import", "main", "predict", "parser", "help"],
 )
-def test_nothing_heavy_is_loaded(statement: str) -> None:
-    code = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+def test_nothing_heavy_is_loaded(code: str, slow: set[str]) -> None:
+    loaded = loaded_by(code)
     assert "capsulet" in loaded
-    assert not set(loaded) & (HEAVY | {"numpy", "rich"})
+    assert not loaded & (HEAVY | SLOW | slow)
+
+
+@pytest.mark.parametrize(("words", "needed"), [(["info", "--json"], set()), (["predict", "--text", "a"], set())])
+def test_verbs_load_what_they_need(model: Path, words: list[str], needed: set[str]) -> None:
+    code = "from capsulet.cli.main import main; assert main(sys.argv[1:]) == 0"
+    loaded = loaded_by(code, words[0], model, *words[1:])
+    assert "capsulet" in loaded
+    assert not loaded & ((HEAVY | SLOW) - needed) and not loaded & {"rich", "difflib", "asyncio", "torch"}
 
 
 def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
@@ -131,7 +173,7 @@ def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
 
 CORE_ONLY = """
 import sys
-for name in ("torch", "onnx", "onnxruntime", "safetensors", "tokenizers", "pyarrow"):
+for name in ("torch", "onnx", "onnxruntime", "safetensors", "tokenizers", "pyarrow", "rich"):
     sys.modules[name] = None  # importing it raises ModuleNotFoundError, and it cannot be found
 from capsulet.cli.main import main
 model, rows, out = sys.argv[1:]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli import train as verb
-from capsulet.cli.output import LineMonitor
+from capsulet.cli.progress import LineMonitor
 from capsulet.cli.train import higher
 from capsulet.results import Epoch, Training
 from tests.conftest import stored_config

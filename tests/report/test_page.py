@@ -82,7 +82,8 @@ def test_the_policy_names_the_one_script(make_report: Make) -> None:
     page = render(make_report(4))
     (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+    closed = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'"
+    assert f"content=\"{closed}; script-src 'sha256-{digest}'\"" in page
 
 
 @pytest.mark.parametrize("number", [4, 30])

@@ -91,3 +91,18 @@ def test_a_label_stays_in_its_cell(config: dict[str, Any]) -> None:
     config["labels"] = ["a|b", "two\nlines"]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
     assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in card_of(config)
+
+
+def test_a_label_is_no_markup(config: dict[str, Any]) -> None:
+    config["labels"] = ["<img src=x onerror=alert(1)>", "a & `b`", "[x](javascript:y) *z*", "\x1b[31m\x9b"]
+    config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
+    card = card_of(config)
+    assert "| &lt;img src=x onerror=alert(1)&gt; | 1 | |" in card and "<img" not in card
+    assert r"| a &amp; \`b\` | 1 | |" in card
+    assert r"| \[x\](javascript:y) \*z\* | 1 | |" in card
+    assert r"| \\x1b\[31m\\x9b | 1 | |" in card and not {"\x1b", "\x9b"} & set(card)
+
+
+def test_a_command_stays_in_its_code_span(config: dict[str, Any]) -> None:
+    config["command"] = "capsulet train 'a`b``<i>|.csv'"
+    assert r"| command | ``` capsulet train 'a`b``<i>\|.csv' ``` |" in card_of(config)

@@ -10,11 +10,17 @@ TRAIN are the training files of the model. They are split as in training: the va
 the network is adapted to low precision on the rest. No test file is read.
 """
 
-import argparse
+from __future__ import annotations
 
 from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, READING, THREADS, reading_options, values_of
-from capsulet.cli.output import StepMonitor, clock, percent, print_json, show_table, tell
-from capsulet.results import Compression
+from capsulet.cli.output import clock, percent, print_json, show_table, tell
+from capsulet.cli.progress import StepMonitor
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+
+    from capsulet.results import Compression
 
 ARGUMENTS = {
     **MODEL_FOLDER,

@@ -4,10 +4,14 @@ example:
   capsulet export model model.onnx
 """
 
-import argparse
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL
 from capsulet.cli.output import print_json, tell
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
 
 ARGUMENTS = {
     **MODEL,

@@ -14,8 +14,9 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
+from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
-from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions
+from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN
 
