@@ -16,7 +16,7 @@ static double clip(double value, double low, double high) { return value < low ?
 /* ---- opening ---- */
 
 static double *numbers(const struct json *config, uint32_t array, uint32_t stride, uint32_t offset, uint32_t count, bool *fine) {
-  double *values = malloc((count + 1) * sizeof *values);
+  double *values = reserve(count, sizeof *values);
   uint32_t place = 0;
   for (uint32_t node = array + 1; values && node < config->nodes[array].next; node = config->nodes[node].next, place++) {
     uint32_t number = node;

@@ -3,7 +3,7 @@
 
 #include "numbers.h"
 
-enum { MOST_TOKENS = 1 << 20, LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
+enum { LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
 
 static float half_float(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
@@ -64,7 +64,7 @@ static float number(const struct matrix *matrix, uint64_t row, uint64_t column) 
 
 /* All numbers of a matrix as new floats; NULL without memory. */
 static float *numbers(const struct matrix *matrix) {
-  float *values = malloc((matrix->rows * matrix->columns + 1) * sizeof *values);
+  float *values = reserve(matrix->rows * matrix->columns, sizeof *values);
   for (uint64_t row = 0; values && row < matrix->rows; row++)
     for (uint64_t column = 0; column < matrix->columns; column++)
       values[row * matrix->columns + column] = number(matrix, row, column);
@@ -121,13 +121,13 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
   weights->inputs = shape.parts * shape.padded;
   weights->state_scale = state_scale;
   uint64_t inputs = (uint64_t)weights->inputs, cells = blocks * 3 * UNITS;
-  int8_t *row = malloc(columns);
+  int8_t *row = reserve(columns, 1);
   if (model->integers) {
-    weights->bytes = calloc(cells, inputs);
-    weights->scales = calloc(cells, sizeof *weights->scales);
-    weights->offsets = calloc(cells, sizeof *weights->offsets);
+    weights->bytes = reserve_zeros(cells * inputs, 1);
+    weights->scales = reserve_zeros(cells, sizeof *weights->scales);
+    weights->offsets = reserve_zeros(cells, sizeof *weights->offsets);
   } else {
-    weights->floats = calloc(cells * inputs, sizeof *weights->floats);
+    weights->floats = reserve_zeros(cells * inputs, sizeof *weights->floats);
   }
   bool memory = row && (weights->floats || (weights->bytes && weights->scales && weights->offsets)), fine = true;
   for (uint64_t place = 0; memory && place < 3 * (uint64_t)model->hidden; place++) {
@@ -187,8 +187,8 @@ static int open_direction(capsulet_model *model, int layer, int place, char *mes
     name_of(name, kind ? "bias_hh" : "bias_ih", layer, place);
     if ((result = find_matrix(&model->file, name, 3, hidden, &biases[kind], message))) return result;
   }
-  direction->bias = calloc((size_t)model->blocks * 3 * UNITS, sizeof *direction->bias);
-  direction->new_bias = calloc((size_t)width, sizeof *direction->new_bias);
+  direction->bias = reserve_zeros((uint64_t)model->blocks * 3 * UNITS, sizeof *direction->bias);
+  direction->new_bias = reserve_zeros((uint64_t)width, sizeof *direction->new_bias);
   result = CAPSULET_NO_MEMORY;
   if (!direction->bias || !direction->new_bias) goto end;
   result = CAPSULET_OK;
@@ -272,7 +272,7 @@ static int open_labels(capsulet_model *model, char *message) {
   size_t room = config->nodes[labels].end - config->nodes[labels].start, at = 0;
   model->classes = (int32_t)count;
   model->label_letters = malloc(room);
-  model->label_ends = malloc(count * sizeof *model->label_ends);
+  model->label_ends = reserve(count, sizeof *model->label_ends);
   if (!model->label_letters || !model->label_ends) return CAPSULET_NO_MEMORY;
   uint32_t place = 0;
   for (uint32_t node = labels + 1; node < config->nodes[labels].next; node = config->nodes[node].next) {
@@ -303,7 +303,7 @@ static int open_embedding(capsulet_model *model, char *message) {
   struct matrix codebooks;
   int result = find_matrix(&model->file, "embedding.codebooks", books, size, &codebooks, message);
   if (result) return result;
-  model->codebook = calloc(books * (uint64_t)model->padded_size, sizeof *model->codebook);
+  model->codebook = reserve_zeros(books * (uint64_t)model->padded_size, sizeof *model->codebook);
   if (!model->codebook) return CAPSULET_NO_MEMORY;
   for (uint64_t row = 0; row < books; row++)
     for (uint64_t column = 0; column < size; column++)
@@ -324,7 +324,7 @@ static int open_head(capsulet_model *model, char *message) {
     count *= length;
     if ((result = find_matrix(&model->file, "head.transforms", primary * classes, inside * length, &matrix, message))) return result;
     if (matrix.packed) {
-      if (!(model->own_head = malloc(count * sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
+      if (!(model->own_head = reserve(count, sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
       for (uint64_t n = 0; n < primary; n++)
         for (uint64_t c = 0; c < classes; c++)
           for (uint64_t p = 0; p < inside; p++)

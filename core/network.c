@@ -107,15 +107,15 @@ struct scratch { /* for groups of at most `tokens` tokens */
   int32_t *ngram_sums;
 };
 
-static size_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
-  size_t states = 2 * (size_t)model->blocks * UNITS, words = (size_t)model->padded_size;
+static uint64_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
+  uint64_t states = 2 * (uint64_t)model->blocks * UNITS, words = (uint64_t)model->padded_size;
   return states > words ? states : words;
 }
 
 /* Divides memory, or with memory NULL adds up its size. */
-static size_t divide(const capsulet_model *model, size_t tokens, struct scratch *scratch, char *memory) {
-  size_t used = 0, element = model->integers ? 1 : sizeof(float), width = (size_t)model->blocks * UNITS;
-  size_t codes = (size_t)model->codebooks * (size_t)model->codewords + UNITS, vector = (size_t)model->padded_size;
+static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scratch *scratch, char *memory) {
+  uint64_t used = 0, element = model->integers ? 1 : sizeof(float), width = (uint64_t)model->blocks * UNITS;
+  uint64_t codes = (uint64_t)model->codebooks * (uint64_t)model->codewords + UNITS, vector = (uint64_t)model->padded_size;
 #define TAKE(field, count)                                                                                                      \
   do {                                                                                                                          \
     if (memory) scratch->field = (void *)(memory + used);                                                                       \
@@ -124,9 +124,9 @@ static size_t divide(const capsulet_model *model, size_t tokens, struct scratch 
   TAKE(inputs[0], tokens * input_width(model) * element);
   TAKE(inputs[1], tokens * input_width(model) * element);
   TAKE(scales, tokens);
-  TAKE(rows, (size_t)CHUNK * MOST_TEXTS);
-  TAKE(row_scales, (size_t)CHUNK * MOST_TEXTS);
-  TAKE(projected, (size_t)CHUNK * MOST_TEXTS * 3 * width);
+  TAKE(rows, (uint64_t)CHUNK * MOST_TEXTS);
+  TAKE(row_scales, (uint64_t)CHUNK * MOST_TEXTS);
+  TAKE(projected, (uint64_t)CHUNK * MOST_TEXTS * 3 * width);
   TAKE(states, MOST_TEXTS * width);
   TAKE(before, MOST_TEXTS * width * element);
   TAKE(after, MOST_TEXTS * width * element);
@@ -138,16 +138,16 @@ static size_t divide(const capsulet_model *model, size_t tokens, struct scratch 
   TAKE(cached, CACHE);
   TAKE(cached_scales, CACHE);
   TAKE(cached_vectors, CACHE * vector);
-  TAKE(pooled, MOST_TEXTS * (size_t)model->hidden);
+  TAKE(pooled, MOST_TEXTS * (uint64_t)model->hidden);
   TAKE(head, head_room(model));
-  TAKE(ngrams, (size_t)model->classes);
-  TAKE(ngram_sums, (size_t)model->classes);
+  TAKE(ngrams, (uint64_t)model->classes);
+  TAKE(ngram_sums, (uint64_t)model->classes);
 #undef TAKE
   return used;
 }
 
 static int borrow(const capsulet_model *model, size_t tokens, struct scratch *scratch) {
-  scratch->memory = malloc(divide(model, tokens, scratch, NULL) + 64);
+  scratch->memory = reserve(divide(model, tokens, scratch, NULL) + 64, 1);
   if (!scratch->memory) return CAPSULET_NO_MEMORY;
   divide(model, tokens, scratch, (char *)scratch->memory + (64 - (uintptr_t)scratch->memory % 64));
   for (int i = 0; i < CACHE; i++) scratch->cached[i] = -1;
@@ -307,15 +307,15 @@ static void sort(struct order *order, struct order *other, size_t count) {
 int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths) {
   if (!n) return CAPSULET_OK;
   if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
-  struct order *order = malloc(2 * n * sizeof *order);
-  const int32_t **texts = malloc(n * sizeof *texts);
+  struct order *order = reserve(2 * (uint64_t)n, sizeof *order);
+  const int32_t **texts = reserve(n, sizeof *texts);
   struct scratch scratch = {0};
   int result = order && texts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   size_t longest = 0;
   const int32_t *next = ids;
   int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
   for (size_t i = 0; !result && i < n; i++) {
-    if (counts[i] < 1) {
+    if (counts[i] < 1 || counts[i] > MOST_TOKENS) {
       result = CAPSULET_IMPOSSIBLE;
       break;
     }
@@ -355,7 +355,7 @@ int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int3
 
 int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
                       float *unknown) {
-  int32_t *ids = NULL, *counts = malloc((n + 1) * sizeof *counts);
+  int32_t *ids = NULL, *counts = reserve(n, sizeof *counts);
   struct capsulet_token *tokens = NULL;
   size_t used = 0, room = 0, tokens_room = 0;
   int result = counts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
@@ -364,12 +364,12 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
     if (most > tokens_room) {
       free(tokens);
       tokens_room = most > 1024 ? most : 1024;
-      tokens = malloc(tokens_room * sizeof *tokens);
+      tokens = reserve(tokens_room, sizeof *tokens);
     }
     size_t count = tokens ? capsulet_tokenize(model, texts[i], sizes[i], tokens, tokens_room) : 0;
     if (tokens && used + count > room) {
       room = 2 * room > used + count ? 2 * room : used + count + 4096;
-      int32_t *more = realloc(ids, room * sizeof *ids);
+      int32_t *more = fits(room, sizeof *ids) ? realloc(ids, room * sizeof *ids) : NULL;
       if (more) ids = more;
       else count = 0;
     }
