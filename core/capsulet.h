@@ -118,6 +118,7 @@ struct capsulet_explanation {
   float *coupling;      /* (N, wanted) of each primary capsule with each class */
   float *shares;        /* (N, wanted) of each primary capsule in norms; with ngrams they sum to norms */
 };
+/* The ids: 1 to 2^20 of them. After an error, what was written means nothing. */
 int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted,
                      const struct capsulet_explanation *explanation);
 

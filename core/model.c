@@ -23,6 +23,12 @@ struct matrix { /* in the file: floats, or numbers of few bits with a scale per 
   uint64_t rows, columns;
 };
 
+static float row_scale(const struct matrix *matrix, uint64_t row) {
+  return half_float((uint16_t)(matrix->scales[2 * row] | matrix->scales[2 * row + 1] << 8));
+}
+
+static bool finite(float value) { return value - value == 0; }
+
 static int find_matrix(const struct file *file, const char *name, uint64_t rows, uint64_t columns, struct matrix *matrix, char *message) {
   char scales_name[96];
   size_t size = strlen(name);
@@ -41,6 +47,8 @@ static int find_matrix(const struct file *file, const char *name, uint64_t rows,
   fine = fine && tensor.shape[1] >= FEWEST_BITS && tensor.shape[1] <= 8 && tensor.shape[0] == (rows * columns + 7) / 8;
   if (!fine || scales.count != rows) return fail(message, "a weight of the network is missing or of another size");
   matrix->packed = tensor.data, matrix->scales = scales.data, matrix->bits = (int)tensor.shape[1];
+  for (uint64_t row = 0; row < rows; row++)
+    if (!finite(row_scale(matrix, row))) return fail(message, "a scale of its weights is not a finite number");
   return CAPSULET_OK;
 }
 
@@ -51,10 +59,6 @@ static int32_t level(const struct matrix *matrix, uint64_t place) {
   for (int i = 0; i < matrix->bits; i++) group |= (uint64_t)bytes[i] << (8 * i);
   int32_t field = (int32_t)(group >> (place % 8 * (uint64_t)matrix->bits)) & ((1 << matrix->bits) - 1);
   return field - (1 << (matrix->bits - 1));
-}
-
-static float row_scale(const struct matrix *matrix, uint64_t row) {
-  return half_float((uint16_t)(matrix->scales[2 * row] | matrix->scales[2 * row + 1] << 8));
 }
 
 static float number(const struct matrix *matrix, uint64_t row, uint64_t column) {
@@ -71,24 +75,21 @@ static float *numbers(const struct matrix *matrix) {
   return values;
 }
 
-static bool finite(float value) { return value - value == 0; }
-
-static bool all_finite(const float *values, uint64_t count) {
-  float sum = 0;
-  for (uint64_t i = 0; i < count; i++) sum += values[i] * 0.0f;
-  return sum == 0;
-}
-
 /* ---- the encoder ---- */
 
+struct shape { /* of the inputs of a layer: `parts` parts of `size`, each padded to `padded` */
+  int32_t parts, size, padded;
+};
+
 /* Rounds a row to bytes and returns their scale. Two neighbours are at most 128 together, so that pairs of products with
- * unsigned bytes fit into 16 bits (kernels.c). A row of few bits is taken as it is if it keeps that bound. */
-static float round_row(const struct matrix *matrix, uint64_t row, int8_t *bytes) {
-  uint64_t columns = matrix->columns;
+ * unsigned bytes fit into 16 bits (kernels.c). Pairs are counted within a part of the inputs, as in the layout of the kernels.
+ * A row of few bits is taken as it is if it keeps that bound. */
+static float round_row(const struct matrix *matrix, uint64_t row, struct shape shape, int8_t *bytes) {
+  uint64_t columns = matrix->columns, part = (uint64_t)shape.size;
   if (matrix->packed) {
     bool fits = true;
     for (uint64_t column = 0; column < columns; column++) {
-      int32_t value = level(matrix, row * columns + column), before = column % 2 ? bytes[column - 1] : 0;
+      int32_t value = level(matrix, row * columns + column), before = column % part % 2 ? bytes[column - 1] : 0;
       bytes[column] = (int8_t)value;
       fits &= (value < 0 ? -value : value) + (before < 0 ? -before : before) <= 128;
     }
@@ -98,22 +99,18 @@ static float round_row(const struct matrix *matrix, uint64_t row, int8_t *bytes)
   for (uint64_t column = 0; column < columns; column++) {
     float value = number(matrix, row, column);
     value = value < 0 ? -value : value;
-    pair = column % 2 ? pair + value : value;
+    pair = column % part % 2 ? pair + value : value;
     float needed = value * (1.0f / 127), both = pair * (1.0f / 127.4f);
     needed = both > needed ? both : needed;
     largest = needed > largest ? needed : largest;
   }
-  float factor = largest > 0 ? 1.0f / largest : 0;
+  float factor = quotient(1, largest);
   for (uint64_t column = 0; column < columns; column++) {
     float value = number(matrix, row, column) * factor + 12582912.0f;
     bytes[column] = (int8_t)((int32_t)bits_of_float(value) - 0x4B400000);
   }
   return largest;
 }
-
-struct shape { /* of the inputs of a layer: `parts` parts of `size`, each padded to `padded` */
-  int32_t parts, size, padded;
-};
 
 /* Fills weights from a matrix (3H, parts * size). */
 static int pack_weights(const capsulet_model *model, const struct matrix *matrix, struct shape shape, float state_scale, struct weights *weights) {
@@ -134,7 +131,7 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
     uint64_t gate = place / (uint64_t)model->hidden, unit = place % (uint64_t)model->hidden;
     uint64_t cell = unit / UNITS * 3 + gate, lane = unit % UNITS; /* gate of a block, and place in it */
     if (model->integers) {
-      float scale = round_row(matrix, place, row);
+      float scale = round_row(matrix, place, shape, row);
       int32_t sum = 0;
       fine &= finite(scale);
       weights->scales[cell * UNITS + lane] = scale * state_scale;
