@@ -93,6 +93,8 @@ struct word { /* one token: its place in the text and its lower-case spelling */
 };
 
 bool next_word(struct reader *reader, struct word *word);
+/* Reads one character of `left` bytes; returns its bytes. A byte that is not UTF-8 is the character U+FFFD, of one byte. */
+size_t read_character(const uint8_t *from, size_t left, uint32_t *character);
 
 /* ---- words.c ---- */
 
