@@ -144,7 +144,7 @@ static int unpack(struct words *words, const struct tensor *packed, bool similar
   result = CAPSULET_DAMAGED;
   for (size_t number = 0; number < count; number++) {
     size_t shared, more;
-    read_number(stream, stream_size, &at, &shared), read_number(stream, stream_size, &at, &more);
+    if (!read_number(stream, stream_size, &at, &shared) || !read_number(stream, stream_size, &at, &more)) goto end;
     size_t size = shared + more;
     if (shared > previous_size || !more) goto end;
     memcpy(letters + used, letters + previous, shared);
