@@ -4,10 +4,13 @@
 #define CAPSULET_CORE_H
 
 #include "capsulet.h"
+#include "memory.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the numbers of a model file are little-endian and are read in place"
+#endif
 
 /* ---- json.c ---- */
 
@@ -90,6 +93,8 @@ struct word { /* one token: its place in the text and its lower-case spelling */
 };
 
 bool next_word(struct reader *reader, struct word *word);
+/* Reads one character of `left` bytes; returns its bytes. A byte that is not UTF-8 is the character U+FFFD, of one byte. */
+size_t read_character(const uint8_t *from, size_t left, uint32_t *character);
 
 /* ---- words.c ---- */
 
@@ -128,7 +133,7 @@ struct direction {
   float *new_bias; /* (blocks, 16): recurrent bias of the new gate */
 };
 
-enum { MOST_LAYERS = 8, UNITS = 16 };
+enum { MOST_LAYERS = 8, UNITS = 16, MOST_TOKENS = 1 << 20 }; /* per text */
 
 enum scale { SCALE_LENGTH, SCALE_LOG, SCALE_LOGIT, SCALE_NORM };
 enum method { METHOD_NONE, METHOD_TEMPERATURE, METHOD_PLATT, METHOD_ISOTONIC, METHOD_EACH };
@@ -213,7 +218,7 @@ struct classes { /* of one text; only lengths must have room, the others are set
   float *capsules; /* (C, L) before squash */
 };
 
-size_t head_room(const capsulet_model *model); /* floats of scratch memory */
+uint64_t head_room(const capsulet_model *model); /* floats of scratch memory */
 void head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *classes);
 
 /* ---- features.c ---- */

@@ -115,12 +115,7 @@ static void through_encoder(const capsulet_model *model, const struct trace *tra
   int64_t size = model->padded_size;
   for (int64_t token = 0; token < tokens; token++) {
     const float *vector = trace->embedded + token * size, *credit = work->inputs + token * size;
-    float top = 0;
-    for (int64_t i = 0; i < size; i++) {
-      float value = vector[i] < 0 ? -vector[i] : vector[i];
-      top = value > top ? value : top;
-    }
-    float factor = top > 0 ? 127.0f / top : 0, scale = top * (1.0f / 127);
+    float top = largest_magnitude(vector, size), factor = quotient(127, top), scale = top * (1.0f / 127);
     for (int64_t i = 0; i < size; i++) { /* as the encoder rounded it */
       float value = model->integers ? ((vector[i] * factor + 12582912.0f) - 12582912.0f) * scale : vector[i];
       parts[token] += (double)value * (double)credit[i];
@@ -147,8 +142,8 @@ static void weights_of_class(const capsulet_model *model, const struct classes *
   }
 }
 
-static size_t divide_trace(const capsulet_model *model, size_t tokens, struct trace *trace, float *memory) {
-  size_t width = (size_t)model->blocks * UNITS, used = 0;
+static uint64_t divide_trace(const capsulet_model *model, uint64_t tokens, struct trace *trace, float *memory) {
+  uint64_t width = (uint64_t)model->blocks * UNITS, used = 0;
   for (int layer = 0; layer < model->layers; layer++)
     for (int place = 0; place < 2; place++) {
       float **parts[] = {&trace->states[layer][place], &trace->reset[layer][place], &trace->update[layer][place],
@@ -157,12 +152,12 @@ static size_t divide_trace(const capsulet_model *model, size_t tokens, struct tr
         if (memory) *parts[i] = memory + used;
     }
   if (memory) trace->embedded = memory + used;
-  return used + tokens * (size_t)model->padded_size;
+  return used + tokens * (uint64_t)model->padded_size;
 }
 
-static size_t divide_work(const capsulet_model *model, size_t tokens, struct work *work, float *memory) {
-  size_t width = (size_t)model->blocks * UNITS, used = 0, inputs = 2 * width;
-  inputs = (size_t)model->padded_size > inputs ? (size_t)model->padded_size : inputs;
+static uint64_t divide_work(const capsulet_model *model, uint64_t tokens, struct work *work, float *memory) {
+  uint64_t width = (uint64_t)model->blocks * UNITS, used = 0, inputs = 2 * width;
+  inputs = (uint64_t)model->padded_size > inputs ? (uint64_t)model->padded_size : inputs;
 #define TAKE(field, count)                     \
   do {                                         \
     if (memory) work->field = memory + used;   \
@@ -177,7 +172,7 @@ static size_t divide_work(const capsulet_model *model, size_t tokens, struct wor
   TAKE(entering, width);
   TAKE(through, width);
   TAKE(product, inputs);
-  TAKE(back, (size_t)model->hidden);
+  TAKE(back, (uint64_t)model->hidden);
 #undef TAKE
   return used;
 }
@@ -185,17 +180,17 @@ static size_t divide_work(const capsulet_model *model, size_t tokens, struct wor
 int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *wanted_classes, size_t wanted,
                      const struct capsulet_explanation *explanation) {
   int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
-  if (!tokens || tokens > (size_t)INT32_MAX) return CAPSULET_IMPOSSIBLE;
+  if (!tokens || tokens > MOST_TOKENS || wanted > INT32_MAX) return CAPSULET_IMPOSSIBLE;
   for (size_t token = 0; token < tokens; token++)
     if (ids[token] < 0 || ids[token] >= most) return CAPSULET_IMPOSSIBLE;
   for (size_t i = 0; i < wanted; i++)
     if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
   struct trace trace = {0};
   struct work work = {0};
-  size_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
+  uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
   size_t classes = (size_t)model->classes, hidden = (size_t)model->hidden;
-  float *memory = malloc((first + second + head_room(model) + classes + hidden + tokens * wanted + 1) * sizeof *memory);
-  double *parts = malloc(tokens * sizeof *parts);
+  float *memory = reserve(first + second + head_room(model) + classes + hidden + (uint64_t)tokens * wanted, sizeof *memory);
+  double *parts = reserve(tokens, sizeof *parts);
   int result = memory && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
     divide_trace(model, tokens, &trace, memory);
@@ -204,6 +199,7 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
     float *ngrams = scratch + head_room(model);
     struct classes answer = {.lengths = lengths};
     result = trace_text(model, ids, tokens, &trace, pooled, scratch, &answer);
+    bool fine = !result && all_finite(answer.norms, classes);
     if (!result) {
       if (explanation->lengths) memcpy(explanation->lengths, lengths, classes * sizeof *lengths);
       if (explanation->norms) memcpy(explanation->norms, answer.norms, classes * sizeof *lengths);
@@ -217,14 +213,20 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
           size_t size = hidden / (size_t)model->primary;
           double share = 0;
           for (size_t p = 0; p < size; p++) share += (double)pooled[n * size + p] * (double)work.back[n * size + p];
+          fine &= all_finite(&(float){(float)share}, 1);
           if (explanation->shares) explanation->shares[n * wanted + i] = (float)share;
           if (explanation->coupling) explanation->coupling[n * wanted + i] = answer.coupling[n * classes + (size_t)class];
         }
         if (!explanation->contributions) continue;
         through_encoder(model, &trace, (int64_t)tokens, &work, parts);
-        for (size_t token = 0; token < tokens; token++)
-          explanation->contributions[token * wanted + i] = (float)(parts[token] + (double)ngrams[token * wanted + i]);
+        for (size_t token = 0; token < tokens; token++) {
+          float own = (float)(parts[token] + (double)ngrams[token * wanted + i]);
+          fine &= all_finite(&own, 1);
+          explanation->contributions[token * wanted + i] = own;
+        }
       }
+      fine &= all_finite(ngrams, (uint64_t)tokens * wanted);
+      if (!fine) result = CAPSULET_DAMAGED;
     }
   }
   free(memory);

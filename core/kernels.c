@@ -9,9 +9,16 @@
 
 #include "cpu.h"
 #endif
-#if defined(__ARM_NEON) && !defined(CAPSULET_PLAIN)
+#if defined(__aarch64__) && !defined(CAPSULET_PLAIN) /* NEON of 32-bit ARM rounds small numbers to zero: other bits */
 #define ARM 1
 #include <arm_neon.h>
+/* Older versions of clang have the dot product only if every processor that the build is for has it. */
+#if defined(__ARM_FEATURE_DOTPROD) || (defined(__clang__) ? __clang_major__ >= 16 : __GNUC__ >= 8)
+#define ARM_DOT 1
+#if defined(__linux__) && !defined(__ARM_FEATURE_DOTPROD)
+#include <sys/auxv.h>
+#endif
+#endif
 #endif
 #if defined(__wasm_simd128__) && !defined(CAPSULET_PLAIN)
 #define WASM 1
@@ -71,10 +78,14 @@
 #endif
 
 #ifdef ARM
-#if defined(__ARM_FEATURE_DOTPROD)
+#ifdef ARM_DOT
 #define NAME(x) neon_dot_##x
 #define KERNEL_NAME "neon-dotprod"
+#ifdef __ARM_FEATURE_DOTPROD
 #define TARGET
+#else
+#define TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
 #define LANES 4
 #define SUMS 4
 #define FLIP 0
@@ -160,7 +171,7 @@ static const struct kernel *const kernels[] = {
     &avx512vnni_kernel, &avx512_kernel, &avx2_kernel,
 #endif
 #ifdef ARM
-#if defined(__ARM_FEATURE_DOTPROD)
+#ifdef ARM_DOT
     &neon_dot_kernel,
 #endif
     &neon_kernel,
@@ -177,6 +188,15 @@ static bool usable(const struct kernel *kernel) {
   if (kernel == &avx512vnni_kernel) return cpu.vnni;
   if (kernel == &avx512_kernel) return cpu.avx512;
   if (kernel == &avx2_kernel) return cpu.avx2;
+#endif
+#ifdef ARM_DOT
+#if defined(__ARM_FEATURE_DOTPROD)
+  if (kernel == &neon_dot_kernel) return true; /* every processor of this build has it */
+#elif defined(__linux__)
+  if (kernel == &neon_dot_kernel) return getauxval(AT_HWCAP) >> 20 & 1; /* HWCAP_ASIMDDP */
+#else
+  if (kernel == &neon_dot_kernel) return false; /* no way to ask */
+#endif
 #endif
   (void)kernel;
   return true;

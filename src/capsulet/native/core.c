@@ -216,7 +216,7 @@ static PyObject *Model_tokens(Model *self, PyObject *text) {
     uint32_t places[2];
     for (int end = 0; end < 2; end++) {
       size_t wanted = end ? tokens[i].end : tokens[i].start;
-      if (wanted < byte) byte = 0, character = 0; /* the second token of U+0130 */
+      for (; byte > wanted; byte--) character -= (start[byte - 1] & 0xC0) != 0x80; /* the second token of U+0130 */
       for (; byte < wanted; byte++) character += (start[byte] & 0xC0) != 0x80;
       places[end] = character;
     }
