@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
     classifier, texts = load_with_texts(arguments, arguments.threads)
     top_k = min(arguments.top_k, len(classifier.labels))
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
-    for note in rules.notes:
+    for note in rules.notes if rules else ():
         tell(f"note: {note}")
     from capsulet.runtime.classifier import FIRST_WINDOW, windows
 

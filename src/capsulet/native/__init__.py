@@ -1,11 +1,15 @@
 """Compiled code: the core, which runs models, and kernels for training (`None` where they were not compiled)."""
 
+from __future__ import annotations
+
 import os
-from importlib import import_module
-from types import ModuleType
-from typing import Any
 
 from capsulet.errors import CapsuletError
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
 
 KERNELS = ("gru", "noise", "routing")
 
@@ -13,7 +17,9 @@ KERNELS = ("gru", "noise", "routing")
 def core_module() -> Any:
     """The C core; an error that says what to do if it was not compiled."""
     try:
-        return import_module("capsulet.native._core")
+        from capsulet.native import _core
+
+        return _core
     except ImportError as error:
         raise CapsuletError(
             f"the compiled core of capsulet is missing ({error}): install capsulet again with pip, which compiles it"
@@ -28,6 +34,8 @@ def available(kernel: ModuleType | None) -> bool:
 def __getattr__(name: str) -> ModuleType | None:
     if name not in KERNELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     try:
         return import_module(f"capsulet.native._{name}")
     except ImportError:

@@ -88,9 +88,21 @@ static void Model_dealloc(PyObject *object) {
 static PyObject *Model_facts(Model *self, PyObject *nothing) {
   (void)nothing;
   const struct capsulet_facts *facts = &self->facts;
-  return Py_BuildValue("{si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
-                       facts->unknown, "max_tokens", facts->max_tokens, "primary", facts->primary, "codebooks", facts->codebooks,
+  return Py_BuildValue("{si si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
+                       facts->unknown, "max_tokens", facts->max_tokens, "primary", facts->primary, "multi_label", facts->multi_label, "codebooks", facts->codebooks,
                        "codewords", facts->codewords, "calibrated", facts->calibrated, "ngrams", facts->ngrams, "kernel", facts->kernel);
+}
+
+static PyObject *Model_labels(Model *self, PyObject *nothing) {
+  (void)nothing;
+  PyObject *labels = PyTuple_New(self->facts.classes);
+  for (int32_t class = 0; labels && class < self->facts.classes; class++) {
+    size_t size;
+    const char *label = capsulet_label(self->model, class, &size);
+    PyObject *text = PyUnicode_DecodeUTF8(label, (Py_ssize_t)size, NULL);
+    if (!text || PyTuple_SetItem(labels, class, text)) Py_CLEAR(labels);
+  }
+  return labels;
 }
 
 static PyObject *Model_config(Model *self, PyObject *nothing) {
@@ -452,6 +464,7 @@ static PyObject *Model_word(Model *self, PyObject *number) {
 #define METHOD(name, flags, text) {#name, (PyCFunction)(void (*)(void))Model_##name, flags, text}
 static PyMethodDef model_methods[] = {
     METHOD(facts, METH_NOARGS, "Sizes of the model and the name of the kernel."),
+    METHOD(labels, METH_NOARGS, "The labels."),
     METHOD(config, METH_NOARGS, "The configuration: JSON."),
     METHOD(classify, METH_O, "Class lengths (n, C) and shares of unknown words (n) of texts, both of 32 bits."),
     METHOD(encode, METH_O, "Ids of all texts one after the other, and how many each has."),

@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, overload
 
 from capsulet.errors import InputError, unknown_label
-from capsulet.evaluation import abstention
-from capsulet.evaluation.labels import given_labels
-from capsulet.results import Explanation, Prediction
-from capsulet.runtime.explanation import explain, occlusion
+from capsulet.prediction import Prediction
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session
-from capsulet.storage.model_config import ModelConfig
 from capsulet.text.strings import check_text
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, overload
+
+    from capsulet.evaluation.abstention import Rules
+    from capsulet.results import Explanation
+    from capsulet.storage.model_config import ModelConfig
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
-REASONS = "", abstention.LOW_CONFIDENCE, abstention.UNKNOWN_WORDS  # by the numbers of the core
+REASONS = "", "low confidence", "unknown words"  # why the model abstains, by the numbers of the core
 
 
 class Classifier:
     """A trained model that predicts without PyTorch."""
 
     def __init__(self, session: Session, path: str) -> None:
-        self.session, self.path = session, path
-        self.config: ModelConfig = session.config
-        self.labels: tuple[str, ...] = session.config.labels
-        self.multi_label, self.calibrated = session.config.multi_label, session.config.calibration is not None
-        # multi-label: the class length from which a label is given (C,)
-        self.thresholds: tuple[float, ...] | None = session.config.thresholds if self.multi_label else None
+        self.session, self.path, self.labels = session, path, session.labels
+        self.multi_label, self.calibrated = session.multi_label, session.calibrated
+
+    @property
+    def config(self) -> ModelConfig:
+        """The configuration of the model."""
+        return self.session.config
+
+    @property
+    def thresholds(self) -> tuple[float, ...] | None:
+        """Multi-label: the class length from which each label is given (C,)."""
+        return self.config.thresholds if self.multi_label else None
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
-    @overload
-    def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
-    @overload
-    def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
+        @overload
+        def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+
     def predict(
         self, texts: Iterable[str], top_k: int = 1, *, raw_scores: bool = False, **options: Any
     ) -> Iterable[Prediction]:
@@ -54,14 +65,14 @@ class Classifier:
             raise InputError(f"predict got one {type(texts).__name__}, expected a list of texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        rules = self.abstention_rules(**options) if options else abstention.Rules()
+        rules = self.abstention_rules(**options) if options else None
         if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
             windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
             return list(self.answers(windows_of, top_k, raw_scores, rules))
         return self.answers(windows(texts, FIRST_WINDOW), top_k, raw_scores, rules)
 
     def answers(
-        self, windows_of: Iterable[Sequence[str]], top_k: int, raw_scores: bool, rules: abstention.Rules
+        self, windows_of: Iterable[Sequence[str]], top_k: int, raw_scores: bool, rules: Rules | None
     ) -> Iterator[Prediction]:
         """Yield the predictions of the texts in some windows; the other arguments are valid."""
         labels, first = self.labels, 0
@@ -71,9 +82,9 @@ class Classifier:
             rows = lengths.tolist()
             scores = rows if raw_scores or not self.calibrated else self.probabilities(lengths).tolist()
             reasons: Sequence[int] = bytes(len(rows))
-            if rules.least_confidence is not None or rules.least_certainty is not None:
+            if rules and (rules.least_confidence is not None or rules.least_certainty is not None):
                 reasons = self.session.reasons(rules, lengths, unknown)
-            sets = None if rules.least_set_score is None else self.session.label_sets(rules, lengths)
+            sets = self.session.label_sets(rules, lengths) if rules and rules.least_set_score is not None else None
             for row, own in enumerate(rows):
                 if top_k == 1:
                     best = own.index(max(own))
@@ -89,21 +100,26 @@ class Classifier:
 
     def given(self, lengths: Sequence[float], scores: Sequence[float]) -> tuple[tuple[str, float], ...]:
         """Labels of a text by its class lengths (C,), longest first, with their scores."""
-        places = given_labels(lengths, self.thresholds)
-        order = sorted(places, key=lengths.__getitem__, reverse=True)
+        from capsulet.evaluation.labels import given_labels
+
+        order = sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
         return tuple((self.labels[index], scores[index]) for index in order)
 
     def abstention_rules(
         self, abstain: bool = False, coverage: float | None = None, max_error: float | None = None,
         sets: float | None = None,
-    ) -> abstention.Rules:  # fmt: skip
-        """Return the thresholds for these options of `predict`."""
-        if self.multi_label and (abstain or {coverage, max_error, sets} != {None}):
+    ) -> Rules | None:  # fmt: skip
+        """Return the thresholds for these options of `predict`; None if none of them is given."""
+        if not abstain and coverage is None and max_error is None and sets is None:
+            return None
+        if self.multi_label:
             raise InputError(
                 f"{self.path} is a multi-label model, which gives each label by its own threshold: leave out "
                 "--abstain, --coverage, --max-error and --sets"
             )
-        return abstention.find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
+        from capsulet.evaluation.abstention import find_rules
+
+        return find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
     def predict_proba(self, texts: Iterable[str]) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
@@ -156,6 +172,10 @@ class Classifier:
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
+        import dataclasses
+
+        from capsulet.runtime.explanation import explain, occlusion
+
         explanation = explain(self.session, text, label, contrast)
         place, changes = self.labels.index(explanation.label), dict[str, Any]()
         if self.calibrated:
@@ -175,13 +195,13 @@ class Classifier:
         return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
 
-def load(path: str | Path, threads: int | None = None, precision: str = "auto") -> Classifier:
+def load(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Classifier:
     """Load the classifier in a model folder or file.
 
     `precision` is the arithmetic of the network: int8 (auto) is several times faster and gives the same answers on
     every machine; float32 is closer to the training.
     """
-    return Classifier(open_session(Path(path), threads, precision), str(path))
+    return Classifier(open_session(path, threads, precision), str(path))
 
 
 def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:

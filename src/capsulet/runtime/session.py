@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from array import array
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
 
 from capsulet.errors import CapsuletError, InputError, ModelError
-from capsulet.evaluation.abstention import Rules
 from capsulet.native import core_module
 from capsulet.runtime.matrix import Matrix
-from capsulet.storage.model_config import ModelConfig, parse_config
-from capsulet.text.vocabulary import WordIds
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from capsulet.evaluation.abstention import Rules
+    from capsulet.storage.model_config import ModelConfig
+    from capsulet.text.vocabulary import WordIds
+
+    Part = TypeVar("Part")
+    Answer = TypeVar("Answer")
 
 PRECISIONS = {"auto": 0, "float32": 1, "int8": 2}
 AT_ONCE = 256  # texts that a thread takes at a time: enough to find texts of similar length to run together
 
-Part = TypeVar("Part")
-Answer = TypeVar("Answer")
+NAN = float("nan")
 
 
-class Parts(NamedTuple):
+class Parts:
     """Contributions to Q classes of a text of T tokens."""
 
-    lengths: Matrix  # (1, C)
-    norms: Matrix  # (1, C) lengths before squash; linear head: logits
-    contributions: Matrix  # (T, Q) of the tokens; they sum to the norm of the class
-    ngrams: Matrix  # (T, Q) part of the n-gram features in them
-    coupling: Matrix  # (N, Q) of the primary capsules
-    shares: Matrix  # (N, Q) of the primary capsules in the norm
+    def __init__(self, found: dict[str, bytes], classes: int, wanted: int) -> None:
+        self.lengths = Matrix(found["lengths"], classes)  # (1, C)
+        self.norms = Matrix(found["norms"], classes)  # (1, C) lengths before squash; linear head: logits
+        # (T, Q) of the tokens, which sum to the norm of the class, and the part of the n-gram features in them
+        self.contributions, self.ngrams = Matrix(found["contributions"], wanted), Matrix(found["ngrams"], wanted)
+        # (N, Q) coupling of the primary capsules, and their shares in the norm
+        self.coupling, self.shares = Matrix(found["coupling"], wanted), Matrix(found["shares"], wanted)
 
 
 class Session:
     """A loaded model. It may be used by several threads at the same time."""
 
-    def __init__(self, core: Any, config: ModelConfig, threads: int | None, source: str) -> None:
-        self.core, self.config, self.source, self.threads = core, config, source, count_threads(threads)
+    def __init__(self, core: Any, threads: int | None, source: str) -> None:
+        self.core, self.source, self.threads = core, source, count_threads(threads)
         facts = core.facts()
+        self.facts: dict[str, Any] = facts
+        self.labels: tuple[str, ...] = core.labels()
         self.classes: int = facts["classes"]
+        self.multi_label, self.calibrated = bool(facts["multi_label"]), bool(facts["calibrated"])
         self.kernel: str = facts["kernel"]
         self.codebooks: int = facts["codebooks"]  # 0: the words have no codes
         self.codes: int = facts["codebooks"] * facts["codewords"]  # codewords of all codebooks
         self.primary: int = facts["primary"]
         self.has_ngrams = bool(facts["ngrams"])
-        self.word_ids = WordIds(facts["vocabulary"], facts["unknown"])
+        self.stored_config: ModelConfig | None = None
+
+    @property
+    def config(self) -> ModelConfig:
+        """The configuration, parsed at its first use: a prediction does not need it."""
+        if self.stored_config is None:
+            from capsulet.storage.model_config import parse_config
+            from capsulet.storage.tensors import parse_json
+
+            value = parse_json(self.core.config(), self.source, "its configuration")
+            self.stored_config = parse_config(value, self.source)
+        return self.stored_config
+
+    @property
+    def word_ids(self) -> WordIds:
+        """Ids of the model's words; the id of the unknown word is 0 in compressed models."""
+        from capsulet.text.vocabulary import WordIds
+
+        return WordIds(self.facts["vocabulary"], self.facts["unknown"])
 
     def encode(self, texts: Sequence[str]) -> list[array[int]]:
         """Ids of each text; a text without tokens is read as one unknown word."""
@@ -97,19 +122,21 @@ class Session:
 
     def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
         """Return the thresholds for these requests; InputError if the validation texts are too few for them."""
+        from capsulet.evaluation.abstention import Rules
+
         try:
             values = self.core.rules(
-                abstain, *(math.nan if value is None else value for value in (coverage, max_error, sets))
+                abstain, *(NAN if value is None else value for value in (coverage, max_error, sets))
             )
         except ValueError as error:
             request = "" if max_error is None else f"--max-error {max_error:g}: "
             raise InputError(f"{request}{error}; raise --max-error, or calibrate on more texts") from None
-        confidence, certainty, set_score = (None if math.isnan(value) else value for value in values[:3])
+        confidence, certainty, set_score = (value if value == value else None for value in values[:3])
         return Rules(confidence, certainty, set_score, texts=values[3])
 
     def reasons(self, rules: Rules, lengths: Matrix, unknown: array[float]) -> bytes:
         """Per text: 0 it gets an answer, 1 the confidence is too low, 2 too many words are unknown."""
-        least = (math.nan if value is None else value for value in (rules.least_confidence, rules.least_certainty))
+        least = (NAN if value is None else value for value in (rules.least_confidence, rules.least_certainty))
         reasons: bytes = self.core.reasons(lengths.floats(), unknown.tobytes(), *least)
         return reasons
 
@@ -122,8 +149,7 @@ class Session:
         """Contributions of the tokens of one text to some classes."""
         with self.reported():
             found = self.core.explain(array("i", ids).tobytes(), array("i", classes).tobytes())
-        columns = {name: self.classes if name in ("lengths", "norms") else len(classes) for name in Parts._fields}
-        return Parts(*(Matrix(found[name], columns[name]) for name in Parts._fields))
+        return Parts(found, self.classes, len(classes))
 
     def code_weights(self, number: int) -> array[float]:
         """Weight of each codeword for the word of an id."""
@@ -174,38 +200,39 @@ def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
     return b"".join(views), array("i", map(len, encoded)).tobytes()
 
 
-def open_session(path: Path, threads: int | None = None, precision: str = "auto") -> Session:
+def open_session(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Session:
     """Load a model folder or file. `threads` is the number of threads for many texts; None: one per core."""
-    file = path / "model.safetensors" if path.is_dir() else path
-    return start(str(file), str(path), threads, precision, path)
+    place = os.fspath(path)
+    file = os.path.join(place, "model.safetensors") if os.path.isdir(place) else place  # noqa: PTH112, PTH118
+    try:
+        return start(file, place, threads, precision)
+    except ModelError:
+        from pathlib import Path
+
+        from capsulet.storage.model_file import read_model
+
+        read_model(Path(place))  # describes what is wrong in more detail
+        raise
 
 
 def session_of(
     data: bytes | memoryview[int], threads: int | None = None, precision: str = "auto", source: str = "the new model"
 ) -> Session:
     """Load a model from the bytes of a model file."""
-    return start(bytes(data), source, threads, precision, None)
+    return start(bytes(data), source, threads, precision)
 
 
-def start(where: str | bytes, source: str, threads: int | None, precision: str, path: Path | None) -> Session:
+def start(where: str | bytes, source: str, threads: int | None, precision: str) -> Session:
     """Load a model from a file or bytes; ModelError if it is damaged."""
     if precision not in PRECISIONS:
         raise InputError(f"precision is {precision!r}: expected one of {', '.join(PRECISIONS)}")
     try:
         core = core_module().Model(where, PRECISIONS[precision], os.environ.get("CAPSULET_KERNEL"))
+        return Session(core, threads, source)
     except MemoryError:
         raise CapsuletError(f"{source} cannot be loaded: not enough memory") from None
     except (ValueError, OSError) as error:
-        if path is not None:
-            from capsulet.storage.model_file import read_model
-
-            read_model(path)  # describes what is wrong in more detail
         raise ModelError(f"{source} is damaged: {error}; restore it from a copy or train again") from None
-    try:
-        config = parse_config(json.loads(core.config()), source)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{source} is damaged: its configuration cannot be read ({error}); train again") from None
-    return Session(core, config, threads, source)
 
 
 def count_threads(threads: int | None) -> int:
