@@ -241,7 +241,7 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("label,text\n" + "sport,the match\nweather,it rains\n" * 20)
     refused("label 'weather' is unknown to the model", model, tmp_path / "other.csv", out, max_loss=1)
     (tmp_path / "broken.safetensors").write_bytes(b"nonsense")
-    refused("is not a model, or it is cut off", tmp_path / "broken.safetensors", rows_file, out)
+    refused("is not a model, or it is damaged", tmp_path / "broken.safetensors", rows_file, out)
     assert not out.exists()
     small = capsulet.compress(model / "model.safetensors", out=out, threads=1).path
     refused("is a compressed file: compress takes the model", small, out=tmp_path / "smaller.safetensors")

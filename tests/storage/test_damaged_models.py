@@ -56,7 +56,7 @@ def test_a_damaged_file_is_named(copy: Path, damage: str) -> None:
         middle = len(data) // 2
         flipped = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
         path.write_bytes({"truncated": data[:-10], "flipped": flipped, "empty": b""}[damage])
-    words = {"missing": "has no", "empty": "is not a model, or it is cut off"} | dict.fromkeys(
+    words = {"missing": "has no", "empty": "is not a model, or it is damaged"} | dict.fromkeys(
         ("a folder", "a pipe", "a link"), "is not a regular file"
     )
     assert_refused(copy, MODEL, words.get(damage, "is damaged"))

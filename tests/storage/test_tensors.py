@@ -145,13 +145,13 @@ def test_more_bytes_at_the_end_are_refused() -> None:
 
 
 DAMAGE: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "is not a model, or it is cut off (0 bytes)"),
-    "an archive": (b"PK\x03\x04" * 10, "is not a model, or it is cut off"),
+    "nothing": (b"", "is not a model, or it is damaged (0 bytes)"),
+    "an archive": (b"PK\x03\x04" * 10, "is not a model, or it is damaged"),
     "no header": (struct.pack("<Q", 2) + b"  ", "is not a model (no safetensors header)"),
     "a header of 2^63 bytes": (struct.pack("<Q", 2**63) + b"{}", "with a header of 9,223,372,036,854,775,808"),
-    "a header of 2^64 - 1 bytes": (b"\xff" * 8 + b"{}", "is not a model, or it is cut off"),
-    "a header longer than the file": (struct.pack("<Q", 3) + b"{}", "is not a model, or it is cut off"),
-    "an empty header": (struct.pack("<Q", 0), "is not a model, or it is cut off"),
+    "a header of 2^64 - 1 bytes": (b"\xff" * 8 + b"{}", "is not a model, or it is damaged"),
+    "a header longer than the file": (struct.pack("<Q", 3) + b"{}", "is not a model, or it is damaged"),
+    "an empty header": (struct.pack("<Q", 0), "is not a model, or it is damaged"),
     "no JSON": (with_header(b"{]"), "its header cannot be read"),
     "not UTF-8": (with_header(b'{"\xff":1}'), "its header cannot be read"),
     "deep lists": (with_header(b'{"a":' + b"[" * 100_000), "its header cannot be read"),
@@ -194,7 +194,7 @@ def test_hostile_files(data: bytes, words: str) -> None:
 
 def test_a_header_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors, "LARGEST_HEADER", 64)
-    refused(FILE, "is not a model, or it is cut off")
+    refused(FILE, "is not a model, or it is damaged")
 
 
 @given(st.binary(max_size=300), st.integers(0, 250))

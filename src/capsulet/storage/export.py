@@ -98,7 +98,7 @@ def check_answers(model: ModelFile, data: bytes) -> None:
     """CapsuletError if ONNX Runtime answers random texts differently from the model."""
     from capsulet.storage.onnx_runtime import onnxruntime
 
-    session, dice, words = session_of(model.data, 1, "float32", model.source), random.Random(0), model.words
+    session, dice, words = session_of(bytes(model.data), 1, "float32", model.source), random.Random(0), model.words
     texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
     encoded = session.encode([*texts, "", "☃ 你好", "qzxv " * 10])
     expected = np.asarray(session.lengths_of(encoded))
