@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from capsulet.runtime.engine import onnxruntime
 from onnx import TensorProto, helper
 
 from capsulet.model.graph_builder import GraphBuilder
 from capsulet.model.quantisation import as_rows, best_scales, from_rows, pack_bits, rounded
+from capsulet.storage.onnx_runtime import onnxruntime
 
 GENERATOR = np.random.default_rng(0)
 

@@ -177,7 +177,8 @@ class Classifier:
         from capsulet.runtime.explanation import explain, occlusion
 
         explanation = explain(self.session, text, label, contrast)
-        place, changes = self.labels.index(explanation.label), dict[str, Any]()
+        place = self.labels.index(explanation.label)
+        changes: dict[str, Any] = {}
         if self.calibrated:
             changes["probability"] = self.probabilities(self.lengths([text]))[0][place]
         if self.thresholds is not None:
