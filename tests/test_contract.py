@@ -69,7 +69,9 @@ def test_it_learns_its_twelve_texts(trained: Trained) -> None:
 
 
 def test_the_runtime_agrees_with_torch(trained: Trained) -> None:
-    np.testing.assert_allclose(trained.classifier.lengths(NASTY), trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
+    exact = capsulet.load(trained.path, precision="float32").lengths(NASTY)
+    np.testing.assert_allclose(exact, trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
+    np.testing.assert_allclose(trained.classifier.lengths(NASTY), exact, atol=0.03, rtol=0)  # int8
 
 
 def test_alone_padded_and_shuffled_texts_get_the_same_answer(trained: Trained) -> None:
@@ -119,8 +121,9 @@ def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:
     if trained.classifier.config.options.model.embedding == "plain":
         assert explanation.codewords == ()
         return
-    ids, counts = pad(trained.read([text]))
-    (codes,) = trained.classifier.session.run(["codes"], ids, counts)  # (1, T, M, K)
+    session, (ids,) = trained.classifier.session, trained.read([text])
+    weights = [list(session.code_weights(number)) for number in ids.tolist()]
+    codes = np.array(weights).reshape(1, len(ids), session.codebooks, -1)  # (1, T, M, K)
     np.testing.assert_allclose(codes.sum(-1), 1, atol=1e-5)
     given = np.array([token.contribution for token in explanation.tokens])
     carried = np.einsum("t,tmk->mk", given, codes[0]) / codes.shape[2]

@@ -31,7 +31,7 @@ def trained(request, sets_file: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_runtime_agrees_with_torch(trained: Trained) -> None:
-    lengths = np.asarray(trained.classifier.lengths(NASTY))
+    lengths = np.asarray(capsulet.load(trained.path, precision="float32").lengths(NASTY))
     np.testing.assert_allclose(lengths, trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
     assert (lengths >= 0).all() and (lengths <= 1).all()
 

@@ -92,7 +92,7 @@ def test_an_edited_card_is_kept(old: Path, rows_file: Path) -> None:
 def test_the_file_alone_has_it_too(model: Path, tmp_path: Path) -> None:
     alone = shutil.copy(model / "model.safetensors", tmp_path / "alone.safetensors")
     one, other = capsulet.load(model), capsulet.load(alone)
-    assert other.calibration == one.calibration is not None
+    assert other.config.calibration == one.config.calibration is not None
     assert other.predict(ALL, abstain=True, sets=0.8) == one.predict(ALL, abstain=True, sets=0.8)
 
 
