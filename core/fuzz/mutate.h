@@ -21,9 +21,9 @@ static inline uint8_t *exact_copy(const uint8_t *data, size_t size) {
   return copy;
 }
 
-static inline size_t read_all(const char *text, size_t size) {
+static inline size_t read_all(const char *text, const size_t *size) {
   size_t sum = 0;
-  for (size_t i = 0; text && i < size; i++) sum += (unsigned char)text[i];
+  for (size_t i = 0; text && i < *size; i++) sum += (unsigned char)text[i];
   return sum;
 }
 
