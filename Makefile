@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench docs peers paper clean
+.PHONY: help setup demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
 	@echo "make demo    train, evaluate, predict and explain on the docstrings of your Python"
 	@echo "make test    run the whole test suite"
 	@echo "make check   run ruff and mypy"
+	@echo "make fuzz    run each fuzz target of the core for SECONDS=60; needs clang"
+	@echo "make capsulet-run, make libcapsulet   build the command and the shared library of the core in build/"
 	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
 	@echo "make docs    write the generated parts of the docs"
 	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
@@ -19,14 +21,16 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # only files with a hash of the list
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
-setup: $(VENV)/.dev $(VENV)/.browser
+setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
 
 # What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
-$(VENV)/.train: pyproject.toml setup.py constraints.txt requirements/train.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
+# Without a C compiler, the package ziglang brings one (backend.py).
+$(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/train.txt $(wildcard core/*.c core/*.h src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(LOCKED) requirements/train.txt
 	$(PIP) torch==2.13.0
+	command -v cc gcc clang >/dev/null || $(PIP) ziglang
 	$(PIP) --no-build-isolation --editable '.[train]'
 	touch $@
 
@@ -41,6 +45,11 @@ $(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.dev
 	sh js/setup.sh
 	touch $@
 
+# Compilers for the slow tests of core/. Those tests are skipped if they cannot be installed.
+$(VENV)/.core: core/setup.sh | $(VENV)/.dev
+	sh core/setup.sh
+	touch $@
+
 demo: $(VENV)/.train
 	$(BIN)/capsulet demo
 
@@ -51,6 +60,10 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+SECONDS ?= 60
+fuzz capsulet-run libcapsulet:
+	$(MAKE) -C core $@ BUILD=$(CURDIR)/build SECONDS=$(SECONDS)
 
 # Some benchmarks share trained models: MODELS/SET-seedN. Missing models are trained.
 DATA ?= ../shared/data

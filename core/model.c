@@ -5,14 +5,6 @@
 
 enum { LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
 
-static float half_float(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 31) return float_of_bits(sign | 0x7F800000 | fraction << 13);
-  if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-  float small = (float)fraction * (1.0f / 16777216); /* 2^-24 */
-  return sign ? -small : small;
-}
-
 /* ---- matrices ---- */
 
 struct matrix { /* in the file: floats, or numbers of few bits with a scale per row */

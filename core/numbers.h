@@ -21,6 +21,15 @@ static inline uint32_t bits_of_float(float value) {
   return bits;
 }
 
+/* The value of a 16-bit float. */
+static inline float half_float(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
+  if (exponent == 31) return float_of_bits(sign | 0x7F800000 | fraction << 13);
+  if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
+  float small = (float)fraction * (1.0f / 16777216); /* 2^-24 */
+  return sign ? -small : small;
+}
+
 /* above / below, by which numbers are multiplied before they are rounded; 0, which rounds them all to 0, for a `below` so small
  * that the quotient may not be finite. */
 static inline float quotient(float above, float below) { return below > 1e-30f ? above / below : 0; }
