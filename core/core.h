@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- memory ---- */
+
+/* Memory for `count` elements, or for zeros; NULL if there is not enough. Sizes come from files and may be larger than the
+ * address space of a 32-bit processor. */
+static inline void *allocate(uint64_t count, size_t size) { return count > SIZE_MAX / size ? NULL : malloc((size_t)count * size); }
+static inline void *allocate_zeros(uint64_t count, size_t size) { return count > SIZE_MAX / size ? NULL : calloc((size_t)count, size); }
+
 /* ---- json.c ---- */
 
 enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
@@ -213,7 +220,7 @@ struct classes { /* of one text; only lengths must have room, the others are set
   float *capsules; /* (C, L) before squash */
 };
 
-size_t head_room(const capsulet_model *model); /* floats of scratch memory */
+uint64_t head_room(const capsulet_model *model); /* floats of scratch memory */
 void head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *classes);
 
 /* ---- features.c ---- */

@@ -147,8 +147,8 @@ static void weights_of_class(const capsulet_model *model, const struct classes *
   }
 }
 
-static size_t divide_trace(const capsulet_model *model, size_t tokens, struct trace *trace, float *memory) {
-  size_t width = (size_t)model->blocks * UNITS, used = 0;
+static uint64_t divide_trace(const capsulet_model *model, uint64_t tokens, struct trace *trace, float *memory) {
+  uint64_t width = (uint64_t)model->blocks * UNITS, used = 0;
   for (int layer = 0; layer < model->layers; layer++)
     for (int place = 0; place < 2; place++) {
       float **parts[] = {&trace->states[layer][place], &trace->reset[layer][place], &trace->update[layer][place],
@@ -157,12 +157,12 @@ static size_t divide_trace(const capsulet_model *model, size_t tokens, struct tr
         if (memory) *parts[i] = memory + used;
     }
   if (memory) trace->embedded = memory + used;
-  return used + tokens * (size_t)model->padded_size;
+  return used + tokens * (uint64_t)model->padded_size;
 }
 
-static size_t divide_work(const capsulet_model *model, size_t tokens, struct work *work, float *memory) {
-  size_t width = (size_t)model->blocks * UNITS, used = 0, inputs = 2 * width;
-  inputs = (size_t)model->padded_size > inputs ? (size_t)model->padded_size : inputs;
+static uint64_t divide_work(const capsulet_model *model, uint64_t tokens, struct work *work, float *memory) {
+  uint64_t width = (uint64_t)model->blocks * UNITS, used = 0, inputs = 2 * width;
+  inputs = (uint64_t)model->padded_size > inputs ? (uint64_t)model->padded_size : inputs;
 #define TAKE(field, count)                     \
   do {                                         \
     if (memory) work->field = memory + used;   \
@@ -177,7 +177,7 @@ static size_t divide_work(const capsulet_model *model, size_t tokens, struct wor
   TAKE(entering, width);
   TAKE(through, width);
   TAKE(product, inputs);
-  TAKE(back, (size_t)model->hidden);
+  TAKE(back, (uint64_t)model->hidden);
 #undef TAKE
   return used;
 }
@@ -192,10 +192,11 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
     if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
   struct trace trace = {0};
   struct work work = {0};
-  size_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
+  uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
   size_t classes = (size_t)model->classes, hidden = (size_t)model->hidden;
-  float *memory = malloc((first + second + head_room(model) + classes + hidden + tokens * wanted + 1) * sizeof *memory);
-  double *parts = malloc(tokens * sizeof *parts);
+  uint64_t rest = head_room(model) + classes + hidden + (uint64_t)tokens * wanted + 1;
+  float *memory = allocate(first + second + rest, sizeof *memory);
+  double *parts = allocate(tokens, sizeof *parts);
   int result = memory && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
     divide_trace(model, tokens, &trace, memory);

@@ -28,8 +28,8 @@ static void softmax(float *values, int64_t count, float factor) {
   for (int64_t i = 0; i < count; i++) values[i] = values[i] / sum * factor;
 }
 
-size_t head_room(const capsulet_model *model) {
-  size_t classes = (size_t)model->classes, primary = (size_t)model->primary, length = (size_t)model->class_length;
+uint64_t head_room(const capsulet_model *model) {
+  uint64_t classes = (uint64_t)model->classes, primary = (uint64_t)model->primary, length = (uint64_t)model->class_length;
   if (!model->capsules) return 2 * classes;
   return classes + primary * classes + classes * length + primary * classes + primary * classes * length + length;
 }

@@ -19,7 +19,8 @@ static uint32_t add(struct parser *parser, enum json_kind kind) {
   struct json *json = parser->json;
   if (json->count == parser->room) {
     uint32_t room = parser->room ? 2 * parser->room : 256;
-    struct json_node *nodes = realloc(json->nodes, room * sizeof *nodes);
+    uint64_t bytes = (uint64_t)room * sizeof *json->nodes;
+    struct json_node *nodes = bytes > SIZE_MAX ? NULL : realloc(json->nodes, (size_t)bytes);
     if (!nodes) return UINT32_MAX;
     json->nodes = nodes, parser->room = room;
   }

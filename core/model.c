@@ -64,7 +64,7 @@ static float number(const struct matrix *matrix, uint64_t row, uint64_t column) 
 
 /* All numbers of a matrix as new floats; NULL without memory. */
 static float *numbers(const struct matrix *matrix) {
-  float *values = malloc((matrix->rows * matrix->columns + 1) * sizeof *values);
+  float *values = allocate(matrix->rows * matrix->columns + 1, sizeof *values);
   for (uint64_t row = 0; values && row < matrix->rows; row++)
     for (uint64_t column = 0; column < matrix->columns; column++)
       values[row * matrix->columns + column] = number(matrix, row, column);
@@ -121,13 +121,13 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
   weights->inputs = shape.parts * shape.padded;
   weights->state_scale = state_scale;
   uint64_t inputs = (uint64_t)weights->inputs, cells = blocks * 3 * UNITS;
-  int8_t *row = malloc(columns);
+  int8_t *row = allocate(columns, 1);
   if (model->integers) {
-    weights->bytes = calloc(cells, inputs);
-    weights->scales = calloc(cells, sizeof *weights->scales);
-    weights->offsets = calloc(cells, sizeof *weights->offsets);
+    weights->bytes = allocate_zeros(cells, (size_t)inputs);
+    weights->scales = allocate_zeros(cells, sizeof *weights->scales);
+    weights->offsets = allocate_zeros(cells, sizeof *weights->offsets);
   } else {
-    weights->floats = calloc(cells * inputs, sizeof *weights->floats);
+    weights->floats = allocate_zeros(cells * inputs, sizeof *weights->floats);
   }
   bool memory = row && (weights->floats || (weights->bytes && weights->scales && weights->offsets)), fine = true;
   for (uint64_t place = 0; memory && place < 3 * (uint64_t)model->hidden; place++) {
@@ -303,7 +303,7 @@ static int open_embedding(capsulet_model *model, char *message) {
   struct matrix codebooks;
   int result = find_matrix(&model->file, "embedding.codebooks", books, size, &codebooks, message);
   if (result) return result;
-  model->codebook = calloc(books * (uint64_t)model->padded_size, sizeof *model->codebook);
+  model->codebook = allocate_zeros(books * (uint64_t)model->padded_size, sizeof *model->codebook);
   if (!model->codebook) return CAPSULET_NO_MEMORY;
   for (uint64_t row = 0; row < books; row++)
     for (uint64_t column = 0; column < size; column++)
@@ -324,7 +324,7 @@ static int open_head(capsulet_model *model, char *message) {
     count *= length;
     if ((result = find_matrix(&model->file, "head.transforms", primary * classes, inside * length, &matrix, message))) return result;
     if (matrix.packed) {
-      if (!(model->own_head = malloc(count * sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
+      if (!(model->own_head = allocate(count, sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
       for (uint64_t n = 0; n < primary; n++)
         for (uint64_t c = 0; c < classes; c++)
           for (uint64_t p = 0; p < inside; p++)

@@ -31,10 +31,10 @@ void code_weights(const capsulet_model *model, int32_t id, float *weights) {
   for (int32_t book = 0; book < model->codebooks; book++, weights += words) {
     if (model->embedding != EMBEDDING_WEIGHTED) {
       memset(weights, 0, (size_t)words * sizeof *weights);
-      weights[codes ? largest(codes + book * words, words) : choice(model, id, book)] = 1;
+      weights[codes ? largest(codes + (size_t)book * (size_t)words, words) : choice(model, id, book)] = 1;
       continue;
     }
-    const float *own = codes + book * words;
+    const float *own = codes + (size_t)book * (size_t)words;
     float top = own[largest(own, words)], sum = 0;
     for (int32_t i = 0; i < words; i++) weights[i] = power_of_e(own[i] - top);
     for (int32_t i = 0; i < words; i++) sum += weights[i];
@@ -107,15 +107,15 @@ struct scratch { /* for groups of at most `tokens` tokens */
   int32_t *ngram_sums;
 };
 
-static size_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
-  size_t states = 2 * (size_t)model->blocks * UNITS, words = (size_t)model->padded_size;
+static uint64_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
+  uint64_t states = 2 * (uint64_t)model->blocks * UNITS, words = (uint64_t)model->padded_size;
   return states > words ? states : words;
 }
 
 /* Divides memory, or with memory NULL adds up its size. */
-static size_t divide(const capsulet_model *model, size_t tokens, struct scratch *scratch, char *memory) {
-  size_t used = 0, element = model->integers ? 1 : sizeof(float), width = (size_t)model->blocks * UNITS;
-  size_t codes = (size_t)model->codebooks * (size_t)model->codewords + UNITS, vector = (size_t)model->padded_size;
+static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scratch *scratch, char *memory) {
+  uint64_t used = 0, element = model->integers ? 1 : sizeof(float), width = (uint64_t)model->blocks * UNITS;
+  uint64_t codes = (uint64_t)model->codebooks * (uint64_t)model->codewords + UNITS, vector = (uint64_t)model->padded_size;
 #define TAKE(field, count)                                                                                                      \
   do {                                                                                                                          \
     if (memory) scratch->field = (void *)(memory + used);                                                                       \
@@ -124,9 +124,9 @@ static size_t divide(const capsulet_model *model, size_t tokens, struct scratch 
   TAKE(inputs[0], tokens * input_width(model) * element);
   TAKE(inputs[1], tokens * input_width(model) * element);
   TAKE(scales, tokens);
-  TAKE(rows, (size_t)CHUNK * MOST_TEXTS);
-  TAKE(row_scales, (size_t)CHUNK * MOST_TEXTS);
-  TAKE(projected, (size_t)CHUNK * MOST_TEXTS * 3 * width);
+  TAKE(rows, (uint64_t)CHUNK * MOST_TEXTS);
+  TAKE(row_scales, (uint64_t)CHUNK * MOST_TEXTS);
+  TAKE(projected, (uint64_t)CHUNK * MOST_TEXTS * 3 * width);
   TAKE(states, MOST_TEXTS * width);
   TAKE(before, MOST_TEXTS * width * element);
   TAKE(after, MOST_TEXTS * width * element);
@@ -135,19 +135,19 @@ static size_t divide(const capsulet_model *model, size_t tokens, struct scratch 
   TAKE(top, MOST_TEXTS * width);
   TAKE(vector, vector);
   TAKE(weights, codes);
-  TAKE(cached, CACHE);
-  TAKE(cached_scales, CACHE);
+  TAKE(cached, (uint64_t)CACHE);
+  TAKE(cached_scales, (uint64_t)CACHE);
   TAKE(cached_vectors, CACHE * vector);
-  TAKE(pooled, MOST_TEXTS * (size_t)model->hidden);
+  TAKE(pooled, MOST_TEXTS * (uint64_t)model->hidden);
   TAKE(head, head_room(model));
-  TAKE(ngrams, (size_t)model->classes);
-  TAKE(ngram_sums, (size_t)model->classes);
+  TAKE(ngrams, (uint64_t)model->classes);
+  TAKE(ngram_sums, (uint64_t)model->classes);
 #undef TAKE
   return used;
 }
 
 static int borrow(const capsulet_model *model, size_t tokens, struct scratch *scratch) {
-  scratch->memory = malloc(divide(model, tokens, scratch, NULL) + 64);
+  scratch->memory = allocate(divide(model, tokens, scratch, NULL) + 64, 1);
   if (!scratch->memory) return CAPSULET_NO_MEMORY;
   divide(model, tokens, scratch, (char *)scratch->memory + (64 - (uintptr_t)scratch->memory % 64));
   for (int i = 0; i < CACHE; i++) scratch->cached[i] = -1;
@@ -369,7 +369,7 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
     size_t count = tokens ? capsulet_tokenize(model, texts[i], sizes[i], tokens, tokens_room) : 0;
     if (tokens && used + count > room) {
       room = 2 * room > used + count ? 2 * room : used + count + 4096;
-      int32_t *more = realloc(ids, room * sizeof *ids);
+      int32_t *more = room > SIZE_MAX / sizeof *ids ? NULL : realloc(ids, room * sizeof *ids);
       if (more) ids = more;
       else count = 0;
     }

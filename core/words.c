@@ -115,8 +115,8 @@ static int unpack(struct words *words, const struct tensor *packed, bool similar
   size_t stream_size = 0, at = 0, count = words->count, slots = 2, used = 0, room;
   if (count > 1 << 24) return fail(message, "its dictionary has too many words");
   while (slots < 2 * count) slots *= 2;
-  size_t most = count * (LONGEST_WORD + 4);
-  int result = inflate_raw(packed->data, packed->count, most ? most : 1, &stream, &stream_size);
+  uint64_t most = (uint64_t)count * (LONGEST_WORD + 4) + 1;
+  int result = inflate_raw(packed->data, (size_t)packed->count, most > SIZE_MAX ? SIZE_MAX : (size_t)most, &stream, &stream_size);
   if (result == CAPSULET_NO_MEMORY) return result;
   if (result) return fail(message, "its dictionary cannot be unpacked");
   room = stream_size + 1;
@@ -132,14 +132,14 @@ static int unpack(struct words *words, const struct tensor *packed, bool similar
     if (!read_number(stream, stream_size, &at, &shared) || !read_number(stream, stream_size, &at, &more)) goto end;
     size_t size = shared + more;
     if (shared > previous_size || more > stream_size - at || size > LONGEST_WORD || !more) goto end;
-    if (used + size > room) {
-      while (used + size > room) room *= 2;
-      uint8_t *larger = realloc(letters, room);
+    if (size > room - used) {
+      size_t more_room = room > SIZE_MAX / 2 ? SIZE_MAX : 2 * room > used + size ? 2 * room : used + size;
+      uint8_t *larger = size > SIZE_MAX - used ? NULL : realloc(letters, more_room);
       if (!larger) {
         result = CAPSULET_NO_MEMORY;
         goto end;
       }
-      letters = larger;
+      letters = larger, room = more_room;
     }
     memcpy(letters + used, letters + previous, shared);
     memcpy(letters + used + shared, stream + at, more);
