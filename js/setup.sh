@@ -16,7 +16,7 @@ if [ -n "$packages" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; th
 fi
 
 if command -v npm >/dev/null; then
-  npm ci --silent --no-audit --no-fund </dev/null >/dev/null 2>&1 || echo "js/: npm ci failed; its tests are skipped"
+  npm ci --ignore-scripts --silent --no-audit --no-fund </dev/null >/dev/null 2>&1 || echo "js/: npm ci failed; its tests are skipped"
 fi
 packages=$(missing node npm chromium | tr '\n' ' ')
 if [ -n "$packages" ]; then
