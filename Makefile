@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
+.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
+	@echo "make wasm    compile the core to WebAssembly, js/src/capsulet.wasm"
 	@echo "make demo    train, evaluate, predict and explain on the docstrings of your Python"
 	@echo "make test    run the whole test suite"
 	@echo "make check   run ruff and mypy"
@@ -40,15 +41,20 @@ $(VENV)/.dev: $(VENV)/.train requirements/dev.txt
 	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
 	touch $@
 
-# Node, Chromium and npm packages for the tests of js/. Those tests are skipped if the programs cannot be installed.
-$(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.dev
+# Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
+WASM := $(wildcard core/*.[ch] js/wasm/*.c js/wasm/include/*.h) js/build_wasm.py
+$(VENV)/.browser: js/package-lock.json js/setup.sh $(WASM) | $(VENV)/.dev
 	sh js/setup.sh
+	-$(BIN)/python js/build_wasm.py
 	touch $@
 
 # Compilers for the slow tests of core/. Those tests are skipped if they cannot be installed.
 $(VENV)/.core: core/setup.sh | $(VENV)/.dev
 	sh core/setup.sh
 	touch $@
+
+wasm: $(VENV)/.dev
+	$(BIN)/python js/build_wasm.py
 
 demo: $(VENV)/.train
 	$(BIN)/capsulet demo
@@ -82,8 +88,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
-	$(BIN)/capsulet export $(MODELS)/ag_news_61k-seed1 $(MODELS)/ag_news_61k-seed1.onnx
-	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1.onnx --texts $(DATA)/ag_news_61k/test.csv --write
+	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
 
 docs: setup
@@ -108,4 +113,4 @@ paper: setup
 	$(MAKE) docs
 
 clean:
-	rm -rf $(VENV) build js/dist js/node_modules src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo
+	rm -rf $(VENV) build js/dist js/node_modules js/src/capsulet.wasm src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo
