@@ -75,8 +75,7 @@ fuzz capsulet-run libcapsulet:
 DATA ?= ../shared/data
 MODELS ?= models
 bench: setup
-	$(PIP) --group faithfulness
-	$(BIN)/python -m benchmarks.runtime --write
+	$(PIP) --group faithfulness fasttext-numpy2-wheel
 	$(BIN)/python -m benchmarks.encoder --write
 	$(BIN)/python -m benchmarks.routing --write
 	$(BIN)/python -m benchmarks.training --write
@@ -88,6 +87,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
+	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
 
