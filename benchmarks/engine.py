@@ -31,7 +31,7 @@ from typing import Any
 
 import capsulet
 from benchmarks import record
-from capsulet.text.labelled import labelled_pairs
+from capsulet.text.labelled import labelled_pairs, silent
 
 ROOT = Path(__file__).parents[1]
 WORKER, WASM = Path(__file__).with_name("engine_worker.py"), ROOT / "js" / "src" / "capsulet.wasm"
@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/engine.json")
     arguments = parser.parse_args()
-    pairs = [(text, str(label)) for text, label in labelled_pairs(arguments.texts, capsulet.ReadOptions())]
+    pairs = [(text, str(label)) for text, label in labelled_pairs(arguments.texts, capsulet.ReadOptions(), silent)]
     texts, truth = [text for text, _ in pairs], [label for _, label in pairs]
     with tempfile.TemporaryDirectory() as scratch:
         workers = start_workers(arguments, Path(scratch))
@@ -123,7 +123,7 @@ def train_fasttext(path: str, scratch: Path) -> Path:
 
     rows, model = scratch / "train.txt", scratch / "fasttext.bin"
     with rows.open("w", encoding="utf-8") as file:
-        for text, label in labelled_pairs(path, capsulet.ReadOptions()):
+        for text, label in labelled_pairs(path, capsulet.ReadOptions(), silent):
             file.write(f"__label__{label} {' '.join(text.split())}\n")
     fasttext.train_supervised(str(rows), **FASTTEXT).save_model(str(model))
     return model
