@@ -2,9 +2,9 @@
 
     python -m benchmarks.browser MODEL.safetensors --texts DATA/ag_news_61k/test.csv [--json] [--write]
 
-Every text is labelled in all three, each on one thread, in int8. All class lengths must be equal to the last bit. Speed is
-measured in the same run: milliseconds from the start of loading, with the WebAssembly and the model read from disk, to the
-first answer; the median latency of single texts; and the throughput of all texts in batches.
+Every text is labelled in all three, each on one thread, in int8. All class lengths must be equal to the last bit. Speed
+is measured in the same run: milliseconds from the start of loading, with the WebAssembly and the model read from disk,
+to the first answer; the median latency of single texts; and the throughput of all texts in batches.
 
 The benchmark needs node, npm and chromium (`make setup`), and builds js/dist.
 """
@@ -44,7 +44,9 @@ LARGEST = {"module_bytes": 120_000, "module_gzip_bytes": 50_000}
 def main() -> int:
     """Run the benchmark, print the figures and, with --write, store them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", metavar="MODEL.safetensors", type=Path, help="file that `capsulet train` or `compress` wrote")
+    parser.add_argument(
+        "model", metavar="MODEL.safetensors", type=Path, help="file that `capsulet train` or `compress` wrote"
+    )
     parser.add_argument("--texts", required=True, metavar="FILE", help="texts to label; labels in the file are ignored")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/browser.json")

@@ -1,4 +1,4 @@
-"""Write tanh.h: the quotient of polynomials that the integer path uses for tanh. `python core/fit_tanh.py` (needs NumPy)."""
+"""Write tanh.h, the quotient of polynomials that the integer path uses for tanh: `python core/fit_tanh.py` (NumPy)."""
 
 from pathlib import Path
 
