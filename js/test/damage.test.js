@@ -5,7 +5,7 @@ import { CapsuletError, InputError, load, ModelError } from '../src/index.js';
 import { expected, model, names, skip } from './expected.js';
 import { dice, pack, parts, seal } from './files.js';
 
-const STOPPED = /unreachable|out of bounds|stack|divide|cannot be run|not a function|undefined/i; // words of engines and of bugs
+const STOPPED = /unreachable|out of bounds|stack|divide by zero|cannot be run|not a function|undefined/i; // words of engines and of bugs
 
 function checkError(error) {
   assert.ok(error instanceof CapsuletError, error.stack);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import sys
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from capsulet.native import _core
+from tests.browser.models import KINDS, random_model
 from tests.conftest import SETS
 
 PRECISIONS = {"float32": 1, "int8": 2}
@@ -156,19 +156,16 @@ def request(
 
 
 @pytest.fixture(scope="session")
-def model_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Model files by name: $CAPSULET_TEST_MODEL, or tiny models: `model`, `sets` (multi-label) and `compressed`."""
-    if given := os.environ.get("CAPSULET_TEST_MODEL"):
-        return {"model": Path(given)}
-    import capsulet
-
-    model, sets = (request.getfixturevalue(name) / "model.safetensors" for name in ("model", "sets_model"))
-    if "words.slots" not in model.read_bytes()[:20_000].decode("latin1"):
-        pytest.skip("this version does not write model files of format 3")
-    compressed = tmp_path_factory.mktemp("compressed") / "compressed.safetensors"
-    rows = request.getfixturevalue("rows_file")
-    capsulet.compress(model.parent, rows, compressed, valid=rows)
-    return {"model": model, "sets": sets, "compressed": compressed}
+def model_files(sets_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Model files by name: one with random weights for each kind of model, and `sets`, a trained multi-label model."""
+    folder = tmp_path_factory.mktemp("files")
+    files = {kind: folder / f"{kind}.safetensors" for kind in KINDS}
+    for kind, path in files.items():
+        path.write_bytes(random_model(kind))
+    trained = sets_model / "model.safetensors"
+    if b'"format":"capsulet"' in trained.read_bytes()[:200]:
+        files["sets"] = trained
+    return files
 
 
 @pytest.fixture(scope="session")
