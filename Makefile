@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup wasm demo test check bench docs peers paper clean
+.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
@@ -11,26 +11,34 @@ help:
 	@echo "make demo    train, evaluate, predict and explain on the docstrings of your Python"
 	@echo "make test    run the whole test suite"
 	@echo "make check   run ruff and mypy"
+	@echo "make fuzz    run each fuzz target of the core for SECONDS=60; needs clang"
+	@echo "make capsulet-run, make libcapsulet   build the command and the shared library of the core in build/"
 	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
 	@echo "make docs    write the generated parts of the docs"
 	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# only files with a hash of the list
+LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
-setup: $(VENV)/.dev $(VENV)/.browser
+setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
 
-# What the demo needs: capsulet with the extra `train`.
-$(VENV)/.train: pyproject.toml setup.py constraints.txt $(wildcard src/capsulet/native/*.c src/capsulet/native/*.h)
+# What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
+# Without a C compiler, the package ziglang brings one (backend.py).
+$(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/train.txt $(wildcard core/*.c core/*.h src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[train]'
+	$(LOCKED) requirements/train.txt
+	$(PIP) torch==2.13.0
+	command -v cc gcc clang >/dev/null || $(PIP) ziglang
+	$(PIP) --no-build-isolation --editable '.[train]'
 	touch $@
 
 # What the tests need. Dependency groups need pip 25.1 or newer.
-$(VENV)/.dev: $(VENV)/.train
-	$(PIP) pip
-	$(PIP) --editable '.[train,scale]' --group dev --group figures
+$(VENV)/.dev: $(VENV)/.train requirements/dev.txt
+	$(LOCKED) requirements/dev.txt
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
 	touch $@
 
 # Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
@@ -38,6 +46,11 @@ WASM := $(wildcard core/*.[ch] js/wasm/*.c js/wasm/include/*.h) js/build_wasm.py
 $(VENV)/.browser: js/package-lock.json js/setup.sh $(WASM) | $(VENV)/.dev
 	sh js/setup.sh
 	-$(BIN)/python js/build_wasm.py
+	touch $@
+
+# Compilers for the slow tests of core/. Those tests are skipped if they cannot be installed.
+$(VENV)/.core: core/setup.sh | $(VENV)/.dev
+	sh core/setup.sh
 	touch $@
 
 wasm: $(VENV)/.dev
@@ -54,12 +67,15 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+SECONDS ?= 60
+fuzz capsulet-run libcapsulet:
+	$(MAKE) -C core $@ BUILD=$(CURDIR)/build SECONDS=$(SECONDS)
+
 # Some benchmarks share trained models: MODELS/SET-seedN. Missing models are trained.
 DATA ?= ../shared/data
 MODELS ?= models
 bench: setup
-	$(PIP) --group faithfulness
-	$(BIN)/python -m benchmarks.runtime --write
+	$(PIP) --group faithfulness fasttext-numpy2-wheel
 	$(BIN)/python -m benchmarks.encoder --write
 	$(BIN)/python -m benchmarks.routing --write
 	$(BIN)/python -m benchmarks.training --write
@@ -71,6 +87,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
+	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
 

@@ -11,12 +11,14 @@ static const double certainty_of_error = 0.9;  /* probability of a guarantee of 
 static const double starts[] = {0.125, 0.25, 0.5}; /* shares of the validation texts from which thresholds are tested */
 static const double usual_coverage = 0.95, unknown_cost = 2, mostly = 0.5, strange = -100, next_test = 1.03;
 
+enum { MOST_VALIDATION_TEXTS = 1000000000 };
+
 static double clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
 
 /* ---- opening ---- */
 
 static double *numbers(const struct json *config, uint32_t array, uint32_t stride, uint32_t offset, uint32_t count, bool *fine) {
-  double *values = malloc((count + 1) * sizeof *values);
+  double *values = reserve(count, sizeof *values);
   uint32_t place = 0;
   for (uint32_t node = array + 1; values && node < config->nodes[array].next; node = config->nodes[node].next, place++) {
     uint32_t number = node;
@@ -28,6 +30,20 @@ static double *numbers(const struct json *config, uint32_t array, uint32_t strid
     *fine &= json_number(config, number, &values[place]);
   }
   return values;
+}
+
+/* A number of the calibration. The bound is far from every fitted value; larger ones could make infinite or NaN probabilities. */
+static bool parameter(const struct json *config, uint32_t node, double *value) {
+  return json_number(config, node, value) && *value >= -1e9 && *value <= 1e9;
+}
+
+/* Places between 0 and 1 in ascending order, values between 0 and 1. */
+static bool knots_fine(const capsulet_model *model) {
+  for (uint32_t i = 0; i < model->knots; i++) {
+    double before = i ? model->knot_places[i - 1] : 0, place = model->knot_places[i], value = model->knot_values[i];
+    if (!(place >= before && place <= 1 && value >= 0 && value <= 1)) return false;
+  }
+  return true;
 }
 
 static bool open_ranking(const struct json *config, const char *path, struct ranking *ranking, int *memory) {
@@ -46,11 +62,12 @@ static bool open_ranking(const struct json *config, const char *path, struct ran
     *(i == 0 ? &ranking->values : i == 1 ? &ranking->reached : &ranking->wrong) = values;
     if (!fine || !values) return false;
   }
-  for (uint32_t i = 0; i < ranking->count; i++) {
-    double before = i ? ranking->reached[i - 1] : 0;
-    fine &= ranking->reached[i] >= before && ranking->reached[i] <= 1e5 && ranking->wrong[i] >= 0 && ranking->wrong[i] <= ranking->reached[i];
+  for (uint32_t i = 0; fine && i < ranking->count; i++) { /* whole numbers: each value is reached by more texts than the one before it */
+    double before = i ? ranking->reached[i - 1] : 0, reached = ranking->reached[i], wrong = ranking->wrong[i];
+    fine = reached > before && reached <= MOST_VALIDATION_TEXTS && wrong >= 0 && wrong <= reached;
+    fine = fine && reached == (double)(int64_t)reached && wrong == (double)(int64_t)wrong;
   }
-  return fine && ranking->reached[0] >= 1;
+  return fine;
 }
 
 int calibration_open(capsulet_model *model, char *message) {
@@ -63,6 +80,8 @@ int calibration_open(capsulet_model *model, char *message) {
       return fail(message, "it has no threshold for each label");
     model->thresholds = numbers(config, list, 1, 0, (uint32_t)model->classes, &fine);
     if (!model->thresholds) return CAPSULET_NO_MEMORY;
+    for (int32_t i = 0; fine && i < model->classes; i++) fine = model->thresholds[i] >= 0 && model->thresholds[i] <= 1;
+    if (!fine) return fail(message, "a threshold is not a number from 0 to 1");
   }
   uint32_t stored = json_get(config, 0, "calibration");
   if (stored && config->nodes[stored].kind != JSON_NULL) {
@@ -73,11 +92,11 @@ int calibration_open(capsulet_model *model, char *message) {
       if (json_is(config, method, methods[i])) model->method = METHOD_TEMPERATURE + (enum method)i;
     for (int i = 0; i < 4; i++)
       if (json_is(config, scale, scales[i])) model->scale = (enum scale)i, found = i;
-    fine &= model->method != METHOD_NONE && found >= 0 && json_number(config, json_get(config, stored, "factor"), &model->factor);
+    fine &= model->method != METHOD_NONE && found >= 0 && parameter(config, json_get(config, stored, "factor"), &model->factor);
     model->slope = 1;
     uint32_t slope = json_get(config, stored, "slope"), offset = json_get(config, stored, "offset");
-    if (slope) fine &= json_number(config, slope, &model->slope);
-    if (offset) fine &= json_number(config, offset, &model->offset);
+    if (slope) fine &= parameter(config, slope, &model->slope);
+    if (offset) fine &= parameter(config, offset, &model->offset);
     if (each && config->nodes[each].kind == JSON_TRUE) model->method = METHOD_EACH;
     if (model->method == METHOD_ISOTONIC) {
       uint32_t knots = json_get(config, stored, "knots");
@@ -87,6 +106,7 @@ int calibration_open(capsulet_model *model, char *message) {
         model->knot_places = numbers(config, knots, 2, 0, model->knots, &fine);
         model->knot_values = numbers(config, knots, 2, 1, model->knots, &fine);
         if (!model->knot_places || !model->knot_values) return CAPSULET_NO_MEMORY;
+        fine = fine && knots_fine(model);
       }
     }
     if (json_get(config, stored, "confidence")) {
@@ -121,11 +141,15 @@ static double scaled(const capsulet_model *model, float length) {
 
 /* The share of right answers at a probability of the best class: straight lines between the knots. */
 static double interpolate(const capsulet_model *model, double top) {
-  uint32_t last = model->knots - 1, place = 0;
+  uint32_t last = model->knots - 1, place = 0, after = last;
   const double *x = model->knot_places, *y = model->knot_values;
   if (top <= x[0]) return y[0];
   if (top >= x[last]) return y[last];
-  while (place + 1 < last && x[place + 1] <= top) place++;
+  while (after - place > 1) { /* x[place] <= top < x[after] */
+    uint32_t middle = place + (after - place) / 2;
+    if (x[middle] <= top) place = middle;
+    else after = middle;
+  }
   double width = x[place + 1] - x[place];
   return width > 0 ? y[place] + (y[place + 1] - y[place]) * ((top - x[place]) / width) : y[place];
 }
@@ -212,22 +236,37 @@ static double threshold_for_share(const struct ranking *ranking, double share) {
   return MINUS_INFINITY;
 }
 
-/* Probability of at most `wrong` wrong answers among `count`, each wrong with probability `share`. */
-static double binomial_tail(double wrong, double count, double share) {
-  double term = count * logarithm(1 - share), odds = logarithm(share / (1 - share)), top = term, sum = 1;
-  for (double k = 0; k < wrong; k++) { /* logarithms of the terms; `sum` is of their quotients with the largest one */
-    term += logarithm((count - k) / (k + 1)) + odds;
-    if (term > top) sum = sum * exponential(top - term) + 1, top = term;
-    else sum += exponential(term - top);
+/* log n!: a product for small n, else Stirling's series, whose error is below 1e-12 from 20 on. */
+static double log_factorial(double n) {
+  if (n < 20) {
+    double product = 1;
+    for (double i = 2; i <= n; i++) product *= i;
+    return logarithm(product);
   }
-  double tail = exponential(top) * sum;
-  return tail < 1 ? tail : 1;
+  double inverse = 1 / n, square = inverse * inverse;
+  double series = inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
+  return (n + 0.5) * logarithm(n) - n + 0.91893853320467274178 + series; /* log(2 pi) / 2 */
+}
+
+/* Probability of at most `wrong` wrong answers among `count`, each wrong with probability `share`; 1 where it is at least 1/4:
+ * from the mean on. Below the mean the terms fall from the last one down, and all but about sqrt(count) of them are negligible. */
+static double binomial_tail(double wrong, double count, double share) {
+  if (wrong >= count * share) return 1;
+  double last = log_factorial(count) - log_factorial(wrong) - log_factorial(count - wrong);
+  last += wrong * logarithm(share) + (count - wrong) * logarithm(1 - share);
+  double term = 1, sum = 1;
+  for (double k = wrong; k > 0 && term > 1e-17 * sum; k--) {
+    term *= k / (count - k + 1) * ((1 - share) / share);
+    sum += term;
+  }
+  return exponential(last) * sum;
 }
 
 /* The lowest value above which at most this share is wrong, as far as the validation texts can tell: thresholds are tested
  * from strict to lax until one fails, in three sequences that share the allowed probability of failure. NAN: there is none. */
 static double threshold_for_error(const struct ranking *ranking, double error, double *fewest) {
   double chance = (1 - certainty_of_error) / 3, best = __builtin_nan(""), count = ranking->reached[ranking->count - 1];
+  if (error < 1e-9) error = 1e-9; /* more texts than any model has */
   double texts = logarithm(chance) / logarithm(1 - error); /* all of them right */
   *fewest = (double)(int64_t)texts < texts ? (double)((int64_t)texts + 1) : (double)(int64_t)texts;
   for (int i = 0; i < 3; i++) {
@@ -282,8 +321,9 @@ int capsulet_rules_for(const capsulet_model *model, const struct capsulet_reques
     if (request->max_error < 1) value = threshold_for_error(&model->certainty, request->max_error, &fewest);
     if (value != value) {
       char *at = message, *end = message + CAPSULET_MESSAGE;
-      at = append(append_number(at, end, rules->texts), end, " validation texts cannot guarantee it: at least ");
-      append(append_number(at, end, fewest), end, " texts that the model labels correctly and with certainty are needed");
+      at = append_number(append(at, end, "cannot be guaranteed by "), end, rules->texts);
+      at = append_number(append(at, end, " validation texts, expected at least "), end, fewest);
+      append(at, end, " that the model labels correctly and with certainty");
       return CAPSULET_IMPOSSIBLE;
     }
     rules->certainty = value;
@@ -302,15 +342,38 @@ int capsulet_abstains(const capsulet_model *model, const struct capsulet_rules *
   return !abstains ? 0 : unknown >= mostly ? 2 : 1;
 }
 
+/* Whether a class comes after another one: it is shorter, or as long and its number is higher. */
+static bool after(const float *lengths, int32_t class, int32_t other) {
+  return lengths[class] < lengths[other] || (lengths[class] == lengths[other] && class > other);
+}
+
+/* Heap sort, longest first: a model may have a million classes. */
+static void sort_classes(const float *lengths, int32_t *classes, size_t count) {
+  for (size_t start = count / 2, end = count; end > 1;) {
+    int32_t moved;
+    if (start) {
+      moved = classes[--start]; /* build the heap: its top comes last */
+    } else {
+      moved = classes[--end];
+      classes[end] = classes[0];
+    }
+    size_t place = start, child;
+    for (; (child = 2 * place + 1) < end; place = child) {
+      if (child + 1 < end && after(lengths, classes[child + 1], classes[child])) child++;
+      if (!after(lengths, classes[child], moved)) break;
+      classes[place] = classes[child];
+    }
+    classes[place] = moved;
+  }
+}
+
 size_t capsulet_label_set(const capsulet_model *model, const struct capsulet_rules *rules, const float *lengths, int32_t *classes) {
   double sum = sum_of_powers(model, lengths);
   size_t count = 0;
   for (int32_t class = 0; class < model->classes; class++) {
     double score = fourth_power(lengths[class]) / sum;
-    if (!(score >= rules->set_score)) continue;
-    size_t place = count++; /* sorted in, longest first */
-    for (; place && lengths[classes[place - 1]] < lengths[class]; place--) classes[place] = classes[place - 1];
-    classes[place] = class;
+    if (score >= rules->set_score) classes[count++] = class;
   }
+  sort_classes(lengths, classes, count);
   return count;
 }

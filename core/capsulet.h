@@ -77,7 +77,8 @@ size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t s
 int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
                       float *unknown);
 
-/* Class lengths (n, C) of tokenised texts: `ids` has the ids of all texts one after the other, `counts` (n) how many. */
+/* Class lengths (n, C) of tokenised texts: `ids` has the ids of all texts one after the other, `counts` (n) how many: 1 to 2^20
+ * each. */
 int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths);
 
 /* Probabilities (n, C) of class lengths (n, C). */
@@ -117,11 +118,14 @@ struct capsulet_explanation {
   float *coupling;      /* (N, wanted) of each primary capsule with each class */
   float *shares;        /* (N, wanted) of each primary capsule in norms; with ngrams they sum to norms */
 };
+/* The ids: 1 to 2^20 of them. After an error, what was written means nothing. */
 int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted,
                      const struct capsulet_explanation *explanation);
 
 /* Weights of all codewords (codebooks * codewords) for the word of an id. */
 int capsulet_codes(const capsulet_model *model, int32_t id, float *weights);
+/* Known words with the most similar codes, most similar first: `count` is the room in `nearest`, then how many there are. */
+int capsulet_nearest(const capsulet_model *model, int32_t id, int32_t *nearest, size_t *count);
 
 #ifdef __cplusplus
 }

@@ -4,17 +4,13 @@
 #define CAPSULET_CORE_H
 
 #include "capsulet.h"
+#include "memory.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- memory ---- */
-
-/* Memory for `count` elements, or for zeros; NULL if there is not enough. Sizes come from files and may be larger than the
- * address space of a 32-bit processor. */
-static inline void *allocate(uint64_t count, size_t size) { return count > SIZE_MAX / size ? NULL : malloc((size_t)count * size); }
-static inline void *allocate_zeros(uint64_t count, size_t size) { return count > SIZE_MAX / size ? NULL : calloc((size_t)count, size); }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the numbers of a model file are little-endian and are read in place"
+#endif
 
 /* ---- json.c ---- */
 
@@ -97,6 +93,8 @@ struct word { /* one token: its place in the text and its lower-case spelling */
 };
 
 bool next_word(struct reader *reader, struct word *word);
+/* Reads one character of `left` bytes; returns its bytes. A byte that is not UTF-8 is the character U+FFFD, of one byte. */
+size_t read_character(const uint8_t *from, size_t left, uint32_t *character);
 
 /* ---- words.c ---- */
 
@@ -135,7 +133,7 @@ struct direction {
   float *new_bias; /* (blocks, 16): recurrent bias of the new gate */
 };
 
-enum { MOST_LAYERS = 8, UNITS = 16 };
+enum { MOST_LAYERS = 8, UNITS = 16, MOST_TOKENS = 1 << 20 }; /* per text */
 
 enum scale { SCALE_LENGTH, SCALE_LOG, SCALE_LOGIT, SCALE_NORM };
 enum method { METHOD_NONE, METHOD_TEMPERATURE, METHOD_PLATT, METHOD_ISOTONIC, METHOD_EACH };

@@ -115,12 +115,7 @@ static void through_encoder(const capsulet_model *model, const struct trace *tra
   int64_t size = model->padded_size;
   for (int64_t token = 0; token < tokens; token++) {
     const float *vector = trace->embedded + token * size, *credit = work->inputs + token * size;
-    float top = 0;
-    for (int64_t i = 0; i < size; i++) {
-      float value = vector[i] < 0 ? -vector[i] : vector[i];
-      top = value > top ? value : top;
-    }
-    float factor = top > 0 ? 127.0f / top : 0, scale = top * (1.0f / 127);
+    float top = largest_magnitude(vector, size), factor = quotient(127, top), scale = top * (1.0f / 127);
     for (int64_t i = 0; i < size; i++) { /* as the encoder rounded it */
       float value = model->integers ? ((vector[i] * factor + 12582912.0f) - 12582912.0f) * scale : vector[i];
       parts[token] += (double)value * (double)credit[i];
@@ -185,7 +180,7 @@ static uint64_t divide_work(const capsulet_model *model, uint64_t tokens, struct
 int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *wanted_classes, size_t wanted,
                      const struct capsulet_explanation *explanation) {
   int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
-  if (!tokens || tokens > (size_t)INT32_MAX) return CAPSULET_IMPOSSIBLE;
+  if (!tokens || tokens > MOST_TOKENS || wanted > INT32_MAX) return CAPSULET_IMPOSSIBLE;
   for (size_t token = 0; token < tokens; token++)
     if (ids[token] < 0 || ids[token] >= most) return CAPSULET_IMPOSSIBLE;
   for (size_t i = 0; i < wanted; i++)
@@ -194,9 +189,8 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
   struct work work = {0};
   uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
   size_t classes = (size_t)model->classes, hidden = (size_t)model->hidden;
-  uint64_t rest = head_room(model) + classes + hidden + (uint64_t)tokens * wanted + 1;
-  float *memory = allocate(first + second + rest, sizeof *memory);
-  double *parts = allocate(tokens, sizeof *parts);
+  float *memory = reserve(first + second + head_room(model) + classes + hidden + (uint64_t)tokens * wanted, sizeof *memory);
+  double *parts = reserve(tokens, sizeof *parts);
   int result = memory && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
     divide_trace(model, tokens, &trace, memory);
@@ -205,6 +199,7 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
     float *ngrams = scratch + head_room(model);
     struct classes answer = {.lengths = lengths};
     result = trace_text(model, ids, tokens, &trace, pooled, scratch, &answer);
+    bool fine = !result && all_finite(answer.norms, classes);
     if (!result) {
       if (explanation->lengths) memcpy(explanation->lengths, lengths, classes * sizeof *lengths);
       if (explanation->norms) memcpy(explanation->norms, answer.norms, classes * sizeof *lengths);
@@ -218,14 +213,20 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
           size_t size = hidden / (size_t)model->primary;
           double share = 0;
           for (size_t p = 0; p < size; p++) share += (double)pooled[n * size + p] * (double)work.back[n * size + p];
+          fine &= all_finite(&(float){(float)share}, 1);
           if (explanation->shares) explanation->shares[n * wanted + i] = (float)share;
           if (explanation->coupling) explanation->coupling[n * wanted + i] = answer.coupling[n * classes + (size_t)class];
         }
         if (!explanation->contributions) continue;
         through_encoder(model, &trace, (int64_t)tokens, &work, parts);
-        for (size_t token = 0; token < tokens; token++)
-          explanation->contributions[token * wanted + i] = (float)(parts[token] + (double)ngrams[token * wanted + i]);
+        for (size_t token = 0; token < tokens; token++) {
+          float own = (float)(parts[token] + (double)ngrams[token * wanted + i]);
+          fine &= all_finite(&own, 1);
+          explanation->contributions[token * wanted + i] = own;
+        }
       }
+      fine &= all_finite(ngrams, (uint64_t)tokens * wanted);
+      if (!fine) result = CAPSULET_DAMAGED;
     }
   }
   free(memory);

@@ -32,8 +32,9 @@ static uint32_t take_bits(struct stream *stream, uint32_t count) {
   return value;
 }
 
-/* False if the lengths give more codes than there are. An incomplete set is fine: its missing codes are never read. */
-static bool build(struct huffman *huffman, const uint8_t *lengths, int count) {
+/* False if the lengths give more codes than there are, or fewer. As in zlib, no code at all and, unless the set is `full`, a
+ * single code of one bit are fine: codes that are missing end the stream with an error when they are read. */
+static bool build(struct huffman *huffman, const uint8_t *lengths, int count, bool full) {
   uint16_t places[LONGEST_CODE + 1];
   memset(huffman->counts, 0, sizeof huffman->counts);
   for (int i = 0; i < count; i++) huffman->counts[lengths[i]]++;
@@ -42,6 +43,8 @@ static bool build(struct huffman *huffman, const uint8_t *lengths, int count) {
     left = 2 * left - huffman->counts[length];
     if (left < 0) return false;
   }
+  int used = count - huffman->counts[0];
+  if (left && used && (full || used != huffman->counts[1])) return false;
   places[1] = 0;
   for (int length = 1; length < LONGEST_CODE; length++) places[length + 1] = (uint16_t)(places[length] + huffman->counts[length]);
   for (int i = 0; i < count; i++)
@@ -129,9 +132,9 @@ static void fixed_block(struct stream *stream) {
   struct huffman literals, distances;
   uint8_t lengths[MOST_SYMBOLS];
   for (int i = 0; i < MOST_SYMBOLS; i++) lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
-  build(&literals, lengths, MOST_SYMBOLS);
-  memset(lengths, 5, 30);
-  build(&distances, lengths, 30);
+  build(&literals, lengths, MOST_SYMBOLS, true);
+  memset(lengths, 5, 32); /* 30 and 31 are not distances, but they have codes */
+  build(&distances, lengths, 32, true);
   compressed_block(stream, &literals, &distances);
 }
 
@@ -142,7 +145,7 @@ static void dynamic_block(struct stream *stream) {
   int num_literals = (int)take_bits(stream, 5) + 257, num_distances = (int)take_bits(stream, 5) + 1, num_codes = (int)take_bits(stream, 4) + 4;
   bool fine = num_literals <= 286 && num_distances <= 30;
   for (int i = 0; i < num_codes; i++) lengths[order[i]] = (uint8_t)take_bits(stream, 3);
-  if (!fine || stream->problem || !build(&literals, lengths, 19)) {
+  if (!fine || stream->problem || !build(&literals, lengths, 19, true)) {
     stream->problem = CAPSULET_DAMAGED;
     return;
   }
@@ -159,7 +162,8 @@ static void dynamic_block(struct stream *stream) {
     }
     while (repeat--) lengths[i++] = length;
   }
-  if (!build(&literals, lengths, num_literals) || !build(&distances, lengths + num_literals, num_distances)) {
+  bool ends = lengths[256]; /* without the symbol that ends a block, it could not end */
+  if (!ends || !build(&literals, lengths, num_literals, false) || !build(&distances, lengths + num_literals, num_distances, false)) {
     stream->problem = CAPSULET_DAMAGED;
     return;
   }

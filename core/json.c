@@ -19,8 +19,7 @@ static uint32_t add(struct parser *parser, enum json_kind kind) {
   struct json *json = parser->json;
   if (json->count == parser->room) {
     uint32_t room = parser->room ? 2 * parser->room : 256;
-    uint64_t bytes = (uint64_t)room * sizeof *json->nodes;
-    struct json_node *nodes = bytes > SIZE_MAX ? NULL : realloc(json->nodes, (size_t)bytes);
+    struct json_node *nodes = fits(room, sizeof *nodes) ? realloc(json->nodes, room * sizeof *nodes) : NULL;
     if (!nodes) return UINT32_MAX;
     json->nodes = nodes, parser->room = room;
   }
@@ -47,6 +46,13 @@ static bool string(struct parser *parser, uint32_t node) {
       return true;
     }
     if (c < 0x20) return false;
+    if (c >= 0x80) { /* labels are given to programs that expect UTF-8 */
+      uint32_t character;
+      size_t bytes = read_character((const uint8_t *)text + parser->at, parser->size - parser->at, &character);
+      if (bytes == 1) return false;
+      parser->at += (uint32_t)bytes;
+      continue;
+    }
     parser->at++;
     if (c != '\\') continue;
     if (parser->at >= parser->size) return false;
@@ -225,10 +231,10 @@ bool json_number(const struct json *json, uint32_t node, double *number) {
     exponent += minus ? -written : written;
   }
   double value = (double)digits;
-  if (exponent < -400) value = 0;
+  if (!digits || exponent < -400) value = 0;
   else if (exponent < -300) value = value / power_of_ten(300) / power_of_ten(-exponent - 300);
   else if (exponent < 0) value /= power_of_ten(-exponent);
-  else if (exponent > 400 && digits) return false;
+  else if (exponent > 400) return false;
   else if (exponent > 0) value *= power_of_ten(exponent);
   *number = negative ? -value : value;
   return value - value == 0; /* finite */

@@ -16,9 +16,11 @@
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint32_t NAME(words) __attribute__((vector_size(4 * LANES), aligned(4), may_alias)); /* may overflow */
 typedef int8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1), may_alias));
 #define FLOATS NAME(floats)
 #define INTS NAME(ints)
+#define WORDS NAME(words)
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define PARTS (UNITS / LANES) /* vectors of a block of units */
 #define UNROLL _Pragma("GCC unroll 8") /* sums are in registers only if these loops are unrolled */
@@ -54,7 +56,7 @@ INLINE FLOATS NAME(power_of_e)(FLOATS x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  return (FLOATS)((INTS)p + (((INTS)shifted - (INTS)magic) << 23));
+  return (FLOATS)((WORDS)p + (((WORDS)shifted - (WORDS)magic) << 23));
 }
 
 INLINE FLOATS NAME(exact_tanh)(FLOATS x) {
@@ -81,7 +83,7 @@ INLINE FLOATS NAME(quick_sigmoid)(FLOATS x) { return NAME(quick_tanh)(x * 0.5f) 
 /* Quantises states between -1 and 1. */
 INLINE void NAME(quantise)(FLOATS x, uint8_t *to) {
   FLOATS magic = NAME(all)(12582912.0f);
-  INTS q = (INTS)(x * 127.0f + magic) - (INTS)magic;
+  INTS q = (INTS)((WORDS)(x * 127.0f + magic) - (WORDS)magic);
   *(NAME(bytes) *)(void *)to = __builtin_convertvector(q ^ FLIP, NAME(bytes));
 }
 
@@ -303,6 +305,7 @@ static const struct kernel NAME(kernel) = {
 
 #undef FLOATS
 #undef INTS
+#undef WORDS
 #undef INLINE
 #undef PARTS
 #undef UNROLL

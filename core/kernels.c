@@ -6,10 +6,19 @@
 #if defined(__x86_64__) && !defined(CAPSULET_PLAIN)
 #define X86 1
 #include <immintrin.h>
+
+#include "cpu.h"
 #endif
-#if defined(__ARM_NEON) && !defined(CAPSULET_PLAIN)
+#if defined(__aarch64__) && !defined(CAPSULET_PLAIN) /* NEON of 32-bit ARM rounds small numbers to zero: other bits */
 #define ARM 1
 #include <arm_neon.h>
+/* Older versions of clang have the dot product only if every processor that the build is for has it. */
+#if defined(__ARM_FEATURE_DOTPROD) || (defined(__clang__) ? __clang_major__ >= 16 : __GNUC__ >= 8)
+#define ARM_DOT 1
+#if defined(__linux__) && !defined(__ARM_FEATURE_DOTPROD)
+#include <sys/auxv.h>
+#endif
+#endif
 #endif
 #if defined(__wasm_simd128__) && !defined(CAPSULET_PLAIN)
 #define WASM 1
@@ -69,10 +78,14 @@
 #endif
 
 #ifdef ARM
-#if defined(__ARM_FEATURE_DOTPROD)
+#ifdef ARM_DOT
 #define NAME(x) neon_dot_##x
 #define KERNEL_NAME "neon-dotprod"
+#ifdef __ARM_FEATURE_DOTPROD
 #define TARGET
+#else
+#define TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
 #define LANES 4
 #define SUMS 4
 #define FLIP 0
@@ -169,7 +182,7 @@ static const struct kernel *const kernels[] = {
     &avx512vnni_kernel, &avx512_kernel, &avx2_kernel,
 #endif
 #ifdef ARM
-#if defined(__ARM_FEATURE_DOTPROD)
+#ifdef ARM_DOT
     &neon_dot_kernel,
 #endif
     &neon_kernel,
@@ -183,11 +196,19 @@ static const struct kernel *const kernels[] = {
 
 static bool usable(const struct kernel *kernel) {
 #ifdef X86
-  __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (kernel == &avx512vnni_kernel) return wide && __builtin_cpu_supports("avx512vnni");
-  if (kernel == &avx512_kernel) return wide;
-  if (kernel == &avx2_kernel) return __builtin_cpu_supports("avx2");
+  struct cpu cpu = cpu_facts();
+  if (kernel == &avx512vnni_kernel) return cpu.vnni;
+  if (kernel == &avx512_kernel) return cpu.avx512;
+  if (kernel == &avx2_kernel) return cpu.avx2;
+#endif
+#ifdef ARM_DOT
+#if defined(__ARM_FEATURE_DOTPROD)
+  if (kernel == &neon_dot_kernel) return true; /* every processor of this build has it */
+#elif defined(__linux__)
+  if (kernel == &neon_dot_kernel) return getauxval(AT_HWCAP) >> 20 & 1; /* HWCAP_ASIMDDP */
+#else
+  if (kernel == &neon_dot_kernel) return false; /* no way to ask */
+#endif
 #endif
   (void)kernel;
   return true;

@@ -3,15 +3,7 @@
 
 #include "numbers.h"
 
-enum { MOST_TOKENS = 1 << 20, LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
-
-static float half_float(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
-  if (exponent == 31) return float_of_bits(sign | 0x7F800000 | fraction << 13);
-  if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-  float small = (float)fraction * (1.0f / 16777216); /* 2^-24 */
-  return sign ? -small : small;
-}
+enum { LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
 
 /* ---- matrices ---- */
 
@@ -22,6 +14,12 @@ struct matrix { /* in the file: floats, or numbers of few bits with a scale per 
   int bits;
   uint64_t rows, columns;
 };
+
+static float row_scale(const struct matrix *matrix, uint64_t row) {
+  return half_float((uint16_t)(matrix->scales[2 * row] | matrix->scales[2 * row + 1] << 8));
+}
+
+static bool finite(float value) { return value - value == 0; }
 
 static int find_matrix(const struct file *file, const char *name, uint64_t rows, uint64_t columns, struct matrix *matrix, char *message) {
   char scales_name[96];
@@ -41,6 +39,8 @@ static int find_matrix(const struct file *file, const char *name, uint64_t rows,
   fine = fine && tensor.shape[1] >= FEWEST_BITS && tensor.shape[1] <= 8 && tensor.shape[0] == (rows * columns + 7) / 8;
   if (!fine || scales.count != rows) return fail(message, "a weight of the network is missing or of another size");
   matrix->packed = tensor.data, matrix->scales = scales.data, matrix->bits = (int)tensor.shape[1];
+  for (uint64_t row = 0; row < rows; row++)
+    if (!finite(row_scale(matrix, row))) return fail(message, "a scale of its weights is not a finite number");
   return CAPSULET_OK;
 }
 
@@ -53,10 +53,6 @@ static int32_t level(const struct matrix *matrix, uint64_t place) {
   return field - (1 << (matrix->bits - 1));
 }
 
-static float row_scale(const struct matrix *matrix, uint64_t row) {
-  return half_float((uint16_t)(matrix->scales[2 * row] | matrix->scales[2 * row + 1] << 8));
-}
-
 static float number(const struct matrix *matrix, uint64_t row, uint64_t column) {
   uint64_t place = row * matrix->columns + column;
   return matrix->floats ? matrix->floats[place] : (float)level(matrix, place) * row_scale(matrix, row);
@@ -64,31 +60,28 @@ static float number(const struct matrix *matrix, uint64_t row, uint64_t column) 
 
 /* All numbers of a matrix as new floats; NULL without memory. */
 static float *numbers(const struct matrix *matrix) {
-  float *values = allocate(matrix->rows * matrix->columns + 1, sizeof *values);
+  float *values = reserve(matrix->rows * matrix->columns, sizeof *values);
   for (uint64_t row = 0; values && row < matrix->rows; row++)
     for (uint64_t column = 0; column < matrix->columns; column++)
       values[row * matrix->columns + column] = number(matrix, row, column);
   return values;
 }
 
-static bool finite(float value) { return value - value == 0; }
-
-static bool all_finite(const float *values, uint64_t count) {
-  float sum = 0;
-  for (uint64_t i = 0; i < count; i++) sum += values[i] * 0.0f;
-  return sum == 0;
-}
-
 /* ---- the encoder ---- */
 
+struct shape { /* of the inputs of a layer: `parts` parts of `size`, each padded to `padded` */
+  int32_t parts, size, padded;
+};
+
 /* Rounds a row to bytes and returns their scale. Two neighbours are at most 128 together, so that pairs of products with
- * unsigned bytes fit into 16 bits (kernels.c). A row of few bits is taken as it is if it keeps that bound. */
-static float round_row(const struct matrix *matrix, uint64_t row, int8_t *bytes) {
-  uint64_t columns = matrix->columns;
+ * unsigned bytes fit into 16 bits (kernels.c). Pairs are counted within a part of the inputs, as in the layout of the kernels.
+ * A row of few bits is taken as it is if it keeps that bound. */
+static float round_row(const struct matrix *matrix, uint64_t row, struct shape shape, int8_t *bytes) {
+  uint64_t columns = matrix->columns, part = (uint64_t)shape.size;
   if (matrix->packed) {
     bool fits = true;
     for (uint64_t column = 0; column < columns; column++) {
-      int32_t value = level(matrix, row * columns + column), before = column % 2 ? bytes[column - 1] : 0;
+      int32_t value = level(matrix, row * columns + column), before = column % part % 2 ? bytes[column - 1] : 0;
       bytes[column] = (int8_t)value;
       fits &= (value < 0 ? -value : value) + (before < 0 ? -before : before) <= 128;
     }
@@ -98,12 +91,12 @@ static float round_row(const struct matrix *matrix, uint64_t row, int8_t *bytes)
   for (uint64_t column = 0; column < columns; column++) {
     float value = number(matrix, row, column);
     value = value < 0 ? -value : value;
-    pair = column % 2 ? pair + value : value;
+    pair = column % part % 2 ? pair + value : value;
     float needed = value * (1.0f / 127), both = pair * (1.0f / 127.4f);
     needed = both > needed ? both : needed;
     largest = needed > largest ? needed : largest;
   }
-  float factor = largest > 0 ? 1.0f / largest : 0;
+  float factor = quotient(1, largest);
   for (uint64_t column = 0; column < columns; column++) {
     float value = number(matrix, row, column) * factor + 12582912.0f;
     bytes[column] = (int8_t)((int32_t)bits_of_float(value) - 0x4B400000);
@@ -111,30 +104,26 @@ static float round_row(const struct matrix *matrix, uint64_t row, int8_t *bytes)
   return largest;
 }
 
-struct shape { /* of the inputs of a layer: `parts` parts of `size`, each padded to `padded` */
-  int32_t parts, size, padded;
-};
-
 /* Fills weights from a matrix (3H, parts * size). */
 static int pack_weights(const capsulet_model *model, const struct matrix *matrix, struct shape shape, float state_scale, struct weights *weights) {
   uint64_t blocks = (uint64_t)model->blocks, columns = matrix->columns;
   weights->inputs = shape.parts * shape.padded;
   weights->state_scale = state_scale;
   uint64_t inputs = (uint64_t)weights->inputs, cells = blocks * 3 * UNITS;
-  int8_t *row = allocate(columns, 1);
+  int8_t *row = reserve(columns, 1);
   if (model->integers) {
-    weights->bytes = allocate_zeros(cells, (size_t)inputs);
-    weights->scales = allocate_zeros(cells, sizeof *weights->scales);
-    weights->offsets = allocate_zeros(cells, sizeof *weights->offsets);
+    weights->bytes = reserve_zeros(cells * inputs, 1);
+    weights->scales = reserve_zeros(cells, sizeof *weights->scales);
+    weights->offsets = reserve_zeros(cells, sizeof *weights->offsets);
   } else {
-    weights->floats = allocate_zeros(cells * inputs, sizeof *weights->floats);
+    weights->floats = reserve_zeros(cells * inputs, sizeof *weights->floats);
   }
   bool memory = row && (weights->floats || (weights->bytes && weights->scales && weights->offsets)), fine = true;
   for (uint64_t place = 0; memory && place < 3 * (uint64_t)model->hidden; place++) {
     uint64_t gate = place / (uint64_t)model->hidden, unit = place % (uint64_t)model->hidden;
     uint64_t cell = unit / UNITS * 3 + gate, lane = unit % UNITS; /* gate of a block, and place in it */
     if (model->integers) {
-      float scale = round_row(matrix, place, row);
+      float scale = round_row(matrix, place, shape, row);
       int32_t sum = 0;
       fine &= finite(scale);
       weights->scales[cell * UNITS + lane] = scale * state_scale;
@@ -187,8 +176,8 @@ static int open_direction(capsulet_model *model, int layer, int place, char *mes
     name_of(name, kind ? "bias_hh" : "bias_ih", layer, place);
     if ((result = find_matrix(&model->file, name, 3, hidden, &biases[kind], message))) return result;
   }
-  direction->bias = calloc((size_t)model->blocks * 3 * UNITS, sizeof *direction->bias);
-  direction->new_bias = calloc((size_t)width, sizeof *direction->new_bias);
+  direction->bias = reserve_zeros((uint64_t)model->blocks * 3 * UNITS, sizeof *direction->bias);
+  direction->new_bias = reserve_zeros((uint64_t)width, sizeof *direction->new_bias);
   result = CAPSULET_NO_MEMORY;
   if (!direction->bias || !direction->new_bias) goto end;
   result = CAPSULET_OK;
@@ -272,7 +261,7 @@ static int open_labels(capsulet_model *model, char *message) {
   size_t room = config->nodes[labels].end - config->nodes[labels].start, at = 0;
   model->classes = (int32_t)count;
   model->label_letters = malloc(room);
-  model->label_ends = malloc(count * sizeof *model->label_ends);
+  model->label_ends = reserve(count, sizeof *model->label_ends);
   if (!model->label_letters || !model->label_ends) return CAPSULET_NO_MEMORY;
   uint32_t place = 0;
   for (uint32_t node = labels + 1; node < config->nodes[labels].next; node = config->nodes[node].next) {
@@ -303,7 +292,7 @@ static int open_embedding(capsulet_model *model, char *message) {
   struct matrix codebooks;
   int result = find_matrix(&model->file, "embedding.codebooks", books, size, &codebooks, message);
   if (result) return result;
-  model->codebook = allocate_zeros(books * (uint64_t)model->padded_size, sizeof *model->codebook);
+  model->codebook = reserve_zeros(books * (uint64_t)model->padded_size, sizeof *model->codebook);
   if (!model->codebook) return CAPSULET_NO_MEMORY;
   for (uint64_t row = 0; row < books; row++)
     for (uint64_t column = 0; column < size; column++)
@@ -324,7 +313,7 @@ static int open_head(capsulet_model *model, char *message) {
     count *= length;
     if ((result = find_matrix(&model->file, "head.transforms", primary * classes, inside * length, &matrix, message))) return result;
     if (matrix.packed) {
-      if (!(model->own_head = allocate(count, sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
+      if (!(model->own_head = reserve(count, sizeof *model->own_head))) return CAPSULET_NO_MEMORY;
       for (uint64_t n = 0; n < primary; n++)
         for (uint64_t c = 0; c < classes; c++)
           for (uint64_t p = 0; p < inside; p++)

@@ -25,16 +25,29 @@ static int largest(const float *values, int32_t count) {
   return best;
 }
 
+/* The floats of a word: its codes (M K) or its vector (D); NULL in a compressed file. */
+static const float *word_row(const capsulet_model *model, int32_t id, size_t *size) {
+  *size = model->embedding == EMBEDDING_TABLE ? (size_t)model->size : (size_t)model->codebooks * (size_t)model->codewords;
+  return model->codes ? model->codes + (size_t)id * *size : NULL;
+}
+
+/* Not checked at opening: most words of a large model are never read. */
+static bool word_finite(const capsulet_model *model, int32_t id) {
+  size_t size;
+  const float *row = word_row(model, id, &size);
+  return !row || all_finite(row, size);
+}
+
 void code_weights(const capsulet_model *model, int32_t id, float *weights) {
   int32_t words = model->codewords;
-  const float *codes = model->codes ? model->codes + (size_t)id * (size_t)model->codebooks * (size_t)words : NULL;
-  for (int32_t book = 0; book < model->codebooks; book++, weights += words) {
+  size_t size;
+  const float *own = word_row(model, id, &size);
+  for (int32_t book = 0; book < model->codebooks; book++, weights += words, own = own ? own + words : NULL) {
     if (model->embedding != EMBEDDING_WEIGHTED) {
       memset(weights, 0, (size_t)words * sizeof *weights);
-      weights[codes ? largest(codes + (size_t)book * (size_t)words, words) : choice(model, id, book)] = 1;
+      weights[own ? largest(own, words) : choice(model, id, book)] = 1;
       continue;
     }
-    const float *own = codes + (size_t)book * (size_t)words;
     float top = own[largest(own, words)], sum = 0;
     for (int32_t i = 0; i < words; i++) weights[i] = power_of_e(own[i] - top);
     for (int32_t i = 0; i < words; i++) sum += weights[i];
@@ -44,46 +57,43 @@ void code_weights(const capsulet_model *model, int32_t id, float *weights) {
 
 int capsulet_codes(const capsulet_model *model, int32_t id, float *weights) {
   if (!model->codebooks || id < 0 || id >= 2 * (int64_t)model->vocabulary) return CAPSULET_IMPOSSIBLE;
+  if (!word_finite(model, known_id(model, id))) return CAPSULET_DAMAGED;
   code_weights(model, known_id(model, id), weights);
   return CAPSULET_OK;
 }
 
-/* The vector (padded D) of a known id; `weights` is room for the weights of the codewords. */
-static void word_vector(const capsulet_model *model, int32_t id, float *weights, float *vector) {
-  size_t size = (size_t)model->padded_size, words = (size_t)model->codewords;
-  if (model->embedding == EMBEDDING_TABLE) {
-    memset(vector, 0, size * sizeof *vector);
-    memcpy(vector, model->codes + (size_t)id * (size_t)model->size, (size_t)model->size * sizeof *vector);
-    return;
-  }
+/* The vector (padded D) of a known id; `weights` is room for the weights of the codewords. False if a number of the word or of
+ * its vector is not finite. */
+static bool word_vector(const capsulet_model *model, int32_t id, float *weights, float *vector) {
+  size_t size = (size_t)model->padded_size, words = (size_t)model->codewords, row_size;
+  const float *codes = word_row(model, id, &row_size);
+  if (!word_finite(model, id)) return false;
   if (model->embedding == EMBEDDING_WEIGHTED) {
     code_weights(model, id, weights);
-    model->kernel->combine(weights, model->codebook, (int64_t)model->codebooks * model->codewords, model->padded_size, vector);
-    return;
+    model->kernel->combine(weights, model->codebook, (int64_t)row_size, model->padded_size, vector);
+    return all_finite(vector, size);
   }
   memset(vector, 0, size * sizeof *vector);
-  const float *codes = model->codes ? model->codes + (size_t)id * (size_t)model->codebooks * words : NULL;
+  if (model->embedding == EMBEDDING_TABLE) {
+    memcpy(vector, codes, row_size * sizeof *vector);
+    return true;
+  }
   for (int32_t book = 0; book < model->codebooks; book++) {
     size_t chosen = (size_t)(codes ? largest(codes + (size_t)book * words, model->codewords) : choice(model, id, book));
     const float *row = model->codebook + ((size_t)book * words + chosen) * size;
     for (size_t i = 0; i < size; i++) vector[i] += row[i];
   }
+  return all_finite(vector, size);
 }
 
-/* Rounds a vector to bytes and returns their scale; NAN if a number is not finite. */
+/* Rounds a vector of finite numbers to bytes and returns their scale. */
 static float quantise(const float *vector, int32_t size, uint8_t flip, uint8_t *bytes) {
-  float top = 0, check = 0;
-  for (int32_t i = 0; i < size; i++) {
-    float value = vector[i] < 0 ? -vector[i] : vector[i];
-    top = value > top ? value : top;
-    check += value * 0.0f;
-  }
-  float factor = top > 0 ? 127.0f / top : 0;
+  float top = largest_magnitude(vector, size), factor = quotient(127, top);
   for (int32_t i = 0; i < size; i++) {
     float value = vector[i] * factor + 12582912.0f;
     bytes[i] = (uint8_t)((bits_of_float(value) - 0x4B400000u) ^ flip);
   }
-  return top * (1.0f / 127) + check;
+  return top * (1.0f / 127);
 }
 
 /* ---- scratch memory ---- */
@@ -147,7 +157,7 @@ static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scra
 }
 
 static int borrow(const capsulet_model *model, size_t tokens, struct scratch *scratch) {
-  scratch->memory = allocate(divide(model, tokens, scratch, NULL) + 64, 1);
+  scratch->memory = reserve(divide(model, tokens, scratch, NULL) + 64, 1);
   if (!scratch->memory) return CAPSULET_NO_MEMORY;
   divide(model, tokens, scratch, (char *)scratch->memory + (64 - (uintptr_t)scratch->memory % 64));
   for (int i = 0; i < CACHE; i++) scratch->cached[i] = -1;
@@ -165,30 +175,28 @@ struct group { /* texts that run together, longest first */
 
 static int embed(const capsulet_model *model, const struct group *group, struct scratch *scratch, struct trace *trace) {
   size_t width = (size_t)model->padded_size;
-  bool fine = true;
   for (int32_t text = 0; text < group->texts; text++)
     for (int32_t token = 0; token < group->counts[text]; token++) {
       int32_t id = known_id(model, group->ids[text][token]);
       size_t place = group->starts[text] + (size_t)token;
       if (!model->integers || trace) {
         float *vector = trace ? trace->embedded + place * width : (float *)(void *)scratch->inputs[0] + place * width;
-        word_vector(model, id, scratch->weights, vector);
+        if (!word_vector(model, id, scratch->weights, vector)) return CAPSULET_DAMAGED;
         if (!model->integers && trace) memcpy((float *)(void *)scratch->inputs[0] + place * width, vector, width * sizeof(float));
         if (model->integers) scratch->scales[place] = quantise(vector, model->padded_size, model->kernel->flip, scratch->inputs[0] + place * width);
       } else {
         int slot = id % CACHE;
         uint8_t *kept = scratch->cached_vectors + (size_t)slot * width;
         if (scratch->cached[slot] != id) {
-          word_vector(model, id, scratch->weights, scratch->vector);
+          if (!word_vector(model, id, scratch->weights, scratch->vector)) return CAPSULET_DAMAGED;
           scratch->cached_scales[slot] = quantise(scratch->vector, model->padded_size, model->kernel->flip, kept);
           scratch->cached[slot] = id;
         }
         memcpy(scratch->inputs[0] + place * width, kept, width);
         scratch->scales[place] = scratch->cached_scales[slot];
       }
-      if (model->integers) fine &= scratch->scales[place] - scratch->scales[place] == 0;
     }
-  return fine ? CAPSULET_OK : CAPSULET_DAMAGED;
+  return CAPSULET_OK;
 }
 
 /* One direction of one layer. `inputs` is the number of numbers of an input row. */
@@ -276,9 +284,7 @@ static int run_head(const capsulet_model *model, const float *pooled, const int3
                     struct classes *classes) {
   if (model->ngram_rows) ngram_scores(model, ids, (size_t)count, scratch->ngram_sums, scratch->ngrams);
   head_run(model, pooled, model->ngram_rows ? scratch->ngrams : NULL, scratch->head, classes);
-  float check = 0;
-  for (int32_t class = 0; class < model->classes; class++) check += classes->lengths[class] * 0.0f;
-  return check == 0 ? CAPSULET_OK : CAPSULET_DAMAGED;
+  return all_finite(classes->lengths, (uint64_t)model->classes) ? CAPSULET_OK : CAPSULET_DAMAGED;
 }
 
 /* ---- many texts ---- */
@@ -307,15 +313,15 @@ static void sort(struct order *order, struct order *other, size_t count) {
 int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths) {
   if (!n) return CAPSULET_OK;
   if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
-  struct order *order = malloc(2 * n * sizeof *order);
-  const int32_t **texts = malloc(n * sizeof *texts);
+  struct order *order = reserve(2 * (uint64_t)n, sizeof *order);
+  const int32_t **texts = reserve(n, sizeof *texts);
   struct scratch scratch = {0};
   int result = order && texts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   size_t longest = 0;
   const int32_t *next = ids;
   int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
   for (size_t i = 0; !result && i < n; i++) {
-    if (counts[i] < 1) {
+    if (counts[i] < 1 || counts[i] > MOST_TOKENS) {
       result = CAPSULET_IMPOSSIBLE;
       break;
     }
@@ -355,7 +361,7 @@ int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int3
 
 int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
                       float *unknown) {
-  int32_t *ids = NULL, *counts = malloc((n + 1) * sizeof *counts);
+  int32_t *ids = NULL, *counts = reserve(n, sizeof *counts);
   struct capsulet_token *tokens = NULL;
   size_t used = 0, room = 0, tokens_room = 0;
   int result = counts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
@@ -364,12 +370,12 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
     if (most > tokens_room) {
       free(tokens);
       tokens_room = most > 1024 ? most : 1024;
-      tokens = malloc(tokens_room * sizeof *tokens);
+      tokens = reserve(tokens_room, sizeof *tokens);
     }
     size_t count = tokens ? capsulet_tokenize(model, texts[i], sizes[i], tokens, tokens_room) : 0;
     if (tokens && used + count > room) {
       room = 2 * room > used + count ? 2 * room : used + count + 4096;
-      int32_t *more = room > SIZE_MAX / sizeof *ids ? NULL : realloc(ids, room * sizeof *ids);
+      int32_t *more = fits(room, sizeof *ids) ? realloc(ids, room * sizeof *ids) : NULL;
       if (more) ids = more;
       else count = 0;
     }

@@ -3,6 +3,7 @@
 #ifndef CAPSULET_NUMBERS_H
 #define CAPSULET_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,6 +19,35 @@ static inline uint32_t bits_of_float(float value) {
   uint32_t bits;
   memcpy(&bits, &value, 4);
   return bits;
+}
+
+/* The value of a 16-bit float. */
+static inline float half_float(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
+  if (exponent == 31) return float_of_bits(sign | 0x7F800000 | fraction << 13);
+  if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
+  float small = (float)fraction * (1.0f / 16777216); /* 2^-24 */
+  return sign ? -small : small;
+}
+
+/* above / below, by which numbers are multiplied before they are rounded; 0, which rounds them all to 0, for a `below` so small
+ * that the quotient may not be finite. */
+static inline float quotient(float above, float below) { return below > 1e-30f ? above / below : 0; }
+
+/* By their bits, so that the loop runs in vectors. */
+static inline bool all_finite(const float *values, uint64_t count) {
+  uint32_t wrong = 0;
+  for (uint64_t i = 0; i < count; i++) wrong |= (bits_of_float(values[i]) & 0x7F800000) == 0x7F800000;
+  return !wrong;
+}
+
+static inline float largest_magnitude(const float *values, int64_t count) {
+  float top = 0;
+  for (int64_t i = 0; i < count; i++) {
+    float value = values[i] < 0 ? -values[i] : values[i];
+    top = value > top ? value : top;
+  }
+  return top;
 }
 
 static inline float root(float value) { return __builtin_sqrtf(value); }
@@ -36,7 +66,8 @@ static inline float power_of_e(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  return float_of_bits(bits_of_float(p) + ((bits_of_float(shifted) - bits_of_float(magic)) << 23));
+  /* a product and not a sum of bits: a NaN stays one */
+  return p * float_of_bits(0x3F800000 + ((bits_of_float(shifted) - bits_of_float(magic)) << 23));
 }
 
 static inline double double_of_bits(uint64_t bits) {

@@ -11,8 +11,7 @@ enum { DOTTED_I = 0x130, DOT_ABOVE = 0x307 }; /* the lower case of U+0130 is i a
 static bool is_letter(uint32_t c) { return (c | 0x20) - 'a' < 26 && c < 0x80; }
 static bool is_digit(uint32_t c) { return c - '0' < 10; }
 
-/* Reads one character; returns its bytes. A byte that is not UTF-8 is the character U+FFFD. */
-static size_t read_character(const uint8_t *from, size_t left, uint32_t *character) {
+size_t read_character(const uint8_t *from, size_t left, uint32_t *character) {
   uint32_t c = from[0];
   if (c < 0x80) {
     *character = c;

@@ -74,19 +74,25 @@ int64_t words_similar(const struct words *words, const struct word *word) {
     if (common > shared) shared = common;
   }
   if (shared < SHORTEST_PREFIX) return -1;
-  uint64_t first = 0, last = low;
+  uint64_t first = 0, last = low, end = low;
   while (first < last) { /* the first word that begins with the shared letters */
     uint64_t middle = (first + last) / 2;
     const uint8_t *other = sorted(words, middle, &own);
     if (compare(other, own, letters, shared) < 0) first = middle + 1;
     else last = middle;
   }
+  last = words->count - first > MOST_SIMILAR ? first + MOST_SIMILAR : words->count;
+  while (end < last) { /* the first word after them; letters are compared here only, sizes below */
+    uint64_t middle = (end + last) / 2;
+    const uint8_t *other = sorted(words, middle, &own);
+    if (shared_letters(other, own, letters, shared) == shared) end = middle + 1;
+    else last = middle;
+  }
   int64_t best = -1;
   size_t best_size = SIZE_MAX;
-  for (uint64_t place = first; place < words->count && place < first + MOST_SIMILAR; place++) {
-    const uint8_t *other = sorted(words, place, &own);
-    if (shared_letters(other, own, letters, shared) < shared) break;
-    if (own < best_size) best = words->order[place], best_size = own;
+  for (uint64_t place = first; place < last; place++) {
+    sorted(words, place, &own);
+    if (own && own < best_size) best = words->order[place], best_size = own;
   }
   return best >= 0 && 2 * shared >= size && 2 * shared >= best_size ? best : -1;
 }
@@ -112,16 +118,25 @@ static bool read_number(const uint8_t *stream, size_t size, size_t *at, size_t *
 /* Unpacks a front-coded dictionary and builds its hash table and, for similar words, its order. */
 static int unpack(struct words *words, const struct tensor *packed, bool similar, char *message) {
   uint8_t *stream = NULL, *letters = NULL;
-  size_t stream_size = 0, at = 0, count = words->count, slots = 2, used = 0, room;
+  size_t stream_size = 0, at = 0, count = words->count, slots = 2, used = 0, room = 0;
   if (count > 1 << 24) return fail(message, "its dictionary has too many words");
   while (slots < 2 * count) slots *= 2;
-  uint64_t most = (uint64_t)count * (LONGEST_WORD + 4) + 1;
-  int result = inflate_raw(packed->data, (size_t)packed->count, most > SIZE_MAX ? SIZE_MAX : (size_t)most, &stream, &stream_size);
+  uint64_t most = (uint64_t)count * (LONGEST_WORD + 3); /* three bytes: the numbers before the letters */
+  if (!fits(most, 1)) return CAPSULET_NO_MEMORY;
+  int result = inflate_raw(packed->data, (size_t)packed->count, (size_t)most, &stream, &stream_size);
   if (result == CAPSULET_NO_MEMORY) return result;
   if (result) return fail(message, "its dictionary cannot be unpacked");
-  room = stream_size + 1;
-  uint32_t *table = calloc(count + slots + (similar ? count : 0), sizeof *table);
-  letters = malloc(room);
+  uint32_t *table = NULL;
+  result = CAPSULET_DAMAGED;
+  for (size_t number = 0; number < count; number++) { /* the sizes first, so that the memory is just large enough */
+    size_t shared, more;
+    if (!read_number(stream, stream_size, &at, &shared) || !read_number(stream, stream_size, &at, &more)) goto end;
+    if (shared + more > LONGEST_WORD || more > stream_size - at) goto end;
+    room += shared + more, at += more;
+  }
+  at = 0;
+  table = reserve_zeros((uint64_t)count + slots + (similar ? count : 0), sizeof *table);
+  letters = reserve(room, 1);
   result = CAPSULET_NO_MEMORY;
   if (!table || !letters) goto end;
   uint32_t *ends = table, *hashed = table + count, *order = hashed + slots;
@@ -131,16 +146,7 @@ static int unpack(struct words *words, const struct tensor *packed, bool similar
     size_t shared, more;
     if (!read_number(stream, stream_size, &at, &shared) || !read_number(stream, stream_size, &at, &more)) goto end;
     size_t size = shared + more;
-    if (shared > previous_size || more > stream_size - at || size > LONGEST_WORD || !more) goto end;
-    if (size > room - used) {
-      size_t more_room = room > SIZE_MAX / 2 ? SIZE_MAX : 2 * room > used + size ? 2 * room : used + size;
-      uint8_t *larger = size > SIZE_MAX - used ? NULL : realloc(letters, more_room);
-      if (!larger) {
-        result = CAPSULET_NO_MEMORY;
-        goto end;
-      }
-      letters = larger, room = more_room;
-    }
+    if (shared > previous_size || !more) goto end;
     memcpy(letters + used, letters + previous, shared);
     memcpy(letters + used + shared, stream + at, more);
     if (number && compare(letters + previous, previous_size, letters + used, size) >= 0) goto end;
@@ -153,7 +159,7 @@ static int unpack(struct words *words, const struct tensor *packed, bool similar
       if (++probe >= MOST_PROBES) goto end;
     hashed[place & (slots - 1)] = (uint32_t)number + 1;
   }
-  if (at != stream_size || used > UINT32_MAX) goto end;
+  if (at != stream_size) goto end; /* 2^24 words of 255 bytes: `used` fits into 32 bits */
   result = CAPSULET_OK;
   free(stream);
   words->letters = letters, words->letters_size = used;

@@ -1,0 +1,17 @@
+/* Memory by number of elements. Sizes are computed in 64 bits: with a 32-bit size_t (WebAssembly) a product of sizes from a
+ * file could wrap around, and too little memory would be taken. */
+#ifndef CAPSULET_MEMORY_H
+#define CAPSULET_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static inline bool fits(uint64_t count, size_t size) { return count <= (uint64_t)PTRDIFF_MAX / size; }
+
+/* NULL: there is not enough memory. The memory of no elements is never NULL. */
+static inline void *reserve(uint64_t count, size_t size) { return fits(count, size) ? malloc(count ? (size_t)count * size : size) : NULL; }
+
+static inline void *reserve_zeros(uint64_t count, size_t size) { return fits(count, size) ? calloc(count ? (size_t)count : 1, size) : NULL; }
+
+#endif

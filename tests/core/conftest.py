@@ -1,0 +1,81 @@
+"""The core, built for tests: with gcc and clang, with sanitizers, and for other processors."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.core.random_models import CARD, ODD_SIZES, VARIANTS, model_file
+
+CORE = Path(__file__).parents[2] / "core"
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno"]
+TEXTS = [
+    CARD.decode(),
+    "",
+    "a",
+    "The QUALITY of playing is fabulously good: 7 of 10, 中文 İstanbul é",
+    "fabulous " * 60,
+    "x" * 300 + " playb quala",
+]
+
+
+def build(
+    output: Path, sources: list[Path], *flags: str, compiler: str = "gcc", without: str = "", optimise: str = "-O2"
+) -> Path:
+    """Build a program or library of the core and other sources; the test is skipped without the compiler."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    core = [str(path) for path in sorted(CORE.glob("*.c")) if path.name != without]
+    command = [compiler, *FLAGS, optimise, *flags, f"-I{CORE}", *core, *map(str, sources), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="session")
+def units(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Functions of core/tests/units.c, checked by the undefined behaviour sanitizer."""
+    flags = ["-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover=undefined"]
+    path = tmp_path_factory.mktemp("units") / "units.so"
+    return ctypes.CDLL(str(build(path, [CORE / "tests/units.c"], *flags, without="kernels.c")))
+
+
+@pytest.fixture(scope="session")
+def model_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Files of random models of every variant."""
+    folder = tmp_path_factory.mktemp("random-models")
+    for name, model in {**VARIANTS, **ODD_SIZES}.items():
+        (folder / name).write_bytes(model_file(model))
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="session")
+def texts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts, one per line."""
+    path = tmp_path_factory.mktemp("texts") / "texts"
+    path.write_text("\n".join(TEXTS) + "\n")
+    return path
+
+
+Answers = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def answers_of(texts_file: Path) -> Answers:
+    """Run a build of core/tests/answers.c on a model, and return what it printed."""
+
+    def run(program: list[str], model: Path, *kernel: str) -> str:
+        done = subprocess.run([*program, str(model), str(texts_file), *kernel], capture_output=True, text=True)
+        assert done.returncode == 0, f"{model.name}: {done.stderr[-2000:]}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The program answers.c of this machine."""
+    return [str(build(tmp_path_factory.mktemp("answers") / "answers", [CORE / "tests/answers.c"]))]

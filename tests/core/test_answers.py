@@ -1,0 +1,134 @@
+"""Answers of random models: equal on every kernel, equal to PyTorch, and explained exactly."""
+
+import random
+from array import array
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from capsulet.config import ModelOptions
+from capsulet.model.network import Network, load_network
+from capsulet.model.ngrams import NgramFeatures
+from capsulet.native import _core
+from capsulet.text.vocabulary import SimilarWords
+from tests.core.conftest import TEXTS
+from tests.core.random_models import ODD_SIZES, VARIANTS, Random, file_words, model_file, weights
+
+MODELS = {**VARIANTS, **ODD_SIZES}
+FLOAT32, INT8 = 1, 2
+
+
+def torch_network(model: Random) -> Network:
+    """The network of training with the same numbers."""
+    values = {name: torch.tensor(numbers).reshape(shape) for name, (shape, numbers) in weights(model).values.items()}
+    keys = values.pop("ngrams.keys", None)
+    if "ngrams.levels" in values:
+        values["ngrams.levels"] = values["ngrams.levels"].to(torch.int8)
+    options = replace(ModelOptions(), **model.options() | ({"embedding": "cc"} if model.bits else {}))
+    network = load_network(options, model.vocabulary, model.classes, values)
+    if keys is not None:
+        network.ngrams = NgramFeatures(values["ngrams.levels"], values["ngrams.scales"], keys.to(torch.int64))
+    return network.eval()
+
+
+def encoded(model: _core.Model, text: str) -> list[int]:
+    ids, _ = model.encode([text])
+    return array("i", ids).tolist()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_floats_equal_pytorch(name: str) -> None:
+    model = MODELS[name]
+    core, network = _core.Model(model_file(model), FLOAT32), torch_network(model)
+    lengths, _ = core.classify(TEXTS)
+    found = np.frombuffer(lengths, np.float32).reshape(len(TEXTS), model.classes)
+    for text, own in zip(TEXTS, found, strict=True):
+        ids = torch.tensor([encoded(core, text)]) % model.vocabulary
+        with torch.no_grad():
+            wanted = network(ids, torch.tensor([ids.shape[1]])).lengths[0].numpy()
+        np.testing.assert_allclose(own, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_integers_are_close_to_floats(name: str) -> None:
+    """Rounding changes lengths a little: the model of integers is the same model."""
+    data = model_file(MODELS[name])
+    exact, rounded = (np.frombuffer(_core.Model(data, kind).classify(TEXTS)[0], np.float32) for kind in (FLOAT32, INT8))
+    assert np.abs(exact - rounded).max() < 0.1
+
+
+@pytest.mark.parametrize("precision", [FLOAT32, INT8])
+@pytest.mark.parametrize("name", MODELS)
+def test_contributions_sum_to_norms(name: str, precision: int) -> None:
+    model = MODELS[name]
+    core = _core.Model(model_file(model), precision)
+    for text in TEXTS:
+        ids = array("i", encoded(core, text))
+        parts = core.explain(ids.tobytes(), array("i", range(model.classes)).tobytes())
+        norms, contributions, ngrams, shares = (np.frombuffer(parts[key], np.float32) for key in ("norms", "contributions", "ngrams", "shares"))
+        sums = contributions.reshape(len(ids), model.classes).astype(np.float64).sum(0)
+        size = max(1.0, float(np.abs(contributions).max()))
+        np.testing.assert_allclose(sums, norms, atol=1e-5 * size)
+        through = shares.reshape(-1, model.classes).sum(0) + ngrams.reshape(len(ids), model.classes).sum(0)
+        np.testing.assert_allclose(through, norms, atol=1e-5 * size)
+
+
+def by_kernel(printed: str) -> dict[tuple[str, str], str]:
+    """What answers.c printed for each kernel and precision."""
+    found = {}
+    for part in printed.split("kernel ")[1:]:
+        head, _, rest = part.partition("\n")
+        name, precision = head.split()
+        found[name, precision] = rest
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kernel_gives_the_same_bits(name: str, model_files: dict[str, Path], answers: list[str], answers_of: Callable[..., str]) -> None:
+    found = by_kernel(answers_of(answers, model_files[name]))
+    for (kernel, precision), printed in found.items():
+        assert printed == found["plain", precision], kernel
+        assert printed.count("lengths") == len(TEXTS)
+
+
+def test_a_text_alone_and_among_others() -> None:
+    """Texts that run together do not change each other."""
+    dice = random.Random(1)
+    for name in ("cwc", "odd-two-layers", "bits-5"):
+        model = MODELS[name]
+        texts = [" ".join(dice.choices([*file_words(model), "unknownword"], k=dice.randrange(1, 60))) for _ in range(30)]
+        for precision in (FLOAT32, INT8):
+            core = _core.Model(model_file(model), precision)
+            assert core.classify(texts)[0] == b"".join(core.classify([text])[0] for text in texts)
+
+
+@pytest.mark.parametrize("name", ["cwc", "bits-6"])
+def test_words_and_similar_words(name: str) -> None:
+    """Every known word has its id, and unknown words the id that Python finds."""
+    model = replace(MODELS[name], num_words=3000, ngram_bits=0)
+    core, words = _core.Model(model_file(model), INT8), file_words(model)
+    ids = {word: number + model.unknown + 1 for number, word in enumerate(words)}
+    for word, number in ids.items():
+        assert encoded(core, word) == [number] and core.word(number) == word
+    python = SimilarWords(lambda: ids)
+    dice, similar = random.Random(2), 0
+    for _ in range(5000):
+        word = dice.choice(words)[: dice.randrange(2, 12)] + "".join(dice.choices("abcz09", k=dice.randrange(4)))
+        if word in ids or not word.isascii() or not word[0].isalpha():
+            continue
+        nearest = python.nearest(word)
+        similar += nearest is not None
+        # entries that are no words count as well: the vocabulary is larger than the words
+        assert encoded(core, word) == [model.unknown if nearest is None else model.vocabulary + ids[nearest]], word
+    assert similar > 100
+
+
+def test_long_tables_of_similar_words() -> None:
+    """Thousands of words that begin alike take no longer than the bound on compared words allows."""
+    model = replace(MODELS["cwc"], num_words=20_000)
+    core = _core.Model(model_file(model), INT8)
+    assert len(encoded(core, "fabulx " * 2000)) == model.max_tokens
