@@ -76,8 +76,8 @@ test('texts are answered in a worker', { skip }, async () => {
 });
 
 test('multi-label models predict any number of labels', { skip }, async () => {
-  const classifier = await load(model('multi.safetensors'));
-  const { texts } = expected('multi-int8.json');
+  const classifier = await load(model('sets.safetensors'));
+  const { texts } = expected('sets-int8.json');
   const found = (await classifier.predict(texts)).map(({ labels }) => labels);
   assert.ok(classifier.multiLabel && classifier.thresholds.length === 3 && classifier.scoreThresholds.length === 3);
   assert.ok(found.some((labels) => labels.length === 0) && found.some((labels) => labels.length > 1));

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import capsulet
 from capsulet.native import _core
-from tests.browser.models import KINDS, random_model
+from capsulet.storage.model_file import MODEL
 from tests.conftest import SETS
+from tests.core.random_models import ODD_SIZES, VARIANTS, model_file
 
 PRECISIONS = {"float32": 1, "int8": 2}
 NAN = float("nan")
@@ -156,15 +158,17 @@ def request(
 
 
 @pytest.fixture(scope="session")
-def model_files(sets_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Model files by name: one with random weights for each kind of model, and `sets`, a trained multi-label model."""
+def model_files(
+    model: Path, sets_model: Path, rows_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Model files by name: trained ones (`model`, `sets`, `compressed`), and random ones of every variant."""
     folder = tmp_path_factory.mktemp("files")
-    files = {kind: folder / f"{kind}.safetensors" for kind in KINDS}
-    for kind, path in files.items():
-        path.write_bytes(random_model(kind))
-    trained = sets_model / "model.safetensors"
-    if b'"format":"capsulet"' in trained.read_bytes()[:200]:
-        files["sets"] = trained
+    compressed = folder / "compressed.safetensors"
+    capsulet.compress(model, rows_file, compressed, valid=rows_file, threads=1)
+    files = {"model": model / MODEL, "sets": sets_model / MODEL, "compressed": compressed}
+    for name, described in {**VARIANTS, **ODD_SIZES}.items():
+        files[name] = folder / f"{name}.safetensors"
+        files[name].write_bytes(model_file(described))
     return files
 
 
