@@ -1,7 +1,7 @@
-/* Lower case and white space of Unicode 16, for the token rule of the paper. Written by `python core/casing.py`.
+/* Lower case and white space of Unicode 17, for the token rule of the paper. Written by `python core/casing.py`.
  * The tables are fixed: a model must read a text as it did in training. */
 
-/* Characters and their lower case: first, count, step, difference. U+0130 is not here: its lower case is two characters. */
+/* Characters and their lower case: first, count, step, difference. Without U+0130: its lower case is two characters. */
 static const struct run {
   uint32_t first;
   uint16_t count, step;

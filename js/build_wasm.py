@@ -1,7 +1,7 @@
 """Compile core/ to WebAssembly, src/capsulet.wasm: `python js/build_wasm.py`, or `make wasm`.
 
-The compiler is that of the package ziglang (`pip install ziglang`), or clang with lld 14 or newer. Zig's module is smaller
-and faster, because its LLVM is newer. Both give the same answers.
+The compiler is that of the package ziglang (`pip install ziglang`), or clang with lld 14 or newer. Zig's module is
+faster, because its LLVM is newer. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ CORE, OWN = JS.parent / "core", JS / "wasm"
 MODULE = JS / "src" / "capsulet.wasm"
 FAST = {"kernels.c", "network.c", "head.c"}  # where the time is spent; the other files are compiled for size
 FLAGS = [
-    "-std=c11", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-nostdlib", "-ffp-contract=off", "-fno-math-errno",
-    "-fvisibility=hidden", f"-I{OWN / 'include'}", f"-I{CORE}",
+    "-std=c11", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-nostdlib", "-fvisibility=hidden",
+    "-ffp-contract=off", "-fno-math-errno", f"-I{OWN / 'include'}", f"-I{CORE}",
 ]  # fmt: skip
 # The stack is below the data, so that a stack that is too large stops the program. Addresses below 2^31 are
 # positive numbers in JavaScript.
@@ -32,7 +32,8 @@ LINK = ["--no-entry", "--strip-all", "--gc-sections", "-z,stack-size=131072", f"
 def compiler(name: str | None) -> tuple[list[str], list[str]] | None:
     """The command of a compiler and its own options for linking; None if it is not installed."""
     if name in (None, "zig") and importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding"], []  # the stack is always first
+        zig = [sys.executable, "-m", "ziglang", "cc"]
+        return [*zig, "-target", "wasm32-freestanding"], []  # the stack is always first
     if name in (None, "clang") and shutil.which("clang") and shutil.which("wasm-ld"):
         return ["clang", "--target=wasm32"], ["--stack-first"]
     return None

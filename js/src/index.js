@@ -185,8 +185,8 @@ export class Classifier {
       core.describe(model, at);
       return integersAt(core, at, 14).slice();
     });
-    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, ngrams, precision, config, configSize] = facts;
-    this.#facts = { classes, vocabulary, maxTokens, hasNgrams: ngrams === 1 };
+    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, , precision, config, configSize] = facts;
+    this.#facts = { classes, vocabulary, maxTokens };
     this.name = name;
     this.size = size;
     this.config = parseConfig(stringAt(core, config, configSize), classes, name);
@@ -268,13 +268,14 @@ export class Classifier {
     if (contrast !== undefined && contrast === label) {
       throw new InputError(`label and contrast are both ${JSON.stringify(label)}: choose another label to contrast with`);
     }
-    const { ids, tokens } = this.#tokens(text), classes = this.#facts.classes;
-    const lengths = this.#classify([text], 0, (place) => floatsAt(this.#core, place, classes).slice());
-    const order = byLength(lengths);
-    const chosen = label === undefined ? order[0] : this.labels.indexOf(label);
-    let other = contrast === undefined ? chosen : this.labels.indexOf(contrast);
-    if (contrast !== undefined && other === chosen) other = order[1]; // the predicted label: contrast with the next best
-    const { norms, parts, ngrams } = this.#contributions(ids, contrast === undefined ? [chosen] : [chosen, other]);
+    const { ids, tokens } = this.#tokens(text);
+    let chosen = this.labels.indexOf(label), other = this.labels.indexOf(contrast);
+    if (label === undefined) {
+      const order = byLength((await this.lengths([text]))[0]);
+      chosen = order[0];
+      if (other === chosen) other = order[1]; // the predicted label: contrast with the next best
+    }
+    const { lengths, norms, parts, ngrams } = this.#contributions(ids, contrast === undefined ? [chosen] : [chosen, other]);
     const shown = (column) => tokens.map((token, row) => ({ ...token, contribution: column(parts[row]) }));
     return {
       label: this.labels[chosen],
@@ -378,18 +379,20 @@ export class Classifier {
     });
   }
 
-  /** Norms (C), contributions (T, wanted) of tokens for some classes, and the part of the n-gram features in them. */
+  /** Lengths and norms (C), contributions (T, wanted) of tokens for some classes, and the part of the n-gram features in them. */
   #contributions(ids, wanted) {
     const core = this.#core, count = ids.length, classes = this.#facts.classes, all = count * wanted.length;
-    return withMemory(core, [4 * count, 4 * wanted.length, 4 * classes, 4 * all, 4 * all], (idsAt, wantedAt, norms, parts, ngrams) => {
+    const sizes = [count, wanted.length, classes, classes, all, all].map((numbers) => 4 * numbers);
+    return withMemory(core, sizes, (idsAt, wantedAt, lengths, norms, parts, ngrams) => {
       integersAt(core, idsAt, count).set(ids);
       integersAt(core, wantedAt, wanted.length).set(wanted);
-      this.#call('explain', idsAt, count, wantedAt, wanted.length, norms, parts, ngrams);
+      this.#call('explain', idsAt, count, wantedAt, wanted.length, lengths, norms, parts, ngrams);
       const rows = (place) => {
         const values = floatsAt(core, place, all);
         return Array.from(ids, (_, row) => [...values.subarray(row * wanted.length, (row + 1) * wanted.length)]);
       };
-      return { norms: floatsAt(core, norms, classes).slice(), parts: rows(parts), ngrams: rows(ngrams) };
+      const [own, before] = [lengths, norms].map((place) => floatsAt(core, place, classes).slice());
+      return { lengths: own, norms: before, parts: rows(parts), ngrams: rows(ngrams) };
     });
   }
 

@@ -7,5 +7,5 @@ const built = existsSync(new URL('../src/capsulet.wasm', import.meta.url));
 export const skip = !folder ? 'needs answers of Python: run `pytest tests/browser`' : !built && 'src/capsulet.wasm is missing: run `make wasm`';
 export const expected = (name) => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 export const model = (name) => new Uint8Array(readFileSync(join(folder, name)));
-/** Names of the models: model, and sets (multi-label) and compressed if there are any. */
+/** Names of the models: `model`, `sets` (multi-label) and `compressed` are trained, the others are random. */
 export const names = folder ? expected('names.json') : [];

@@ -85,9 +85,9 @@ EXPORT(label_set) size_t label_set(const capsulet_model *model, const double *th
   return capsulet_label_set(model, &rules, lengths, classes);
 }
 
-/* Norms (C), and contributions and their n-gram part (T, wanted each), of tokens for some classes. */
+/* Lengths and norms (C each), and contributions and their n-gram part (T, wanted each), of tokens for some classes. */
 EXPORT(explain) int explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted,
-                            float *norms, float *contributions, float *ngrams) {
-  struct capsulet_explanation explanation = {.norms = norms, .contributions = contributions, .ngrams = ngrams};
+                            float *lengths, float *norms, float *contributions, float *ngrams) {
+  struct capsulet_explanation explanation = {.lengths = lengths, .norms = norms, .contributions = contributions, .ngrams = ngrams};
   return capsulet_explain(model, ids, tokens, classes, wanted, &explanation);
 }

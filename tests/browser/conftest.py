@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import sys
@@ -14,8 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import capsulet
 from capsulet.native import _core
+from capsulet.storage.model_file import MODEL
 from tests.conftest import SETS
+from tests.core.random_models import ODD_SIZES, VARIANTS, model_file
 
 PRECISIONS = {"float32": 1, "int8": 2}
 NAN = float("nan")
@@ -156,19 +158,18 @@ def request(
 
 
 @pytest.fixture(scope="session")
-def model_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Model files by name: $CAPSULET_TEST_MODEL, or tiny models: `model`, `sets` (multi-label) and `compressed`."""
-    if given := os.environ.get("CAPSULET_TEST_MODEL"):
-        return {"model": Path(given)}
-    import capsulet
-
-    model, sets = (request.getfixturevalue(name) / "model.safetensors" for name in ("model", "sets_model"))
-    if "words.slots" not in model.read_bytes()[:20_000].decode("latin1"):
-        pytest.skip("this version does not write model files of format 3")
-    compressed = tmp_path_factory.mktemp("compressed") / "compressed.safetensors"
-    rows = request.getfixturevalue("rows_file")
-    capsulet.compress(model.parent, rows, compressed, valid=rows)
-    return {"model": model, "sets": sets, "compressed": compressed}
+def model_files(
+    model: Path, sets_model: Path, rows_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Model files by name: trained ones (`model`, `sets`, `compressed`), and random ones of every variant."""
+    folder = tmp_path_factory.mktemp("files")
+    compressed = folder / "compressed.safetensors"
+    capsulet.compress(model, rows_file, compressed, valid=rows_file, threads=1)
+    files = {"model": model / MODEL, "sets": sets_model / MODEL, "compressed": compressed}
+    for name, described in {**VARIANTS, **ODD_SIZES}.items():
+        files[name] = folder / f"{name}.safetensors"
+        files[name].write_bytes(model_file(described))
+    return files
 
 
 @pytest.fixture(scope="session")
