@@ -10,7 +10,7 @@ from tests.core.conftest import CORE, build
 from tests.core.test_answers import by_kernel
 
 PROGRAM = [CORE / "tests/answers.c"]
-SANITIZERS = "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-g"
 AnswersOf = Callable[..., str]
 
 
