@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
+.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
+	@echo "make wasm    compile the core to WebAssembly, js/src/capsulet.wasm"
 	@echo "make demo    train, evaluate, predict and explain on the docstrings of your Python"
 	@echo "make test    run the whole test suite"
 	@echo "make check   run ruff and mypy"
@@ -18,31 +19,42 @@ help:
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# only files with a hash of the list
+LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
 setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
 
-# What the demo needs: capsulet with the extra `train`.
-$(VENV)/.train: pyproject.toml setup.py constraints.txt $(wildcard core/*.c core/*.h src/capsulet/native/*.c src/capsulet/native/*.h)
+# What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
+# Without a C compiler, the package ziglang brings one (backend.py).
+$(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/train.txt $(wildcard core/*.c core/*.h src/capsulet/native/*.c src/capsulet/native/*.h)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "capsulet needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[train]'
+	$(LOCKED) requirements/train.txt
+	$(PIP) torch==2.13.0
+	command -v cc gcc clang >/dev/null || $(PIP) ziglang
+	$(PIP) --no-build-isolation --editable '.[train]'
 	touch $@
 
 # What the tests need. Dependency groups need pip 25.1 or newer.
-$(VENV)/.dev: $(VENV)/.train
-	$(PIP) pip
-	$(PIP) --editable '.[train,scale]' --group dev --group figures
+$(VENV)/.dev: $(VENV)/.train requirements/dev.txt
+	$(LOCKED) requirements/dev.txt
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
 	touch $@
 
-# Node, Chromium and npm packages for the tests of js/. Those tests are skipped if the programs cannot be installed.
-$(VENV)/.browser: js/package-lock.json js/setup.sh | $(VENV)/.dev
+# Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
+WASM := $(wildcard core/*.[ch] js/wasm/*.c js/wasm/include/*.h) js/build_wasm.py
+$(VENV)/.browser: js/package-lock.json js/setup.sh $(WASM) | $(VENV)/.dev
 	sh js/setup.sh
+	-$(BIN)/python js/build_wasm.py
 	touch $@
 
 # Compilers for the slow tests of core/. Those tests are skipped if they cannot be installed.
 $(VENV)/.core: core/setup.sh | $(VENV)/.dev
 	sh core/setup.sh
 	touch $@
+
+wasm: $(VENV)/.dev
+	$(BIN)/python js/build_wasm.py
 
 demo: $(VENV)/.train
 	$(BIN)/capsulet demo
@@ -63,8 +75,7 @@ fuzz capsulet-run libcapsulet:
 DATA ?= ../shared/data
 MODELS ?= models
 bench: setup
-	$(PIP) --group faithfulness
-	$(BIN)/python -m benchmarks.runtime --write
+	$(PIP) --group faithfulness fasttext-numpy2-wheel
 	$(BIN)/python -m benchmarks.encoder --write
 	$(BIN)/python -m benchmarks.routing --write
 	$(BIN)/python -m benchmarks.training --write
@@ -76,8 +87,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
-	$(BIN)/capsulet export $(MODELS)/ag_news_61k-seed1 $(MODELS)/ag_news_61k-seed1.onnx
-	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1.onnx --texts $(DATA)/ag_news_61k/test.csv --write
+	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
+	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
 
 docs: setup
@@ -102,4 +113,4 @@ paper: setup
 	$(MAKE) docs
 
 clean:
-	rm -rf $(VENV) build js/dist js/node_modules src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo
+	rm -rf $(VENV) build js/dist js/node_modules js/src/capsulet.wasm src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis capsulet-demo

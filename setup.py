@@ -1,4 +1,4 @@
-"""The compiled parts: the core, which every model needs, and optional kernels for training. The rest is in pyproject.toml."""
+"""The compiled parts: the core, which models need, and kernels for training. The rest is in pyproject.toml."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ from setuptools import Extension, setup
 CORE, NATIVE = "core", "src/capsulet/native"
 HEADERS = [str(header) for folder in (CORE, NATIVE) for header in Path(folder).glob("*.h")]
 # no -march: function attributes name the instruction sets and the processor picks one at run time
-COMMON = ["-O3", "-fno-math-errno"]
+COMMON = ["-O3", "-g0", "-fno-math-errno"]
+EXACT = "-ffp-contract=off"  # fused products would give other results on other machines
 
 
 def kernel(name: str) -> Extension:
@@ -16,8 +17,10 @@ def kernel(name: str) -> Extension:
         f"capsulet.native._{name}",
         sources=[f"{NATIVE}/{name}.c"],
         depends=HEADERS,
+        include_dirs=[CORE],
         extra_compile_args=[*COMMON, "-ffp-contract=fast", "-pthread"],
         extra_link_args=["-pthread"],
+        py_limited_api=True,
         optional=True,  # without it, torch does the work
     )
 
@@ -27,12 +30,17 @@ core = Extension(
     sources=[f"{NATIVE}/core.c", *sorted(str(source) for source in Path(CORE).glob("*.c"))],
     depends=HEADERS,
     include_dirs=[CORE],
-    # results are the same on every machine only without fused multiplications and additions
-    extra_compile_args=["-std=c11", *COMMON, "-ffp-contract=off"],
+    extra_compile_args=["-std=c11", *COMMON, EXACT],
+    py_limited_api=True,
+)
+permutation = Extension(
+    "capsulet.native._permutation",
+    sources=[f"{NATIVE}/permutation.c"],
+    extra_compile_args=[*COMMON, EXACT],
     py_limited_api=True,
 )
 
 setup(
-    ext_modules=[core, *map(kernel, ("gru", "noise", "routing", "words"))],
+    ext_modules=[core, permutation, *map(kernel, ("gru", "noise", "routing"))],
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

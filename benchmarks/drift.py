@@ -39,6 +39,7 @@ from capsulet.drifting.drift import stored_histograms
 from capsulet.drifting.histograms import Histograms, fit
 from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.traits import Traits, traits_of
+from capsulet.runtime.matrix import Matrix
 
 SIZES, RATES = (200, 1000), (0.01, 0.05)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -154,11 +155,22 @@ class Sample:
 
 def joined(one: Traits, other: Traits) -> Traits:
     """Concatenate the traits of two groups of texts."""
-    codes = None if one.codes is None or other.codes is None else np.concatenate([one.codes, other.codes])
+    codes = None
+    if one.codes is not None and other.codes is not None:
+        codes = Matrix(np.concatenate([one.codes, other.codes]), one.codes.columns, "d")
     return Traits(
-        np.concatenate([one.unknown, other.unknown]), np.concatenate([one.length, other.length]), codes,
-        np.concatenate([one.classes, other.classes]), np.concatenate([one.score, other.score]),
+        [*one.unknown, *other.unknown], [*one.length, *other.length], codes, [*one.classes, *other.classes],
+        [*one.score, *other.score],
     )  # fmt: skip
+
+
+def chosen(traits: Traits, rows: NDArray[np.int64]) -> Traits:
+    """Traits of some of the texts."""
+    unknown, length, classes, score = (
+        [values[row] for row in rows] for values in (traits.unknown, traits.length, traits.classes, traits.score)
+    )
+    codes = None if traits.codes is None else Matrix(np.asarray(traits.codes)[rows], traits.codes.columns, "d")
+    return Traits(unknown, length, codes, classes, score)
 
 
 def misspelt(text: str, dice: random.Random) -> str:
@@ -191,13 +203,13 @@ def false_alarms(sample: Sample, reference: Histograms, size: int, draws: int) -
     smallest: dict[str, list[float]] = {"stored": [], "redrawn": []}
     parts: dict[str, int] = dict.fromkeys(reference.counts, 0)
     for _ in range(draws):
-        by_part = p_values(reference, sample.traits[generator.permutation(number)[:size]])
+        by_part = p_values(reference, chosen(sample.traits, generator.permutation(number)[:size]))
         smallest["stored"].append(min(by_part.values()))
         for part, p_value in by_part.items():
             parts[part] += p_value <= max(RATES)
         order = generator.permutation(number)
-        again = fit(sample.traits[order[size : size + reference.texts]], reference.num_classes, several)
-        smallest["redrawn"].append(min(p_values(again, sample.traits[order[:size]]).values()))
+        again = fit(chosen(sample.traits, order[size : size + reference.texts]), reference.num_classes, several)
+        smallest["redrawn"].append(min(p_values(again, chosen(sample.traits, order[:size])).values()))
     rates = {
         f"{kind}_at_{rate}": float((np.array(values) <= rate).mean())
         for kind, values in smallest.items()
@@ -212,7 +224,7 @@ def detected(reference: Histograms, drawn: tuple[Traits, NDArray[np.float64]], s
     alarms, parts = dict.fromkeys(RATES, 0), dict.fromkeys(reference.counts, 0)
     for _ in range(draws):
         rows = generator.choice(len(traits), size, replace=False, p=weights / weights.sum())
-        by_part = p_values(reference, traits[rows])
+        by_part = p_values(reference, chosen(traits, rows))
         for rate in RATES:
             alarms[rate] += min(by_part.values()) <= rate
         for part, p_value in by_part.items():

@@ -15,6 +15,7 @@ import argparse
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ import numpy as np
 import torch
 from captum.attr import IntegratedGradients
 from numpy.typing import NDArray
-from safetensors.numpy import load as parse_weights
 
 import capsulet
 from benchmarks import record
@@ -31,7 +31,8 @@ from benchmarks.peers.rows import read_test
 from benchmarks.trust import calibrated
 from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
-from capsulet.storage.folder import read_config
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 
 SETS = ("ag_news_61k", "trec6")
 FEWEST_WORDS, DELETED, DRAWS, STEPS = 6, 3, 10, 50
@@ -72,10 +73,10 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
     chosen = np.random.default_rng(0).permutation(len(texts))
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
-        ids = classifier.session.word_ids.read_as(classifier.session.encode([texts[row]])[0])
+        ids = classifier.session.word_ids.read_as(np.asarray(classifier.session.encode([texts[row]])[0]))
         if len(ids) >= FEWEST_WORDS and len(kept) < most:
             kept.append((texts[row], ids))
-    before = classifier.lengths_of([ids for _, ids in kept])
+    before = np.asarray(classifier.lengths_of([array("i", ids.tolist()) for _, ids in kept]))
     labels = before.argmax(1)
     gradients = IntegratedGradients(scorer(network))
     generator = np.random.default_rng(1)
@@ -90,9 +91,13 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
         started = time.process_time()
         deletions = [words(row) for row in range(len(kept))]
         seconds[order] = time.process_time() - started
-        variants = [np.delete(kept[row][1], draw[:DELETED]) for row, draws in enumerate(deletions) for draw in draws]
+        variants = [
+            array("i", np.delete(kept[row][1], draw[:DELETED]).tolist())
+            for row, draws in enumerate(deletions)
+            for draw in draws
+        ]
         owners = [row for row, draws in enumerate(deletions) for _ in draws]
-        after = classifier.lengths_of(variants)[np.arange(len(owners)), labels[owners]]
+        after = np.asarray(classifier.lengths_of(variants))[np.arange(len(owners)), labels[owners]]
         falls[order] = float((before[owners, labels[owners]] - after).mean())
     return [
         {
@@ -136,8 +141,8 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
 
 def network_of(model: Path) -> Network:
     """Load the network of a model folder."""
-    config = read_config(model)
-    weights = parse_weights((model / "model.safetensors").read_bytes())
+    stored = read_model(model)
+    config, weights = stored.config, {name: value.copy() for name, value in unpack_weights(stored).items()}
     options = config.options.model
     return load_network(options, config.vocab_size, len(config.labels), weights).eval()
 

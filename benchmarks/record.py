@@ -20,7 +20,7 @@ from capsulet.results import Training
 from capsulet.storage.atomic import check_place as check_writable
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("capsulet", "torch", "numpy", "onnxruntime", "tokenizers", "scikit-learn")
+PACKAGES = ("capsulet", "torch", "numpy", "scikit-learn")
 # placeholders for the folder or file after a flag: recorded commands do not name folders of one machine
 PLACEHOLDERS = {
     "--data": "DATA", "--models": "MODELS", "--files": "FILES", "--work": "WORK", "--scratch": "SCRATCH",

@@ -24,7 +24,6 @@ import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from safetensors.numpy import load_file
 
 import capsulet
 from benchmarks import record
@@ -32,13 +31,13 @@ from benchmarks.accuracy import parse_option
 from benchmarks.peers.rows import split_file
 from capsulet.model.heads import Classes
 from capsulet.model.network import load_network
-from capsulet.storage.folder import read_config
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpus, places_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
-from capsulet.text.tokens import encode
-from capsulet.text.vocabulary import SimilarWords, WordIds
+from capsulet.text.vocabulary import WordIds
 from capsulet.training.ngrams import SHARES, choose_share, spread
 
 BATCH, DRAWS = 64, 200
@@ -90,13 +89,16 @@ def main(words: list[str] | None = None) -> None:
 @torch.no_grad()
 def answer(model: Path, pairs: Pairs, similar: bool) -> tuple[Lengths, NDArray[np.int64]]:
     """Return the class lengths of texts for each share of the n-gram features, and their true classes."""
-    config = read_config(model)
+    stored = read_model(model)
+    config, weights = stored.config, {name: value.copy() for name, value in unpack_weights(stored).items()}
     size, labels = config.vocab_size, config.labels
-    network = load_network(config.options.model, size, len(labels), load_file(model / "model.safetensors"))
+    network = load_network(config.options.model, size, len(labels), weights)
     if network.ngrams is None:
         raise SystemExit("the model has no n-gram features: there is no share to choose")
-    tokenizer = capsulet.load(model).session.tokenizer
-    encoded = encode(tokenizer, [text for text, _ in pairs], SimilarWords(tokenizer.get_vocab) if similar else None)
+    session = capsulet.load(model).session
+    encoded = [np.asarray(ids) for ids in session.encode([text for text, _ in pairs])]
+    if not similar:
+        encoded = [np.where(session.word_ids.is_similar(ids), session.word_ids.unknown, ids) for ids in encoded]
     targets = np.array([labels.index(label) for _, label in pairs], np.int32)
     starts = places_of(np.array([len(ids) for ids in encoded]))
     corpus = Corpus(np.concatenate(encoded), starts, targets, num_classes=len(labels), word_ids=WordIds(size))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -33,9 +34,9 @@ from benchmarks.accuracy import source_digest
 from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.compression.setting import parse_size
-from capsulet.evaluation import abstention
-from capsulet.evaluation.metrics import calibration_error
+from capsulet.evaluation.arrays import calibration_error
 from capsulet.runtime.classifier import unknown_shares
+from capsulet.storage.model_file import MODEL
 
 SETS = ("ag_news_61k", "imdb", "banking77")
 SIZES = ("1MB", "600KB", "300KB")
@@ -104,13 +105,16 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, kinds: list[str
             record.finished(capsulet.train(train, model, seed=seed, threads=arguments.threads))
         files: list[tuple[Path, dict[str, Any]]] = []
         for kind in kinds:
-            started, file = time.process_time(), (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.onnx"
+            started, file = (
+                time.process_time(),
+                (arguments.files or Path(scratch)) / f"{name}-seed{seed}-{kind}.safetensors",
+            )
             about: dict[str, Any] = {"kind": kind}
             if file.exists():
                 about["kept_file"] = True
                 about |= capsulet.load(file).config.compression or {}
             elif kind == UNCOMPRESSED:
-                capsulet.export(model, file)
+                shutil.copy(model / MODEL, file)
             else:
                 made = capsulet.compress(model, train, file, target_size=kind, threads=arguments.threads)
                 assert made.bytes <= parse_size(kind)
@@ -132,10 +136,10 @@ def figures(file: Path, test: Rows) -> dict[str, float]:
     truth = np.array([places[label] for _, label in test])
     encoded = classifier.session.encode([text for text, _ in test])
     lengths = classifier.lengths_of(encoded)
-    right = lengths.argmax(1) == truth
-    certainty = abstention.certainty(lengths, unknown_shares(encoded, classifier.session))
+    right = np.asarray(lengths).argmax(1) == truth
+    certainty = np.asarray(classifier.session.certainty(lengths, unknown_shares(encoded, classifier.session)))
     answered = certainty >= classifier.abstention_rules(False, COVERAGE, None, None).least_certainty
-    error = calibration_error(classifier.probabilities(lengths).max(1), right)
+    error = calibration_error(np.asarray(classifier.probabilities(lengths)).max(1), right)
     return {"accuracy": float(right.mean()), "calibration_error": error, "answered": float(answered.mean())}
 
 

@@ -40,7 +40,7 @@ from capsulet.model.losses import total_loss
 from capsulet.model.network import build_network, initialise
 from capsulet.model.noise import step_noise
 from capsulet.text.numbering import Words
-from capsulet.text.tokens import TOKEN, build_tokenizer, encode
+from capsulet.text.tokens import TOKEN
 from capsulet.training.optimiser import Optimiser
 
 BATCH, TOKENS, CLASSES = 32, 45, 4
@@ -193,6 +193,8 @@ def documents(count: int, seed: int = 0) -> Any:
 
 def tokens() -> dict[str, float]:
     """Words per second of ours, compared with a plain loop over `re` and the tokenizer library on all cores."""
+    from benchmarks.peers.corpus import build_tokenizer, encode
+
     texts = [text for _, text in documents(100_000)][:40_000]
     pattern = re.compile(TOKEN)
     vocabulary: dict[str, int] = {}

@@ -19,6 +19,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ from benchmarks import record
 from benchmarks.peers import tfidf
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.errors import InputError
-from capsulet.evaluation import abstention
-from capsulet.evaluation.metrics import counted
+from capsulet.evaluation.arrays import calibration_error
+from capsulet.evaluation.rankings import set_scores
 from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
@@ -129,22 +130,17 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in rows])
     encoded = classifier.session.encode([text for text, _ in rows])
-    lengths = classifier.lengths_of(encoded)
+    lengths, confidence, certainty, probabilities = scored(classifier, encoded)
     right = lengths.argmax(1) == truth
-    probabilities = classifier.probabilities(lengths)
-    before, after = (counted(scores.max(1), right) for scores in (lengths, probabilities))
-    reliability = classifier.reliability(before, after)
     stored = classifier.config.calibration
     run: dict[str, Any] = {
         "test_rows": len(rows),
         "valid_rows": stored["texts"],
         "method": f"{stored['method']} of {stored['scale']}",
         "accuracy": float(right.mean()),
-        "calibration_error_before": reliability.error_before,
-        "calibration_error_after": reliability.error_after,
+        "calibration_error_before": calibration_error(lengths.max(1), right),
+        "calibration_error_after": calibration_error(probabilities.max(1), right),
     }
-    unknown = unknown_shares(encoded, classifier.session)
-    confidence, certainty = abstention.confidence(lengths, unknown), abstention.certainty(lengths, unknown)
     run["abstain_answered_at_0.95"] = float(
         (confidence >= classifier.abstention_rules(True, None, None, None).least_confidence).mean()
     )
@@ -152,7 +148,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         answered = certainty >= classifier.abstention_rules(False, share, None, None).least_certainty
         run[f"coverage_got_at_{share}"] = float(answered.mean())
         run[f"accuracy_at_coverage_{share}"] = float(right[answered].mean())
-    scores = abstention.set_scores(lengths)
+    scores = set_scores(lengths)
     for share in SET_COVERAGES:
         inside = scores >= classifier.abstention_rules(False, None, None, share).least_set_score
         run[f"sets_right_at_{share}"] = float(inside[np.arange(len(truth)), truth].mean())
@@ -162,12 +158,10 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     run["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
     if not outside:
         return run, None
-    strange = classifier.session.encode(outside)
-    other, unknown = classifier.lengths_of(strange), unknown_shares(strange, classifier.session)
-    other_confidence, other_certainty = abstention.confidence(other, unknown), abstention.certainty(other, unknown)
+    _, other_confidence, other_certainty, others = scored(classifier, classifier.session.encode(outside))
     scope = {
         "auroc": auroc(confidence, other_confidence),
-        "auroc_of_the_probability": auroc(probabilities.max(1), classifier.probabilities(other).max(1)),
+        "auroc_of_the_probability": auroc(probabilities.max(1), others.max(1)),
         "accuracy": float(right.mean()),
         "auroc_of_the_certainty": auroc(certainty, other_certainty),
         "abstained_outside": float(
@@ -177,6 +171,14 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
         "accuracy_at_90_by_the_probability": accuracy_at(0.9, probabilities.max(1), right),
     }
     return run, scope
+
+
+def scored(classifier: capsulet.Classifier, encoded: Sequence[Any]) -> tuple[NDArray[Any], ...]:
+    """Class lengths (n, C), confidence (n,), certainty (n,) and probabilities (n, C) of tokenised texts."""
+    session, lengths = classifier.session, classifier.lengths_of(encoded)
+    unknown = unknown_shares(encoded, session)
+    values = lengths, session.confidence(lengths, unknown), session.certainty(lengths, unknown)
+    return tuple(np.asarray(part) for part in (*values, classifier.probabilities(lengths)))
 
 
 def kept_error(

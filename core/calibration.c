@@ -80,6 +80,8 @@ int calibration_open(capsulet_model *model, char *message) {
       return fail(message, "it has no threshold for each label");
     model->thresholds = numbers(config, list, 1, 0, (uint32_t)model->classes, &fine);
     if (!model->thresholds) return CAPSULET_NO_MEMORY;
+    for (int32_t i = 0; fine && i < model->classes; i++) fine = model->thresholds[i] >= 0 && model->thresholds[i] <= 1;
+    if (!fine) return fail(message, "a threshold is not a number from 0 to 1");
   }
   uint32_t stored = json_get(config, 0, "calibration");
   if (stored && config->nodes[stored].kind != JSON_NULL) {
@@ -319,8 +321,9 @@ int capsulet_rules_for(const capsulet_model *model, const struct capsulet_reques
     if (request->max_error < 1) value = threshold_for_error(&model->certainty, request->max_error, &fewest);
     if (value != value) {
       char *at = message, *end = message + CAPSULET_MESSAGE;
-      at = append(append_number(at, end, rules->texts), end, " validation texts cannot guarantee it: at least ");
-      append(append_number(at, end, fewest), end, " texts that the model labels correctly and with certainty are needed");
+      at = append_number(append(at, end, "cannot be guaranteed by "), end, rules->texts);
+      at = append_number(append(at, end, " validation texts, expected at least "), end, fewest);
+      append(at, end, " that the model labels correctly and with certainty");
       return CAPSULET_IMPOSSIBLE;
     }
     rules->certainty = value;

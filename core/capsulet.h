@@ -124,6 +124,8 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
 
 /* Weights of all codewords (codebooks * codewords) for the word of an id. */
 int capsulet_codes(const capsulet_model *model, int32_t id, float *weights);
+/* Known words with the most similar codes, most similar first: `count` is the room in `nearest`, then how many there are. */
+int capsulet_nearest(const capsulet_model *model, int32_t id, int32_t *nearest, size_t *count);
 
 #ifdef __cplusplus
 }

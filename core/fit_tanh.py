@@ -1,4 +1,4 @@
-"""Write tanh.h: the quotient of polynomials that the integer path uses for tanh. `python core/fit_tanh.py` (needs NumPy)."""
+"""Write tanh.h: tanh of the integer path as a quotient of polynomials. `python core/fit_tanh.py` (needs NumPy)."""
 
 from pathlib import Path
 

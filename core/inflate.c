@@ -69,8 +69,8 @@ static uint32_t symbol(struct stream *stream, const struct huffman *huffman) {
 
 static bool put(struct stream *stream, uint8_t byte) {
   if (stream->written == stream->room) {
-    size_t room = stream->room ? 2 * stream->room : 1 << 12;
-    if (room > stream->most) room = stream->most;
+    size_t room = stream->room ? stream->room : 1 << 11;
+    room = room > stream->most / 2 ? stream->most : 2 * room;
     uint8_t *to = stream->written < room ? realloc(stream->to, room) : NULL;
     if (!to) {
       stream->problem = stream->written < room ? CAPSULET_NO_MEMORY : CAPSULET_DAMAGED;

@@ -6,6 +6,7 @@
  *   SUMS      vectors of sums that fit into the registers, divided by 3
  *   FLIP      0x80 if a quantised number is stored with its sign bit flipped, so that it is unsigned; else 0
  *   DOT(sum, weights, x)  sum + four products per lane: weights has LANES x 4 bytes, x four quantised numbers
+ *   TOTAL     the type of these sums, if it is not a vector of LANES integers, and FINISH(total) to make one of it
  *
  * A step of a GRU for `texts` texts, in PyTorch's order of the gates:
  *
@@ -22,6 +23,11 @@ typedef int8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1), may_al
 #define WORDS NAME(words)
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define PARTS (UNITS / LANES) /* vectors of a block of units */
+#define UNROLL _Pragma("GCC unroll 8") /* sums are in registers only if these loops are unrolled */
+#ifndef TOTAL
+#define TOTAL INTS
+#define FINISH(total) (total)
+#endif
 
 INLINE FLOATS NAME(load)(const float *from) { return *(const FLOATS *)(const void *)from; }
 INLINE void NAME(store)(float *to, FLOATS value) { *(FLOATS *)(void *)to = value; }
@@ -105,24 +111,27 @@ INLINE void NAME(dots)(const struct weights *weights, int64_t first, const uint8
                        INTS sums[SUMS][3]) {
   int64_t quads = weights->inputs / 4;
   const int8_t *blocks[SUMS];
-  for (int u = 0; u < units; u++) {
+  TOTAL totals[SUMS][3];
+  UNROLL for (int u = 0; u < units; u++) {
     int64_t block = (first + u) / PARTS, part = (first + u) % PARTS;
     blocks[u] = weights->bytes + (block * 3 * quads * UNITS + part * LANES) * 4;
-    for (int t = 0; t < texts; t++)
-      for (int gate = 0; gate < 3; gate++)
-        sums[u * texts + t][gate] =
-            FLIP ? *(const INTS *)(const void *)(weights->offsets + (block * 3 + gate) * UNITS + part * LANES) : (INTS){0};
+    UNROLL for (int t = 0; t < texts; t++)
+      UNROLL for (int gate = 0; gate < 3; gate++)
+        totals[u * texts + t][gate] =
+            FLIP ? *(const TOTAL *)(const void *)(weights->offsets + (block * 3 + gate) * UNITS + part * LANES) : (TOTAL){0};
   }
   for (int64_t quad = 0; quad < quads; quad++) {
     int32_t x[SUMS];
-    for (int t = 0; t < texts; t++) memcpy(&x[t], rows[t] + 4 * quad, 4);
-    for (int u = 0; u < units; u++)
-      for (int t = 0; t < texts; t++)
-        for (int gate = 0; gate < 3; gate++) {
+    UNROLL for (int t = 0; t < texts; t++) memcpy(&x[t], rows[t] + 4 * quad, 4);
+    UNROLL for (int u = 0; u < units; u++)
+      UNROLL for (int t = 0; t < texts; t++)
+        UNROLL for (int gate = 0; gate < 3; gate++) {
           const int8_t *four = blocks[u] + (gate * quads + quad) * UNITS * 4;
-          sums[u * texts + t][gate] = DOT(sums[u * texts + t][gate], four, x[t]);
+          totals[u * texts + t][gate] = DOT(totals[u * texts + t][gate], four, x[t]);
         }
   }
+  UNROLL for (int i = 0; i < units * texts; i++)
+    UNROLL for (int gate = 0; gate < 3; gate++) sums[i][gate] = FINISH(totals[i][gate]);
 }
 
 INLINE void NAME(project_rows)(const struct direction *direction, int64_t vectors, const uint8_t *const *rows, const float *scales,
@@ -198,7 +207,9 @@ static TARGET void NAME(step_bytes)(const capsulet_model *model, const struct di
 #if SUMS == 8
   STEP(1, 8)
 #endif
+#if SUMS >= 4
   STEP(SUMS / 4, 4)
+#endif
   STEP(SUMS / 2, 2)
   STEP(SUMS, 1)
 #undef STEP
@@ -207,22 +218,22 @@ static TARGET void NAME(step_bytes)(const capsulet_model *model, const struct di
 /* ---- float32 ---- */
 
 /* Products of one vector of units with `texts` rows. */
-INLINE void NAME(products)(const struct weights *weights, int64_t vector, const float *const *rows, int texts, FLOATS sums[SUMS][3]) {
+INLINE void NAME(products)(const struct weights *weights, int64_t vector, const float *const *rows, int texts, FLOATS sums[4][3]) {
   int64_t block = vector / PARTS, part = vector % PARTS, inputs = weights->inputs;
   const float *from = weights->floats + block * 3 * inputs * UNITS + part * LANES;
-  for (int t = 0; t < texts; t++)
-    for (int gate = 0; gate < 3; gate++) sums[t][gate] = (FLOATS){0};
+  UNROLL for (int t = 0; t < texts; t++)
+    UNROLL for (int gate = 0; gate < 3; gate++) sums[t][gate] = (FLOATS){0};
   for (int64_t input = 0; input < inputs; input++)
-    for (int gate = 0; gate < 3; gate++) {
+    UNROLL for (int gate = 0; gate < 3; gate++) {
       FLOATS weight = NAME(load)(from + (gate * inputs + input) * UNITS);
-      for (int t = 0; t < texts; t++) sums[t][gate] += weight * rows[t][input];
+      UNROLL for (int t = 0; t < texts; t++) sums[t][gate] += weight * rows[t][input];
     }
 }
 
 INLINE void NAME(project_numbers)(const struct direction *direction, int64_t vectors, const float *const *rows, int texts, float *y,
                                   int64_t width) {
   for (int64_t vector = 0; vector < vectors; vector++) {
-    FLOATS sums[SUMS][3];
+    FLOATS sums[4][3];
     int64_t place = vector / PARTS * 3 * UNITS + vector % PARTS * LANES;
     NAME(products)(&direction->input, vector, rows, texts, sums);
     for (int t = 0; t < texts; t++)
@@ -248,7 +259,7 @@ INLINE void NAME(step_numbers)(const capsulet_model *model, const struct directi
   const float *rows[4];
   for (int t = 0; t < texts; t++) rows[t] = before + t * width;
   for (int64_t vector = 0; vector < vectors; vector++) {
-    FLOATS sums[SUMS][3];
+    FLOATS sums[4][3];
     int64_t block = vector / PARTS, part = vector % PARTS, unit = block * UNITS + part * LANES;
     NAME(products)(&direction->recurrent, vector, rows, texts, sums);
     for (int t = 0; t < texts; t++) {
@@ -297,3 +308,6 @@ static const struct kernel NAME(kernel) = {
 #undef WORDS
 #undef INLINE
 #undef PARTS
+#undef UNROLL
+#undef TOTAL
+#undef FINISH

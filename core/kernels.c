@@ -6,6 +6,8 @@
 #if defined(__x86_64__) && !defined(CAPSULET_PLAIN)
 #define X86 1
 #include <immintrin.h>
+
+#include "cpu.h"
 #endif
 #if defined(__aarch64__) && !defined(CAPSULET_PLAIN) /* NEON of 32-bit ARM rounds small numbers to zero: other bits */
 #define ARM 1
@@ -122,19 +124,28 @@ static inline int32x4_t neon_four(int32x4_t sum, int8x16_t weights, int8x16_t x)
 #endif
 
 #ifdef WASM
-static inline v128_t wasm_four(v128_t sum, v128_t weights, v128_t x) {
-  v128_t low = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_low_i8x16(weights, x));
-  v128_t high = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_high_i8x16(weights, x));
-  v128_t even = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), odd = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
-  return wasm_i32x4_add(sum, wasm_i32x4_add(even, odd));
+/* Bytes are widened to 16 bits, and pairs of products added in 32 bits: two sums per unit, which are added at the end. */
+struct wasm_total {
+  v128_t low, high; /* units 0 and 1, units 2 and 3 */
+};
+static inline struct wasm_total wasm_four(struct wasm_total total, const int8_t *weights, int32_t x) {
+  v128_t four = wasm_i16x8_extend_low_i8x16(wasm_i32x4_splat(x));
+  total.low = wasm_i32x4_add(total.low, wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(weights), four));
+  total.high = wasm_i32x4_add(total.high, wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(weights + 8), four));
+  return total;
+}
+static inline v128_t wasm_finish(struct wasm_total total) {
+  return wasm_i32x4_add(wasm_i32x4_shuffle(total.low, total.high, 0, 2, 4, 6), wasm_i32x4_shuffle(total.low, total.high, 1, 3, 5, 7));
 }
 #define NAME(x) wasm_##x
 #define KERNEL_NAME "wasm-simd128"
 #define TARGET
 #define LANES 4
-#define SUMS 4
+#define SUMS 2
 #define FLIP 0
-#define DOT(sum, weights, x) ((wasm_ints)wasm_four((v128_t)(sum), wasm_v128_load(weights), wasm_i32x4_splat(x)))
+#define TOTAL struct wasm_total
+#define FINISH(total) ((wasm_ints)wasm_finish(total))
+#define DOT(sum, weights, x) wasm_four(sum, weights, x)
 #include "kernel.h"
 #undef NAME
 #undef KERNEL_NAME
@@ -145,7 +156,8 @@ static inline v128_t wasm_four(v128_t sum, v128_t weights, v128_t x) {
 #undef FLIP
 #endif
 
-/* Plain C, for every other processor, and to test the others. */
+/* Plain C, for every other processor, and to test the others. A module of WebAssembly has one kernel. */
+#ifndef WASM
 typedef int32_t four_ints __attribute__((vector_size(16), aligned(4), may_alias));
 static inline four_ints plain_four(four_ints sum, const int8_t *weights, int32_t x) {
   int8_t four[4];
@@ -162,6 +174,7 @@ static inline four_ints plain_four(four_ints sum, const int8_t *weights, int32_t
 #define FLIP 0
 #define DOT(sum, weights, x) plain_four(sum, weights, x)
 #include "kernel.h"
+#endif
 
 /* Best first. */
 static const struct kernel *const kernels[] = {
@@ -176,17 +189,17 @@ static const struct kernel *const kernels[] = {
 #endif
 #ifdef WASM
     &wasm_kernel,
-#endif
+#else
     &plain_kernel,
+#endif
 };
 
 static bool usable(const struct kernel *kernel) {
 #ifdef X86
-  __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (kernel == &avx512vnni_kernel) return wide && __builtin_cpu_supports("avx512vnni");
-  if (kernel == &avx512_kernel) return wide;
-  if (kernel == &avx2_kernel) return __builtin_cpu_supports("avx2");
+  struct cpu cpu = cpu_facts();
+  if (kernel == &avx512vnni_kernel) return cpu.vnni;
+  if (kernel == &avx512_kernel) return cpu.avx512;
+  if (kernel == &avx2_kernel) return cpu.avx2;
 #endif
 #ifdef ARM_DOT
 #if defined(__ARM_FEATURE_DOTPROD)

@@ -145,8 +145,8 @@ static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scra
   TAKE(top, MOST_TEXTS * width);
   TAKE(vector, vector);
   TAKE(weights, codes);
-  TAKE(cached, CACHE);
-  TAKE(cached_scales, CACHE);
+  TAKE(cached, (uint64_t)CACHE);
+  TAKE(cached_scales, (uint64_t)CACHE);
   TAKE(cached_vectors, CACHE * vector);
   TAKE(pooled, MOST_TEXTS * (uint64_t)model->hidden);
   TAKE(head, head_room(model));

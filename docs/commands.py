@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from capsulet.cli.main import build_parser
+from capsulet.cli.parser import build_parser
 from docs.pages import DOCS
 
 PAGE = DOCS / "reference" / "command-line.md"
@@ -19,7 +19,15 @@ error.
 Exit status: 0 for success; 1 for a failure, and for findings with `--strict`; 2 for wrong usage or unusable input; 130
 after Ctrl-C. An error is one line on standard error. Results go to standard output, messages to standard error.
 
-`MODEL` is a model folder, or an `.onnx` file that `capsulet export` or `capsulet compress` wrote. `-` as a file is
+Control characters in labels, texts and names of files are shown as escapes, such as `\\x1b`, so that they cannot
+control a terminal. In JSON they are JSON escapes, and the value stays the same. `predict --to csv` escapes them in
+labels, except line breaks and tabs.
+
+In CSV, an apostrophe stands before a label or a text that a spreadsheet would run as a formula: `'=1+1` for `=1+1`.
+These cells begin with `=`, `+`, `-`, `@`, a tab or a line break, and are not numbers. `--raw-cells` writes labels and
+texts as they are. JSON Lines always have them as they are.
+
+`MODEL` is a model folder, or the `.safetensors` file of one, or one that `capsulet compress` wrote. `-` as a file is
 standard input.
 
 This page is written by `python -m docs.commands`."""

@@ -88,7 +88,7 @@ def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
                 "seeds": len(values),
                 "tf_idf": f"{100 * other['accuracy']:.2f}" if other else "not run",
                 "parameters": ours[0]["parameters"],
-                "megabytes": ours[0]["onnx_bytes"] / 1e6,
+                "megabytes": ours[0].get("model_bytes", ours[0].get("onnx_bytes", 0)) / 1e6,
             }
         )
     return rows
@@ -161,12 +161,12 @@ def put_back(file: str) -> list[str]:
 def summary() -> str:
     """The figures of the first lines of the README."""
     news = next(row for row in accuracy_rows() if row["name"] == NAMES["ag_news_61k"])
-    figures = read("runtime")["figures"]
+    figures = read("engine")["figures"]
     return (
         f"On AG News, trained on about half of its training rows, it reaches {news['mean']:.1f} % test accuracy with "
         f"{news['parameters'] / 1e6:.1f} million parameters in {news['megabytes']:.0f} MB. {small_files()} A new "
-        f"process loads a model and answers in 1/{figures['import_torch_over_cold_predict']:.0f} of the time that "
-        "`import torch` takes."
+        f"process loads a model and answers in {figures['cold_predict_over_python']:.1f} times the time of "
+        f"`python -c pass`. The installation takes {figures['installed_megabytes']:.1f} MB and needs no other package."
     )
 
 

@@ -7,7 +7,6 @@ Only the most frequent words are used: the codes of rare words hardly change in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
-from capsulet.storage.folder import TOKENIZER
+from capsulet.storage.model_file import read_model
+from capsulet.text.vocabulary import PADDING, UNKNOWN
 from paper.network import network_of
 from paper.plot import heat, panels
 
@@ -29,7 +29,7 @@ def measure_codes(folder: Path, words: Sequence[str] = ()) -> dict[str, Any]:
     network, config = network_of(folder)
     if config.options.model.embedding == "plain":
         raise InputError(f"{folder} has a conventional embedding, which has no codes: train with --embedding cwc or cc")
-    vocabulary = json.loads((folder / TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]
+    vocabulary = {word: place for place, word in enumerate([PADDING, UNKNOWN, *read_model(folder).words])}
     weights = code_weights(network)  # (V, M, K)
     spelled = {place: word for word, place in vocabulary.items()}
     for word in words:

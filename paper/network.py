@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capsulet.storage.folder import WEIGHTS, read_config, read_file
 from capsulet.storage.model_config import ModelConfig
+from capsulet.storage.model_file import read_model
 
 if TYPE_CHECKING:
     from capsulet.model.network import Network
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 def network_of(folder: Path) -> tuple[Network, ModelConfig]:
     """Return the network with its weights, and the configuration of the model."""
-    from safetensors.numpy import load
-
     from capsulet.model.network import load_network
+    from capsulet.storage.weights import unpack_weights
 
-    config = read_config(folder)
-    weights = {name: value.copy() for name, value in load(read_file(folder, WEIGHTS, config)).items()}
+    model = read_model(folder)
+    config, weights = model.config, {name: value.copy() for name, value in unpack_weights(model).items()}
     return load_network(config.options.model, config.vocab_size, len(config.labels), weights), config

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from capsulet.text.batch import pad
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
@@ -33,7 +35,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
     session = load(folder, threads=1).session
     rows = list(read_rows([test], labelled=True, options=ReadOptions(), allow_empty=True))
     targets = torch.tensor([config.labels.index(row.label) for row in rows])
-    encoded = [session.word_ids.read_as(ids) for ids in session.encode([row.text for row in rows])]
+    encoded = [session.word_ids.read_as(np.asarray(ids)) for ids in session.encode([row.text for row in rows])]
     right, entropy = dict.fromkeys(iterations, 0), dict.fromkeys(iterations, 0.0)
     order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
     with torch.no_grad():

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,26 @@ TEXTS = [
     ("food", "Chop the onions and fry them in butter"),
     ("food", "Serve the cake with cream and fresh berries"),
 ]
+
+
+def stored_config(model: Path) -> dict[str, Any]:
+    """The configuration of a model folder or file as JSON values."""
+    from capsulet.storage.folder import read_config
+
+    config: dict[str, Any] = json.loads(json.dumps(read_config(model).as_json()))
+    return config
+
+
+def store_config(model: Path, config: dict[str, Any]) -> None:
+    """Give a model folder another configuration, which need not be valid."""
+    from capsulet.storage.model_file import CONFIG, MODEL, read_model
+    from capsulet.storage.tensors import from_bytes, pack
+
+    tensors = {**read_model(model).tensors, CONFIG: from_bytes(json.dumps(config).encode())}
+    data = pack(tensors, {"format": "capsulet", "version": "3"})
+    (model / MODEL).unlink()  # its bytes are mapped
+    (model / MODEL).write_bytes(data)
+
 
 TINY = {
     "epochs": 30, "batch_size": 4, "min_count": 1, "valid_fraction": 0.25, "patience": 0, "threads": THREADS,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from capsulet.cli.main import build_parser
 from capsulet.cli.options import READING_FLAGS, given_values, reading_options
+from capsulet.cli.parser import build_parser
 from capsulet.config import (
     BASIC_OPTIONS,
     LOSS_SUMS,

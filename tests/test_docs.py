@@ -12,7 +12,7 @@ import pytest
 
 import capsulet
 from benchmarks import record
-from capsulet.cli.main import build_parser
+from capsulet.cli.parser import build_parser
 from docs import commands, drift, labels, options, pages, paper, peers, results, small, speed, trust
 from docs.__main__ import GENERATORS
 
@@ -36,7 +36,7 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
     "--directory", "--top", "--explain",
-    "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help",
+    "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
 

@@ -16,7 +16,7 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
-    {"errors"},
+    {"errors", "prediction"},
     {"config", "results", "native"},
     {"text.vocabulary"},
     {"text", "model"},
@@ -31,12 +31,12 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "pyarrow", "ray"}
+HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "tokenizers", "pyarrow", "ray"}
 AT_MODULE_LEVEL = {
     "model": {"torch", "onnx"},  # onnx: graph.py and graph_builder.py
     "training": {"torch"},
-    "runtime": {"onnxruntime"},
-    "compression": {"torch", "onnx"},  # in modules that compress.py imports late
+    "storage": {"onnxruntime"},  # onnx_runtime.py, which export.py imports late
+    "compression": {"torch"},  # in modules that compress.py imports late
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -106,16 +106,47 @@ def test_heavy_packages_are_imported_late(path: Path) -> None:
     assert at_import & HEAVY <= AT_MODULE_LEVEL.get(here.split(".")[0], set())
 
 
+def loaded_by(code: str, *words: object) -> set[str]:
+    """The top-level modules that are loaded after these statements in a new process; `-S`: without the site module."""
+    code = f"import sys\n{code}\nprint('', *{{name.split('.')[0] for name in sys.modules}})"
+    command = [sys.executable, "-S", "-c", code, *map(str, words)]
+    path = os.pathsep.join([str(ROOT.parent), *(folder for folder in sys.path if folder)])
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": path})
+    return set(done.stdout.splitlines()[-1].split())
+
+
+SLOW = {"numpy", "tokenizers", "rich", "difflib", "asyncio"}
+SLOW_IN_PYTHON = {
+    "argparse", "typing", "re", "json", "dataclasses", "inspect", "pathlib", "contextlib", "collections", "functools",
+    "enum", "csv", "traceback", "logging", "tempfile", "shutil",
+}  # fmt: skip
+GOLDEN = Path(__file__).parent / "golden" / "small.safetensors"
+PREDICT = f"from capsulet.cli.main import main; assert main(['predict', {str(GOLDEN)!r}, '--text', 'the match']) == 0"
+
+
 @pytest.mark.parametrize(
-    "statement",
-    ["import capsulet", "from capsulet.cli.main import build_parser; build_parser().format_help()"],
-    ids=["import", "help"],
+    ("code", "slow"),
+    [
+        ("import capsulet", SLOW_IN_PYTHON),
+        ("import capsulet.cli.main", SLOW_IN_PYTHON),
+        (PREDICT, SLOW_IN_PYTHON - {"collections"}),  # the module array imports it
+        ("from capsulet.cli.parser import build_parser; build_parser().format_help()", set()),
+        ("from capsulet.cli.parser import build_parser; build_parser(summaries=True)", {"dataclasses", "inspect"}),
+    ],
+    ids=["import", "main", "predict", "parser", "help"],
 )
-def test_nothing_heavy_is_loaded(statement: str) -> None:
-    code = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+def test_nothing_heavy_is_loaded(code: str, slow: set[str]) -> None:
+    loaded = loaded_by(code)
     assert "capsulet" in loaded
-    assert not set(loaded) & (HEAVY | {"numpy", "tokenizers", "rich"})
+    assert not loaded & (HEAVY | SLOW | slow)
+
+
+@pytest.mark.parametrize(("words", "needed"), [(["info", "--json"], set()), (["predict", "--text", "a"], set())])
+def test_verbs_load_what_they_need(model: Path, words: list[str], needed: set[str]) -> None:
+    code = "from capsulet.cli.main import main; assert main(sys.argv[1:]) == 0"
+    loaded = loaded_by(code, words[0], model, *words[1:])
+    assert "capsulet" in loaded
+    assert not loaded & ((HEAVY | SLOW) - needed) and not loaded & {"rich", "difflib", "asyncio", "torch"}
 
 
 def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
@@ -131,7 +162,7 @@ def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
 
 CORE_ONLY = """
 import sys
-for name in ("torch", "onnx", "safetensors", "pyarrow"):
+for name in ("torch", "onnx", "onnxruntime", "safetensors", "tokenizers", "pyarrow", "rich"):
     sys.modules[name] = None  # importing it raises ModuleNotFoundError, and it cannot be found
 from capsulet.cli.main import main
 model, rows, out = sys.argv[1:]
@@ -141,7 +172,8 @@ for call in (["predict", model, *text], ["explain", model, *text], ["evaluate", 
     assert main(call) == 0, call
     assert sys.stdout.flush() is None
 for call in (
-    ["train", rows, "--out", out], ["export", model, out + ".onnx"], ["compress", model, "--out", out + ".onnx"]
+    ["train", rows, "--out", out], ["export", model, out + ".onnx"],
+    ["compress", model, "--out", out + ".safetensors"],
 ):
     assert main(call) == 2, call
 """
@@ -154,7 +186,7 @@ def test_core_install_does_everything_but_train(model: Path, rows_file: Path, tm
     assert done.returncode == 0, done.stderr
     training, exporting, compressing = done.stderr.splitlines()
     assert training == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'"
-    assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[train]'"
+    assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[onnx]'"
     assert compressing == training.replace("Training", "Compressing")
     assert not list(tmp_path.iterdir())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import pytest
 
 import capsulet
 from capsulet.errors import InputError, ModelError
+from capsulet.evaluation.arrays import calibration_error
 from capsulet.evaluation.evaluate import evaluate_pairs
-from capsulet.evaluation.metrics import calibration_error
-from tests.conftest import SETS, TINY
+from capsulet.runtime.matrix import Matrix
+from tests.conftest import SETS, TINY, store_config, stored_config
 from tests.test_contract import NASTY, Trained, network_of
 
 VARIANTS = [*itertools.product(["cwc"], ["capsule"], ["kmeans", "dynamic"]), ("cwc", "linear", "kmeans"),
@@ -31,7 +31,7 @@ def trained(request, sets_file: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_runtime_agrees_with_torch(trained: Trained) -> None:
-    lengths = trained.classifier.lengths(NASTY)
+    lengths = np.asarray(capsulet.load(trained.path, precision="float32").lengths(NASTY))
     np.testing.assert_allclose(lengths, trained.torch_lengths(NASTY), atol=1e-5, rtol=0)
     assert (lengths >= 0).all() and (lengths <= 1).all()
 
@@ -44,15 +44,15 @@ def test_labels_are_those_that_reach_their_thresholds(trained: Trained) -> None:
         assert prediction.labels is not None and {label for label, _ in prediction.labels} == expected
         scores = [score for _, score in prediction.labels]
         assert scores == sorted(scores, reverse=True)
-        assert prediction.score == pytest.approx(classifier.probabilities(lengths[None]).max())
+        assert prediction.score == pytest.approx(max(classifier.probabilities(Matrix(lengths, len(lengths)))[0]))
     raw = classifier.predict(NASTY, raw_scores=True)
-    assert [one.score for one in raw] == pytest.approx(classifier.lengths(NASTY).max(1).tolist())
+    assert [one.score for one in raw] == pytest.approx([max(row) for row in classifier.lengths(NASTY)])
 
 
 def test_scores_are_calibrated_label_by_label(trained: Trained) -> None:
     """One curve for all labels, through which the order and the given labels stay what they were."""
     classifier = trained.classifier
-    found, lengths = classifier.predict_proba(NASTY), classifier.lengths(NASTY)
+    found, lengths = np.asarray(classifier.predict_proba(NASTY)), np.asarray(classifier.lengths(NASTY))
     stored = classifier.config.calibration
     assert stored["each"] is True and stored["texts"] == 12
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
@@ -76,7 +76,7 @@ def test_an_evaluation_says_how_reliable_scores_are(trained: Trained) -> None:
         (reliability.error_before, trained.classifier.lengths(texts)),
         (reliability.error_after, trained.classifier.predict_proba(texts)),
     ):
-        assert error == pytest.approx(calibration_error(scores.ravel(), truth.ravel()), abs=1e-6)
+        assert error == pytest.approx(calibration_error(np.asarray(scores).ravel(), truth.ravel()), abs=1e-6)
 
 
 def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None:
@@ -97,15 +97,15 @@ def test_it_learns_its_twelve_texts(sets_model: Path) -> None:
 def test_one_label_a_text_stays_as_it_was(model: Path) -> None:
     classifier = capsulet.load(model)
     assert not classifier.multi_label and classifier.predict(["match"])[0].labels is None
-    config = json.loads((model / "config.json").read_text())
+    config = stored_config(model)
     assert "thresholds" not in config and "valid_micro_f1" not in config["metrics"]
     assert "micro_f1" not in (model / "training.jsonl").read_text()
 
 
-def test_the_exported_file_has_the_thresholds(sets_model: Path, tmp_path: Path) -> None:
-    file = capsulet.export(sets_model, tmp_path / "model.onnx")
+def test_the_file_alone_has_the_thresholds(sets_model: Path, tmp_path: Path) -> None:
+    file = shutil.copy(sets_model / "model.safetensors", tmp_path / "alone.safetensors")
     folder, alone = capsulet.load(sets_model), capsulet.load(file)
-    assert alone.multi_label and alone.thresholds.tolist() == folder.thresholds.tolist()
+    assert alone.multi_label and alone.thresholds == folder.thresholds
     assert alone.predict(NASTY) == folder.predict(NASTY)
 
 
@@ -113,8 +113,8 @@ def test_the_exported_file_has_the_thresholds(sets_model: Path, tmp_path: Path) 
 def test_damaged_thresholds(sets_model: Path, tmp_path: Path, thresholds) -> None:
     folder = tmp_path / "model"
     shutil.copytree(sets_model, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "thresholds": thresholds}))
+    config = stored_config(folder)
+    store_config(folder, {**config, "thresholds": thresholds})
     with pytest.raises(
         ModelError, match=r"thresholds is .*, expected (one number from 0 to 1 per label|a list of numbers)"
     ):

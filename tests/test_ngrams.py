@@ -10,7 +10,7 @@ import pytest
 import capsulet
 from capsulet.cli.main import main
 from capsulet.errors import InputError
-from tests.conftest import TEXTS, TINY
+from tests.conftest import TEXTS, TINY, stored_config
 
 TWO = [(label, text) for label, text in TEXTS if label != "money"]
 
@@ -24,10 +24,10 @@ def write(path: Path, rows: list[tuple[str, str]]) -> Path:
 def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", TWO)
     capsulet.train(file, tmp_path / "model", valid=file, **TINY, ngram_features=rows)
-    config = json.loads((tmp_path / "model/config.json").read_text())
+    config = stored_config(tmp_path / "model")
     assert config["ngrams"]["rows"] == rows
     whole = capsulet.load(tmp_path / "model")
-    small = capsulet.load(capsulet.compress(tmp_path / "model", out=tmp_path / "small.onnx", threads=1).path)
+    small = capsulet.load(capsulet.compress(tmp_path / "model", out=tmp_path / "small.safetensors", threads=1).path)
     for classifier in (whole, small):
         why = classifier.explain(TWO[0][1])
         assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
@@ -35,8 +35,8 @@ def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
 
 def test_none_is_none(rows_file: Path, tmp_path: Path) -> None:
     capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, ngram_features=0)
-    config = json.loads((tmp_path / "model/config.json").read_text())
-    assert "ngrams" not in config and not capsulet.load(tmp_path / "model").session.has("ngrams")
+    config = stored_config(tmp_path / "model")
+    assert "ngrams" not in config
     assert capsulet.load(tmp_path / "model").explain("a match").ngrams == 0
 
 
@@ -50,7 +50,7 @@ def test_a_table_that_is_too_large_is_refused_at_once(rows_file: Path, tmp_path:
 
 
 def test_a_file_without_it_does_not_speak_of_it(model: Path, rows_file: Path, tmp_path: Path, capsys) -> None:
-    made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=50, threads=1)
+    made = capsulet.compress(model, rows_file, tmp_path / "small.safetensors", valid=rows_file, max_loss=50, threads=1)
     assert made.parts["n-grams"] == 0
     assert capsulet.load(made.path).config.ngrams is None
     assert main(["info", str(model), "--json"]) == 0
@@ -89,6 +89,6 @@ def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path
 
     again = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, resume=True, monitor=Watch(), **options)
     assert not steps and again.best == whole.best
-    for name in ("model.safetensors", "model.onnx"):
-        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    files = [tmp_path / name / "model.safetensors" for name in ("model", "whole")]
+    assert files[0].read_bytes() == files[1].read_bytes()
     assert not (tmp_path / "model.checkpoint").exists()

@@ -17,8 +17,7 @@ from benchmarks.peers.memory import SPENT, peak_memory
 from benchmarks.peers.protocol import Model, PeerModule, Rows
 from benchmarks.peers.rows import read_test, read_training
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.labels import label_matrix
-from capsulet.evaluation.metrics import counted_labels
+from capsulet.evaluation.arrays import counted_labels, label_matrix
 
 MODEL, RESULT = "model", "result.json"
 LEAST_SECONDS = 0.5  # at least, of prediction: fast models predict the test texts several times

@@ -17,11 +17,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.peers.corpus import build_corpus, count_words, training_batches
+from benchmarks.peers.corpus import build_corpus, build_tokenizer, count_words, training_batches
 from benchmarks.peers.protocol import Rows, Training, labels_of
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpus
-from capsulet.text.tokens import build_tokenizer
 
 EVALUATION_BATCH = 64
 MOST_WORDS = 1_000_000

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.peers.protocol import Rows
 from capsulet.config import build_options
-from capsulet.text.preparation import sorted_labels
+from capsulet.text.labelled import sorted_labels
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split

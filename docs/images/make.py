@@ -16,7 +16,7 @@ from typing import Any
 from PIL import Image
 from rich.console import Console
 
-from capsulet.cli import explain, main, output
+from capsulet.cli import main, output
 
 IMAGES = Path(__file__).parent
 TEXT = "Run the coroutine until it is done, then close the event loop."
@@ -53,7 +53,7 @@ def draw_explanation(page: Path) -> None:
     console = WrappingConsole(
         record=True, width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    output.console = explain.console = lambda: console
+    output.console = lambda table=False: console
     console.print(f'$ capsulet explain model --text "{TEXT}"', highlight=False, markup=False)
     main.main(["explain", "model", "--text", TEXT])
     console.save_svg(str(page), title="capsulet explain")

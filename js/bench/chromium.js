@@ -1,7 +1,8 @@
-/** `node bench/chromium.js MODEL.onnx TEXTS.json OUT.json COUNT`: run measure.js in a headless Chromium. */
+/** `node bench/chromium.js MODEL.safetensors TEXTS.json OUT.json COUNT`: run measure.js in a headless Chromium. */
 import { writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { launch, serve } from '../test/chromium.js';
+import { launch } from '../test/chromium.js';
+import { serve } from '../test/server.js';
 
 const [model, texts, out, alone] = process.argv.slice(2).map((word, place) => (place < 3 ? resolve(word) : word));
 const root = join(import.meta.dirname, '..');

@@ -1,11 +1,11 @@
-/** Measures scores and times of a model, in Node and in browsers. */
+/** Measures class lengths and times of a model, in Node and in browsers. */
 
 const WINDOW = 512; // texts per call
 
 /**
- * Return the scores of all texts, texts per second, the time until the first answer and the median time per text.
+ * Return the class lengths of all texts, texts per second, the time until the first answer and the median time per text.
  * @param {typeof import('../src/index.js').load} load
- * @param {import('../src/source.js').Source} source
+ * @param {import('../src/index.js').Source} source
  * @param {string[]} texts
  * @param {number} alone number of texts that are also predicted one by one
  */
@@ -24,14 +24,12 @@ export async function measure(load, source, texts, alone) {
   single.sort((one, other) => one - other);
 
   const before = performance.now();
-  const scores = [];
-  for (let start = 0; start < texts.length; start += WINDOW) {
-    scores.push(...(await model.lengths(texts.slice(start, start + WINDOW))).map((row) => [...row]));
-  }
+  const rows = [];
+  for (let start = 0; start < texts.length; start += WINDOW) rows.push(...await model.lengths(texts.slice(start, start + WINDOW)));
   return {
-    scores,
+    texts_per_second: (1000 * texts.length) / (performance.now() - before),
+    lengths: rows.map((row) => [...row]),
     load_milliseconds: first,
     latency_milliseconds: single[Math.floor(single.length / 2)],
-    texts_per_second: (1000 * texts.length) / (performance.now() - before),
   };
 }

@@ -56,15 +56,14 @@ async function open(source, name) {
 }
 
 /** Explanation of the scores. */
-function meaning({ calibration, multiLabel }) {
-  const words = calibration ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
+function meaning({ calibrated, multiLabel }) {
+  const words = calibrated ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
   return multiLabel ? `${words} A text gets every label whose score reaches its threshold, the line in its bar.` : words;
 }
 
-function describe({ size, labels, session }) {
+function describe({ size, labels, wordCount }) {
   const bytes = size < 1e6 ? `${Math.round(size / 1e3)} KB` : `${(size / 1e6).toFixed(1)} MB`;
-  const known = [...session.tokenizer.vocabulary.keys()].filter((word) => !/^\[[A-Z]+\]$/.test(word)); // [UNK], [PAD]
-  return `${bytes}, ${labels.length} labels, ${known.length.toLocaleString('en')} words`;
+  return `${bytes}, ${labels.length} labels, ${wordCount.toLocaleString('en')} words`;
 }
 
 /** Predict the text and show labels and words. */
@@ -181,6 +180,6 @@ more.addEventListener('click', () => {
   show();
 });
 
-// index.html?model=FILE.onnx opens a file in the same folder
+// index.html?model=FILE.safetensors opens a file in the same folder
 const beside = new URLSearchParams(location.search).get('model');
 if (beside) open(new URL(beside, location.href), beside);

@@ -2,17 +2,19 @@
  * Compares answers with those of Python, in Node and in browsers.
  *
  * tests/browser/conftest.py writes a folder with models, texts and answers. Every function returns the first differences
- * and the number of comparisons.
+ * and the number of comparisons. Numbers of int8 are equal to the last bit.
  */
-import { split } from '../src/tokens.js';
-
-const TOLERANCE = 1e-4;
+const TOLERANCE = { int8: 0, float32: 1e-5 };
 const MAX_DIFFERENCES = 5; // listed
 
 /** Collects differences. */
 class Comparison {
   differences = [];
   compared = 0;
+
+  constructor(tolerance = 0) {
+    this.tolerance = tolerance;
+  }
 
   same(found, expected, where) {
     this.compared++;
@@ -23,77 +25,69 @@ class Comparison {
 
   near(found, expected, where) {
     this.compared++;
-    if (!(Math.abs(found - expected) <= TOLERANCE) && this.differences.length < MAX_DIFFERENCES) {
+    if (!(Math.abs(found - expected) <= this.tolerance) && this.differences.length < MAX_DIFFERENCES) {
       this.differences.push(`${where}: ${found}, expected ${expected}`);
     }
   }
 }
 
-/** Tokens and offsets of texts: `{text, words, starts, ends}`. */
-export function compareTokens(cases, limit) {
+/** Tokens of texts: `{text, starts, ends, readAs}`. */
+export async function compareTokens(model, cases) {
   const comparison = new Comparison();
-  for (const { text, words, starts, ends } of cases) {
-    const found = split(text, limit), where = `tokens of ${JSON.stringify(text.slice(0, 60))}`;
-    comparison.same(found.words.join('\n'), words.join('\n'), where);
-    comparison.same(found.starts.join(), starts.join(), `starts of ${where}`);
-    comparison.same(found.ends.join(), ends.join(), `ends of ${where}`);
+  for (const { text, starts, ends, readAs } of cases) {
+    const found = await model.tokens(text), where = `tokens of ${JSON.stringify(text.slice(0, 60))}`;
+    comparison.same(found.map(({ start }) => start).join(), starts.join(), `starts of ${where}`);
+    comparison.same(found.map(({ end }) => end).join(), ends.join(), `ends of ${where}`);
+    comparison.same(JSON.stringify(found.map((token) => token.readAs)), JSON.stringify(readAs), `words of ${where}`);
+    for (const token of found) comparison.same(token.text, text.slice(token.start, token.end), where);
   }
   return comparison;
 }
 
-/** Every Unicode character, in slices: `{first, count, digest}`. */
-export async function compareCharacters(slices) {
-  const comparison = new Comparison();
-  for (const { first, count, digest } of slices) {
-    let text = '';
-    for (let code = first; code < first + count; code++) {
-      if (code < 0xd800 || code > 0xdfff) text += String.fromCodePoint(code);
-    }
-    const { words, starts, ends } = split(text, Infinity);
-    const read = new Blob([words.join('\n'), Int32Array.from(starts), Int32Array.from(ends)]);
-    const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', await read.arrayBuffer()));
-    const found = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-    comparison.same(found, digest, `tokens of the ${count} characters from 0x${first.toString(16)}`);
-  }
-  return comparison;
-}
-
-/** Scores, labels and contributions of a model: `{labels, texts, lengths, scores, given, batches, explanations}`. */
-export async function compareAnswers(model, { labels, texts, lengths, scores, given, batches, explanations }) {
-  const comparison = new Comparison();
+/** Scores, labels, abstentions, label sets and contributions of a model: what `answers` of conftest.py returns. */
+export async function compareAnswers(model, expected) {
+  const comparison = new Comparison(TOLERANCE[model.precision]);
+  const { labels, texts, given, batches, requests, explanations } = expected;
   comparison.same(model.labels.join('\n'), labels.join('\n'), 'labels');
+  const scores = expected.probabilities ?? expected.lengths;
   for (const rows of [...batches, [...texts.keys()]]) {
     const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length, rawScores: true });
     comparison.same(predictions.length, rows.length, 'predictions');
     predictions.forEach((prediction, place) => {
-      const expected = lengths[rows[place]], where = `text ${rows[place]} in a batch of ${rows.length}`;
-      compareScores(comparison, prediction, labels, expected, where);
-      const order = [...expected].sort((one, other) => other - one);
-      if (order[0] - order[1] > 2 * TOLERANCE) { // closer scores may swap
-        comparison.same(prediction.label, labels[expected.indexOf(order[0])], where);
-      }
+      compareScores(comparison, prediction, labels, expected.lengths[rows[place]], `text ${rows[place]} in a batch of ${rows.length}`);
     });
   }
-  const predictions = await model.predict(texts, { topK: labels.length });
-  predictions.forEach((prediction, row) => {
+  (await model.predict(texts, { topK: labels.length })).forEach((prediction, row) => {
     compareScores(comparison, prediction, labels, scores[row], `score of text ${row}`);
-    const names = (pairs) => pairs && pairs.map(({ label }) => label).sort().join('\n');
-    comparison.same(names(prediction.labels), names(given[row]), `labels of text ${row}`);
-    given[row]?.forEach(({ label, score }) => {
-      comparison.near(prediction.labels.find((one) => one.label === label)?.score, score, `label of text ${row}, ${label}`);
-    });
+    const sorted = [...expected.lengths[row]].sort((one, other) => other - one);
+    if (sorted[0] - sorted[1] > 2 * comparison.tolerance) { // closer scores may swap
+      comparison.same(prediction.label, labels[expected.lengths[row].indexOf(sorted[0])], `label of text ${row}`);
+    }
+    const names = prediction.labels && prediction.labels.map(({ label }) => label).sort().join('\n');
+    if (!comparison.tolerance) comparison.same(names, given[row] && given[row].sort().join('\n'), `labels of text ${row}`);
   });
-  for (const { text, asked, label, score, length_before_squash: norm, tokens } of explanations) {
-    const found = await model.explain(text, asked === null ? {} : { label: asked });
-    const where = `explanation of ${JSON.stringify(text.slice(0, 60))}`;
-    comparison.same(found.label, label, where);
-    comparison.near(found.score, score, where);
-    comparison.near(found.lengthBeforeSquash, norm, where);
-    comparison.same(found.tokens.length, tokens.length, where);
-    tokens.forEach((token, place) => {
-      const own = found.tokens[place] ?? {};
-      comparison.same(`${own.text} ${own.start} ${own.end}`, `${token.text} ${token.start} ${token.end}`, where);
-      comparison.near(own.contribution, token.contribution, `${where}, ${token.text}`);
+  for (const { options, error, reasons, sets } of requests) {
+    const where = JSON.stringify(options);
+    const found = await model.predict(texts, options).catch((problem) => problem.message);
+    if (error) comparison.same(found, `${model.name} cannot do this: ${error}`, where);
+    else if (!comparison.tolerance) {
+      found.forEach(({ reason, label, labelSet }, row) => {
+        comparison.same(reason, reasons ? reasons[row] : '', `${where}, text ${row}`);
+        comparison.same(label === null, reason !== '', `${where}, text ${row}`);
+        comparison.same(labelSet && labelSet.join('\n'), sets && sets[row].join('\n'), `${where}, set of text ${row}`);
+      });
+    }
+  }
+  for (const { text, label, contrast, norms, contributions, ngrams } of explanations) {
+    const found = await model.explain(text, { label, contrast }), where = `explanation of ${JSON.stringify(text.slice(0, 60))}`;
+    comparison.same(`${found.label} ${found.contrast.label}`, `${label} ${contrast}`, where);
+    comparison.near(found.lengthBeforeSquash, norms[0], where);
+    comparison.near(found.contrast.lengthBeforeSquash, norms[1], where);
+    comparison.near(found.ngrams, ngrams, where);
+    comparison.same(found.tokens.length, contributions.length, where);
+    contributions.forEach(([own, other], row) => {
+      comparison.near(found.tokens[row]?.contribution, own, `${where}, token ${row}`);
+      comparison.near(found.contrast.tokens[row]?.contribution, own - other, `${where}, token ${row}`);
     });
   }
   return comparison;

@@ -3,11 +3,14 @@
 `import capsulet` loads neither PyTorch nor ONNX Runtime: each name is loaded at its first use.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from capsulet.checking.check import check
     from capsulet.compression.compress import compress
     from capsulet.drifting.drift import drift

@@ -6,7 +6,6 @@ that the user gives replaces both.
 """
 
 import dataclasses
-import difflib
 import itertools
 import math
 from collections.abc import Mapping
@@ -265,6 +264,8 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
     names = {group: [spec.name for spec in dataclasses.fields(kind)] for group, kind in GROUPS.items()}
     known = [name for group in names.values() for name in group]
     if unknown := next((name for name in merged if name not in known), None):
+        import difflib
+
         near = difflib.get_close_matches(unknown, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
         raise InputError(f"option {unknown!r} is unknown{hint}")

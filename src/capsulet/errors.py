@@ -1,7 +1,11 @@
 """Errors with messages for users: what was found, what was expected, what to do."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 
 class CapsuletError(Exception):

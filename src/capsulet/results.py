@@ -1,19 +1,9 @@
 """Results of the functions and commands."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Prediction:
-    """Prediction for one text: its label, and the `top_k` best labels."""
-
-    label: str | None  # None: the model abstains
-    score: float  # calibrated probability of the best label; class length if uncalibrated or with raw scores
-    top: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # the top_k best labels and their scores
-    labels: tuple[tuple[str, float], ...] | None = None  # multi-label: predicted labels and scores, best first
-    label_set: tuple[str, ...] | None = field(default=None, repr=False)  # conformal set, if requested
-    reason: str = field(default="", repr=False)  # why the model abstains
+from capsulet.prediction import Prediction as Prediction
 
 
 @dataclass(frozen=True)

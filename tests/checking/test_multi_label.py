@@ -123,7 +123,7 @@ def test_a_model_contradicts(sets_model: Path, sets_file: Path, tmp_path: Path) 
     }  # fmt: skip
     with (tmp_path / "list.csv").open(newline="") as stream:
         assert [row["predicted"] for row in csv.DictReader(stream)] == [
-            suspect.predicted for suspect in result.suspects
+            f"'{suspect.predicted}" for suspect in result.suspects
         ]
     (finding,) = (one for one in result.findings if one.kind == "suspect_labels")
     assert finding.title == "labels, given or left out, that the model contradicts with confidence"

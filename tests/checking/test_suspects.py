@@ -102,3 +102,18 @@ def test_a_full_disk_leaves_no_part_of_a_list(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(capsulet.CapsuletError, match="No space left"):
         suspects.write_suspects(tmp_path / "list.csv", [])
     assert not list(tmp_path.iterdir())
+
+
+def test_cells_that_begin_like_formulas(tmp_path: Path) -> None:
+    listed = [suspects.SuspectLabel("rows.csv", 1, "=1+1", "-1", 0.5, -0.25, "@text \x9b")]
+
+    def written(raw_cells: bool) -> list[str]:
+        suspects.write_suspects(tmp_path / "list.csv", listed, raw_cells)
+        with (tmp_path / "list.csv").open(newline="") as stream:
+            return list(csv.reader(stream))[1]
+
+    assert written(False) == ["rows.csv", "1", "'=1+1", "-1", "0.5", "-0.25", "'@text \x9b"]
+    assert written(True) == ["rows.csv", "1", "=1+1", "-1", "0.5", "-0.25", "@text \x9b"]
+    suspects.write_suspects(tmp_path / "list.jsonl", listed)
+    line = (tmp_path / "list.jsonl").read_text()
+    assert json.loads(line)["text"] == "@text \x9b" and "\x9b" not in line

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import store_config, stored_config
 
 FILES = {
     "one.csv": "label,text\na,x y\na,z w\na,q r\n",
@@ -20,7 +21,7 @@ FILES = {
     "weights.json": '{"art": 2}',
 }
 NO_COLUMN = "texts.csv: no column 'label', found: text. Name the column with --label-column"
-NO_MODEL = "nothing does not exist: expected a model folder or .onnx file"
+NO_MODEL = "nothing does not exist: expected a model folder or .safetensors file"
 UNCALIBRATED = "has no calibration data"
 UNSEEN = "art.csv line 2: label 'art' is not a label of the training texts (food, money, sport)"
 UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, sport"
@@ -55,7 +56,7 @@ CASES = [
     ("predict MODEL --text a --label-separator ;", "--label-separator is for multi-label rows: leave it out"),
     ("predict SETS_MODEL --text a --abstain", SEVERAL),
     ("predict SETS_MODEL --text a --sets 0.9", SEVERAL),
-    ("compress MODEL --valid ROWS --out new.onnx", "--valid was given without training files"),
+    ("compress MODEL --valid ROWS --out new.safetensors", "--valid was given without training files"),
     ("explain MODEL --text a --label art", UNKNOWN),
     ("explain MODEL --text a --contrast art", UNKNOWN),
     ("explain SETS_MODEL --text a --contrast art", UNKNOWN),
@@ -74,9 +75,9 @@ CASES = [
     ("check ROWS --model nothing", NO_MODEL),
     ("check ROWS --model MODEL --multi-label", "is a single-label model: leave out --multi-label"),
     ("check ROWS --out new.csv", "--out is for suspect labels"),
-    ("compress MODEL texts.csv --out new.onnx", NO_COLUMN),
-    ("compress MODEL --out new.onnx --max-loss 1", "--max-loss is measured on labelled texts"),
-    ("export nothing new.onnx", "is not a folder"),
+    ("compress MODEL texts.csv --out new.safetensors", NO_COLUMN),
+    ("compress MODEL --out new.safetensors --max-loss 1", "--max-loss is measured on labelled texts"),
+    ("export nothing new.onnx", NO_MODEL),
     ("export MODEL new.txt", "does not end in .onnx"),
 ]
 
@@ -91,9 +92,9 @@ def places(model: Path, sets_model: Path, rows_file: Path, sets_file: Path, tmp_
     for name, source in (("MODEL", model), ("SETS_MODEL", sets_model), ("UNCALIBRATED", model)):
         paths[name] = tmp_path / name.lower()
         shutil.copytree(source, paths[name])
-    config = json.loads((paths["UNCALIBRATED"] / "config.json").read_text())
+    config = stored_config(paths["UNCALIBRATED"])
     del config["calibration"]
-    (paths["UNCALIBRATED"] / "config.json").write_text(json.dumps(config))
+    store_config(paths["UNCALIBRATED"], config)
     return paths
 
 

@@ -30,11 +30,11 @@ def test_one_line_of_what_is_wrong(run, model: Path) -> None:
 def test_texts_of_one_class(run, model: Path, tmp_path: Path) -> None:
     copy, file = shutil.copytree(model, tmp_path / "copy"), tmp_path / "one.jsonl"
     file.write_text("".join(json.dumps({"label": "sport", "text": f"{SPORT} {number}"}) + "\n" for number in range(30)))
-    before = (copy / "config.json").read_bytes()
+    before = (copy / "model.safetensors").read_bytes()
     answer = run("calibrate", copy, "--valid", file)
     assert (answer.status, answer.out) == (2, "")
     assert "all 30 validation texts are of the class 'sport', expected at least two classes" in answer.line
-    assert (copy / "config.json").read_bytes() == before
+    assert (copy / "model.safetensors").read_bytes() == before
 
 
 def test_wishes_that_few_texts_cannot_grant(run, model: Path) -> None:

@@ -13,7 +13,7 @@ from capsulet.compression import students
 def test_the_report(run, model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(students, "FEWEST_STEPS", 20)
     monkeypatch.setattr(students, "WARM_STEPS", 2)
-    file = tmp_path / "small.onnx"
+    file = tmp_path / "small.safetensors"
     call = ("compress", model, rows_file, "--valid", rows_file, "--out", file, "--target-size", "1MB", "--threads", "1")
     answer = run(*call, "--json")
     assert answer.status == 0
@@ -32,9 +32,9 @@ def test_the_report(run, model: Path, rows_file: Path, tmp_path: Path, monkeypat
 
 
 def test_tables(run, model: Path, tmp_path: Path) -> None:
-    answer = run("compress", model, "--out", tmp_path / "small.onnx", "--threads", "1")
+    answer = run("compress", model, "--out", tmp_path / "small.safetensors", "--threads", "1")
     assert answer.status == 0
-    for part in ("codes", "codebooks", "GRU", "capsules", "dictionary", "graph", "metadata", "before", "after"):
+    for part in ("codes", "codebooks", "GRU", "capsules", "dictionary", "configuration", "header", "before", "after"):
         assert part in answer.out
     assert "no labelled texts were given" in answer.err
 
@@ -48,8 +48,8 @@ def test_tables(run, model: Path, tmp_path: Path) -> None:
     ],
 )
 def test_bad_calls_are_one_line(run, model: Path, tmp_path: Path, flags: list[str], words: str) -> None:
-    (tmp_path / "small.onnx").write_text("something older")
-    answer = run("compress", model, "--out", tmp_path / "small.onnx", *flags, "--threads", "1")
+    (tmp_path / "small.safetensors").write_text("something older")
+    answer = run("compress", model, "--out", tmp_path / "small.safetensors", *flags, "--threads", "1")
     assert (answer.status, answer.out) == (2, "")
     assert words in answer.err.splitlines()[-1]
-    assert (tmp_path / "small.onnx").read_text() == "something older"
+    assert (tmp_path / "small.safetensors").read_text() == "something older"

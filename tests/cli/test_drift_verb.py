@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import store_config, stored_config
 from tests.drifting.test_drift import made_up, texts_of, write_rows
 
 
@@ -96,7 +97,7 @@ def test_models_that_cannot_be_compared_with(run, model: Path, counted: Path, tm
     assert "is not a model, or it is damaged" in run("drift", file, file).line
     assert "no.csv: no such file" in run("drift", counted, tmp_path / "no.csv").line
     assert "--false-alarm is 2.0: expected a share" in run("drift", counted, file, "--false-alarm", "2").line
-    config = json.loads((counted / "config.json").read_text())
+    config = stored_config(counted)
     copy = shutil.copytree(counted, tmp_path / "copy")
-    (copy / "config.json").write_text(json.dumps({**config, "histograms": {"texts": 3}}))
+    store_config(copy, {**config, "histograms": {"texts": 3}})
     assert "is damaged: the histograms of its validation texts" in run("drift", copy, file).line

@@ -94,7 +94,8 @@ def test_a_page(run, model: Path, tmp_path: Path) -> None:
     written = page.read_text()
     assert "<b>" not in written and "&lt;" in written and "and not money" in written
     assert "http" not in written.replace("http-equiv", "") and "default-src 'none'" in written
-    assert "<script" not in written
+    assert "<script" not in written and "script-src" not in written
+    assert "base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'\">" in written
     assert "color-scheme: light dark" in written
 
 

@@ -11,7 +11,7 @@ import pytest
 import capsulet
 from capsulet.cli.info_page import label_list, quality
 from capsulet.runtime.class_words import class_words
-from tests.conftest import TEXTS
+from tests.conftest import TEXTS, store_config, stored_config
 
 
 def test_a_model_as_json(run, model: Path) -> None:
@@ -36,8 +36,8 @@ def test_every_option_and_count(run, model: Path) -> None:
 
 def test_labels_are_shown_as_they_are(run, model: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(model, tmp_path / "model")
-    config = (copy / "config.json").read_text()
-    (copy / "config.json").write_text(config.replace('"food"', '"no_[/b]_markup"'))
+    config = json.dumps(stored_config(copy))
+    store_config(copy, json.loads(config.replace('"food"', '"no_[/b]_markup"')))
     answer = run("info", copy, "--all")
     assert answer.status == 0
     assert "trained · label counts · no_[/b]_markup" in answer.out
@@ -66,7 +66,7 @@ def test_the_page_of_a_multi_label_model(run, sets_model: Path) -> None:
 
 
 def test_the_page_of_a_single_file(run, model: Path, tmp_path: Path) -> None:
-    file = capsulet.export(model, tmp_path / "my model.onnx")
+    file = shutil.copy(model / "model.safetensors", tmp_path / "my model.safetensors")
     answer = run("info", file)
     assert answer.status == 0
     assert f"  capsulet explain '{file}' --text" in answer.out
@@ -162,11 +162,10 @@ def test_a_word_alone_gives_all_there_is(model) -> None:
 
 def test_a_compressed_model_shows_all_its_words(model, tmp_path) -> None:
     """It numbers its words from one, where a whole model has the unknown word."""
-    capsulet.compress(model, out=tmp_path / "small.onnx", threads=1)
-    small = capsulet.load(tmp_path / "small.onnx")
-    vocabulary = small.session.tokenizer.get_vocab()
+    capsulet.compress(model, out=tmp_path / "small.safetensors", threads=1)
+    small = capsulet.load(tmp_path / "small.safetensors")
     found = {word.word for word in class_words(small, "sport", most=1000)}
-    assert found == set(vocabulary) - {"[UNK]"}
+    assert found == set(small.session.words()[1:])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SETS, TEXTS
+from tests.conftest import SETS, TEXTS, stored_config
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_train_evaluate_and_info(run, tiny, rows_csv: Path, tmp_path: Path) -> N
     assert result["labels"] == ["food", "money", "sport"] and 0 <= result["best"]["valid_micro_f1"] <= 1
     assert "micro-F1" in answer.err.splitlines()[-1]
     assert "more than one label" not in answer.err
-    config = json.loads((out / "config.json").read_text())
+    config = stored_config(out)
     assert config["options"]["model"]["multi_label"] is True and len(config["thresholds"]) == 3
     assert "--label-separator ';' " in config["command"] and " --multi-label " in config["command"]
     described = json.loads(run("info", out, "--json").out)
@@ -140,15 +140,15 @@ def test_weights_and_selection(run, tiny, uneven: Path, tmp_path: Path) -> None:
     call = ("train", uneven, "--out", out, *tiny, "--select", "macro-f1")
     answer = run(*call, "--class-weight", "balanced")
     assert answer.status == 0 and "macro-F1" in answer.err
-    config = json.loads((out / "config.json").read_text())
+    config = stored_config(out)
     counts, weights = config["data"]["label_counts"], config["data"]["class_weights"]
     assert len({round(counts[label] * weights[label], 3) for label in counts}) == 1
     assert 0 <= config["metrics"]["valid_macro_f1"] <= 1
     (tmp_path / "weights.json").write_text('{"food": 7}')
     answer = run(*call, "--class-weight", tmp_path / "weights.json")
-    weights = json.loads((out / "config.json").read_text())["data"]["class_weights"]
+    weights = stored_config(out)["data"]["class_weights"]
     assert answer.status == 0 and weights == {"food": 7.0, "money": 1.0, "sport": 1.0}
     (tmp_path / "weights.json").write_text('{"art": 7}')
     answer = run(*call, "--class-weight", tmp_path / "weights.json")
     assert answer.status == 2 and "a weight for 'art', expected a label of the training texts" in answer.err
-    assert json.loads((out / "config.json").read_text())["data"]["class_weights"] == weights  # nothing is lost
+    assert stored_config(out)["data"]["class_weights"] == weights  # nothing is lost

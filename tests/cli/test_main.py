@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from capsulet import __version__
-from capsulet.cli.main import VERBS, build_parser, main
+from capsulet.cli.calls import VERBS
+from capsulet.cli.main import main
+from capsulet.cli.parser import build_parser
+from tests.conftest import stored_config
 
-NAMES = [verb.__name__.rsplit(".", 1)[-1] for verb in VERBS]
 
-
-@pytest.mark.parametrize("verb", NAMES)
+@pytest.mark.parametrize("verb", VERBS)
 def test_help_has_an_example(run, verb: str) -> None:
     answer = run(verb, "--help")
     assert (answer.status, answer.err) == (0, "")
@@ -24,7 +25,7 @@ def test_help_has_an_example(run, verb: str) -> None:
     assert f"\n  capsulet {verb} " in examples
 
 
-@pytest.mark.parametrize("verb", NAMES)
+@pytest.mark.parametrize("verb", VERBS)
 def test_examples_can_be_parsed(run, verb: str) -> None:
     """The first example of each verb is a call that its parser takes."""
     import shlex
@@ -37,7 +38,7 @@ def test_examples_can_be_parsed(run, verb: str) -> None:
 def test_help_lists_every_verb(run) -> None:
     answer = run("--help")
     assert answer.status == 0
-    assert all(f"\n    {name} " in answer.out for name in NAMES)
+    assert all(f"\n    {name} " in answer.out for name in VERBS)
     assert "capsulet train reviews.csv --out model" in answer.out
 
 
@@ -137,7 +138,7 @@ def test_progress_that_nobody_reads_does_not_end_the_work(rows_file: Path, tmp_p
         ["bash", "-c", f"{words} 2>&1 | true; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
     )
     assert done.stdout == "0\n"
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "finished"
+    assert stored_config(tmp_path / "model")["metrics"]["stopped"] == "finished"
 
 
 def test_a_full_disk_under_standard_output(model: Path) -> None:
@@ -158,6 +159,31 @@ def test_closed_streams(model: Path) -> None:
     assert subprocess.run(["bash", "-c", f"{command} >&- 2>&-"]).returncode == 0
     done = subprocess.run(["bash", "-c", f"{command} --top-k 0 2>&-"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, ""), "a complaint must not become output"
+
+
+@pytest.mark.parametrize("words", ["predict {} -", "explain {} -", "evaluate {} -", "check -", "train - --out nowhere"])
+def test_closed_standard_input(model: Path, words: str) -> None:
+    command = f"{sys.executable} -m capsulet {words.format(model)}"
+    done = subprocess.run(["bash", "-c", f"{command} <&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "capsulet: stdin: closed, expected rows. Name a file instead of -\n"
+
+
+def test_streams_that_can_only_be_read(model: Path) -> None:
+    command = f"{sys.executable} -m capsulet predict {model} --text a"
+    done = subprocess.run(["bash", "-c", f"{command} 1</dev/null"], stderr=subprocess.PIPE, text=True)
+    line = "capsulet: the output cannot be written: Bad file descriptor; write to a file or a pipe\n"
+    assert (done.returncode, done.stderr) == (1, line)
+    assert subprocess.run(["bash", "-c", f"{command} --top-k 0 2</dev/null"]).returncode == 2
+
+
+def test_no_file_gets_the_number_of_a_closed_stream() -> None:
+    code = (
+        "import os; from capsulet.cli.main import open_streams; open_streams(); file = os.open('/dev/null', 0); "
+        "os.write(9, b'%d' % (file > 2))"
+    )
+    done = subprocess.run(["bash", "-c", f'{sys.executable} -c "{code}" 9>&1 <&- >&- 2>&-'], capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b"1")
 
 
 def test_letters_that_the_output_cannot_write(run_process, model: Path) -> None:

@@ -10,9 +10,12 @@ import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import capsulet
+from capsulet.cli.output import json_line
+from capsulet.cli.predict import write_csv, write_jsonl
 
 SPORT, FOOD, MONEY = (  # texts that the model has learned
     "The home team won the match after extra time", "Chop the onions and fry them in butter",
@@ -120,3 +123,34 @@ def test_bytes_that_are_no_text(run_process, model: Path) -> None:
     answer = run_process("predict", model, "--text", "caf\udce9")
     assert (answer.status, answer.out) == (2, "")
     assert "text 0 has an unpaired surrogate" in answer.line
+
+
+def test_labels_that_begin_like_formulas(capsys: pytest.CaptureFixture[str]) -> None:
+    top = (("=cmd|' /C calc'!A0", 0.5), ("-1", 0.25), ("@b", 0.25))
+
+    def written(separator: str | None, raw: bool) -> list[str]:
+        prediction = capsulet.Prediction("=cmd|' /C calc'!A0", 0.5, top, labels=top[1:] if separator else None)
+        write_csv([prediction], 3, False, separator, raw)
+        return list(csv.reader(capsys.readouterr().out.splitlines()))[1]
+
+    assert written(None, False) == ["'=cmd|' /C calc'!A0", "0.5", "-1", "0.25", "'@b", "0.25"]
+    assert written(None, True) == ["=cmd|' /C calc'!A0", "0.5", "-1", "0.25", "@b", "0.25"]
+    assert written(";", False)[:3] == ["'-1;@b", "0.25;0.25", "'=cmd|' /C calc'!A0"]
+
+
+def test_raw_cells_reach_the_output(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capsulet.runtime.classifier.Classifier.answers", lambda self, *rest: [
+        capsulet.Prediction("=1+1", 0.5, (("=1+1", 0.5),))
+    ])  # fmt: skip
+    call = ("predict", model, "--text", "a", "--to", "csv")
+    assert run(*call).out == "label,score\n'=1+1,0.5\n"
+    assert run(*call, "--raw-cells").out == "label,score\n=1+1,0.5\n"
+
+
+@pytest.mark.parametrize("label", ["sport", "a b", 'a "b"', "a\\\\b", "你", "\\x1b", None])
+@pytest.mark.parametrize("score", [0.5, 1.0, 0.1234567, 1e-7, np.float64(0.25)])
+def test_a_line_is_that_of_json(capsys: pytest.CaptureFixture[str], label: str | None, score: float) -> None:
+    write_jsonl([capsulet.Prediction(label, score)], 1)
+    expected = {"label": label, "score": round(float(score), 6)}
+    assert capsys.readouterr().out == json_line(expected) + "\n"
+    assert json.loads(json_line(expected)) == expected

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli import train as verb
-from capsulet.cli.output import LineMonitor
+from capsulet.cli.progress import LineMonitor
 from capsulet.cli.train import higher
 from capsulet.results import Epoch, Training
+from tests.conftest import stored_config
 
 
 def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path: Path, tiny) -> None:
@@ -72,7 +73,7 @@ def test_sorted_rows_and_a_class_of_one_row(run, tmp_path: Path, tiny) -> None:
     assert answer.status == 0
     assert "note: 1 of 3 classes have only one training row (c): add examples" in answer.err
     assert "note: 1 of 3 classes have no validation text (c)" in answer.err
-    counts = json.loads((tmp_path / "model" / "config.json").read_text())["data"]["label_counts"]
+    counts = stored_config(tmp_path / "model")["data"]["label_counts"]
     assert counts == {"a": 3, "b": 3, "c": 1}
 
 
@@ -93,7 +94,7 @@ def test_validation_rows_with_an_unknown_label(run, rows_file: Path, tmp_path: P
     answer = run(*words, "--on-bad-row", "skip")
     assert answer.status == 0
     assert "1 row skipped" in answer.err
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["data"]["valid_rows"] == 1
+    assert stored_config(tmp_path / "model")["data"]["valid_rows"] == 1
 
 
 WRONG_FILES = {
@@ -186,7 +187,7 @@ def test_ctrl_c_keeps_the_best_model(
     result = json.loads(answer.out)
     assert (result["stopped"], len(result["epochs"])) == ("interrupted", kept)
     assert "interrupted, the best model so far is kept, --resume continues: " in answer.err.splitlines()[-1]
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["metrics"]["stopped"] == "interrupted"
+    assert stored_config(tmp_path / "model")["metrics"]["stopped"] == "interrupted"
     assert run("predict", tmp_path / "model", "--text", "the match").status == 0
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -267,7 +268,7 @@ def test_the_second_run_on_the_same_file_reads_the_cache(
     assert run(*call, tmp_path / "one").status == 0
     with monkeypatch.context() as patch:
         patch.setattr(
-            "capsulet.text.preparation.read_rows", lambda *words, **named: pytest.fail("the file was read again")
+            "capsulet.text.labelled.read_rows", lambda *words, **named: pytest.fail("the file was read again")
         )
         assert run(*call, tmp_path / "two").status == 0
         (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.name != "contents")

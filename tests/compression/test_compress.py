@@ -5,22 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
 import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 
 import capsulet
 from capsulet.compression import search, students, trials
 from capsulet.compression.sample import file_sample, made_up_sample
 from capsulet.compression.setting import Setting, parse_size
+from capsulet.compression.source import read_source
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.results import Compression
-from capsulet.text.packed_dictionary import unpack_words
+from capsulet.storage.model_file import PACKED, read_model
+from capsulet.storage.tensors import Tensor, from_bytes, pack
 from tests.conftest import TEXTS, TINY
 
 VARIANTS = [
@@ -31,7 +31,7 @@ VARIANTS = [
 @pytest.fixture(scope="module")
 def made(model: Path, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Compression:
     """The tiny model compressed with its training texts; read it, do not change it."""
-    file = tmp_path_factory.mktemp("small") / "small.onnx"
+    file = tmp_path_factory.mktemp("small") / "small.safetensors"
     return capsulet.compress(
         model, rows_file, file, valid=rows_file, max_loss=10, plot=file.with_suffix(".svg"), threads=1
     )
@@ -64,30 +64,27 @@ def test_everything_works_as_with_the_folder(made: Compression, file: Path, mode
 
 
 def test_the_format_is_the_documented_one(made: Compression, file: Path, model: Path) -> None:
-    graph = onnx.load(file)
-    onnx.checker.check_model(graph)
-    assert [entry.version for entry in graph.opset_import] == [17]
-    inside = {entry.key: entry.value for entry in graph.metadata_props}
-    assert set(inside) == {"capsulet.config", "capsulet.tokenizer", "capsulet.card", "capsulet.digest"}
-    config = json.loads(inside["capsulet.config"])
-    assert config["dictionary_words"] == made.words
-    assert config["vocab_size"] == made.words + 1
-    assert config["labels"] == json.loads((model / "config.json").read_text())["labels"]
-    tokenizer = json.loads(inside["capsulet.tokenizer"])
-    assert tokenizer["model"]["vocab"] == {"[UNK]": 0}
-    (node,) = (node for node in graph.graph.node if node.output[0] == "dictionary")
-    (constant,) = (value for value in graph.graph.initializer if value.name == node.input[0])
-    assert (node.op_type, constant.data_type) == ("Identity", onnx.TensorProto.UINT8)
-    words = unpack_words(constant.raw_data, made.words)
-    assert words == sorted(words, key=str.encode)
-    known = capsulet.load(file).session.tokenizer
-    assert [known.token_to_id(word) for word in words] == list(range(1, len(words) + 1))
+    stored, whole = read_model(file), read_model(model)
+    config = stored.config
+    assert (config.dictionary_words, config.vocab_size) == (made.words, made.words + 1)
+    assert (config.labels, config.options) == (whole.config.labels, whole.config.options)
+    assert stored.card.startswith(whole.card) and "## Compressed" in stored.card
+    assert stored.words == sorted(stored.words, key=str.encode)
+    assert capsulet.load(file).session.words()[1:] == stored.words
+    shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in stored.tensors.items()}
+    assert shapes["embedding.choices"] == ("U8", (made.words + 1, made.codebooks // 2))
+    assert shapes["embedding.codebooks"] == ("U8", (made.codebooks * 16 * 12 // 8, 8))
+    assert shapes["embedding.codebooks.scales"] == ("F16", (made.codebooks * 16,))
+    assert shapes["encoder.gru.weight_hh_l1_reverse"] == ("U8", (48 * 16 // 8, made.bits))
+    assert shapes["encoder.gru.weight_hh_l1_reverse.scales"] == ("F16", (48,))
+    assert shapes["head.transforms"] == ("U8", (2 * 8 * 3 * 6 // 8, made.bits))
+    assert not {"embedding.codes", "words.letters", "words.slots", "ngrams.levels"} & shapes.keys()
 
 
 def test_padding_changes_nothing(file: Path) -> None:
     small = capsulet.load(file)
     texts = [text for _, text in TEXTS]
-    together = small.lengths([*texts, "salt " * 50])[: len(texts)]
+    together = np.asarray(small.lengths([*texts, "salt " * 50]))[: len(texts)]
     assert np.abs(together - np.concatenate([small.lengths([text]) for text in texts])).max() < 1e-5
 
 
@@ -106,31 +103,33 @@ def test_the_curve_and_its_plot(made: Compression, file: Path) -> None:
 def test_every_variant_compresses_without_texts(variant: dict[str, object], rows_file: Path, tmp_path: Path) -> None:
     options = {**TINY, "epochs": 8, **variant}
     capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
-    result = capsulet.compress(tmp_path / "model", out=tmp_path / "small.onnx", threads=1)
+    result = capsulet.compress(tmp_path / "model", out=tmp_path / "small.safetensors", threads=1)
     assert (result.accuracy, result.curve[0].chosen) == (None, True)
     assert (result.words, result.bits) == (result.words_before, 8)
     texts = [text for _, text in TEXTS]
-    small, whole = (capsulet.load(tmp_path / name).lengths(texts) for name in ("small.onnx", "model"))
+    small, whole = (
+        np.asarray(capsulet.load(tmp_path / name).lengths(texts)) for name in ("small.safetensors", "model")
+    )
     assert np.abs(small - whole).max() < 0.05  # fewer words than codewords: only rounding is left
     assert result.parts["n-grams"] > 0 and result.curve[0].ngram_bits
-    why = capsulet.load(tmp_path / "small.onnx").explain(texts[0])
+    why = capsulet.load(tmp_path / "small.safetensors").explain(texts[0])
     assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
     assert why.ngrams != 0
-    again = capsulet.compress(tmp_path / "model", out=tmp_path / "again.onnx", threads=1)
-    assert Path(again.path).read_bytes() == (tmp_path / "small.onnx").read_bytes()
+    again = capsulet.compress(tmp_path / "model", out=tmp_path / "again.safetensors", threads=1)
+    assert Path(again.path).read_bytes() == (tmp_path / "small.safetensors").read_bytes()
 
 
 def smallest_size(model: Path) -> int:
     """What the message says."""
     with pytest.raises(InputError) as caught:
-        capsulet.compress(model, out=model.with_name("none.onnx"), target_size=100, threads=1)
+        capsulet.compress(model, out=model.with_name("none.safetensors"), target_size=100, threads=1)
     return int(str(caught.value).split("model has up to ")[1].split()[0].replace(",", ""))
 
 
 def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(students, "FEWEST_STEPS", 5)
     monkeypatch.setattr(search, "FEWEST_WORDS", 4)
-    out = tmp_path / "small.onnx"
+    out = tmp_path / "small.safetensors"
     with pytest.raises(
         InputError, match=r"cannot be reached: the smallest file of this model has up to [\d,]+ \(3-bit weights"
     ):
@@ -145,12 +144,10 @@ def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, mon
     assert 0.9 * target < fewer.bytes == out.stat().st_size <= target  # so few words that one decides much
     assert out.read_bytes() != before
     assert fewer.words < fewer.words_before or fewer.bits < 8
-    assert [path.name for path in tmp_path.iterdir()] == ["small.onnx"]
+    assert [path.name for path in tmp_path.iterdir()] == ["small.safetensors"]
 
 
 def test_the_words_that_stay_are_those_that_matter(model: Path) -> None:
-    from capsulet.compression.source import read_source
-
     source = read_source(model)
     counts = np.ones(len(source.words), np.float32)
     order = source.importance(counts)
@@ -162,8 +159,6 @@ def test_the_words_that_stay_are_those_that_matter(model: Path) -> None:
 
 
 def test_nothing_that_is_tried_is_smaller_than_the_smallest(model: Path) -> None:
-    from capsulet.compression.source import read_source
-
     source = read_source(model)
     settings = search.Search(source, made_up_sample(source), lambda done, steps: None)
     assert settings.files.size(settings.smallest) <= min(trial.bytes for trial in settings.curve)
@@ -173,7 +168,6 @@ def test_nothing_that_is_tried_is_smaller_than_the_smallest(model: Path) -> None
 def test_adaptation_comes_nearer_to_the_whole_model(model: Path, rows_file: Path) -> None:
     from contextlib import ExitStack
 
-    from capsulet.compression.source import read_source
     from capsulet.text.preparation import LabelledFiles, Listener, prepare
     from capsulet.text.rows import ReadOptions
 
@@ -199,10 +193,12 @@ def test_a_loss_that_cannot_be_held_writes_nothing(
     monkeypatch.setattr(trials.Judge, "judge", worse)
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
     with pytest.raises(CapsuletError, match=r"--max-loss 0.1 cannot be reached: the best file loses \d+\.\d+ points"):
-        capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, max_loss=0.1, threads=1)
+        capsulet.compress(model, rows_file, tmp_path / "small.safetensors", valid=rows_file, max_loss=0.1, threads=1)
     assert not list(tmp_path.iterdir())
     said: list[str] = []
-    made = capsulet.compress(model, rows_file, tmp_path / "small.onnx", valid=rows_file, threads=1, tell=said.append)
+    made = capsulet.compress(
+        model, rows_file, tmp_path / "small.safetensors", valid=rows_file, threads=1, tell=said.append
+    )
     assert Path(made.path).stat().st_size == made.bytes, "nobody asked for a bound: the best there is, and a note"
     assert "it is written anyway" in said[-1]
     assert not any("trying a larger file" in line for line in said[-2:]), "there was none"
@@ -234,48 +230,61 @@ def test_bad_calls(model: Path, rows_file: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             capsulet.compress(*arguments, **more)
 
-    out = tmp_path / "small.onnx"
+    out = tmp_path / "small.safetensors"
     refused("cannot be combined", model, rows_file, out, target_size="1MB", max_loss=1)
     refused("measured on labelled texts", model, out=out, max_loss=1)
     refused("expected percentage points", model, rows_file, out, max_loss=-1)
     refused("expected percentage points", model, rows_file, out, max_loss=float("nan"))
-    refused("does not end in .onnx", model, rows_file, tmp_path / "small.bin")
-    refused("is part of the model itself", model, rows_file, model / "model.onnx")
+    refused("does not end in .safetensors", model, rows_file, tmp_path / "small.bin")
+    refused("is the model itself", model, rows_file, model / "model.safetensors")
     refused(r"ends in \.svg", model, rows_file, out, plot=tmp_path / "curve.png")
     (tmp_path / "other.csv").write_text("label,text\n" + "sport,the match\nweather,it rains\n" * 20)
     refused("label 'weather' is unknown to the model", model, tmp_path / "other.csv", out, max_loss=1)
-    (tmp_path / "broken.onnx").write_bytes(b"nonsense")
-    refused("is not a model, or it is damaged", tmp_path / "broken.onnx", rows_file, out)
-    refused("is a file: compress takes the folder", capsulet.export(model, tmp_path / "whole.onnx"), rows_file, out)
+    (tmp_path / "broken.safetensors").write_bytes(b"nonsense")
+    refused("is not a model, or it is damaged", tmp_path / "broken.safetensors", rows_file, out)
     assert not out.exists()
-
-
-def save_without_digest(graph: onnx.ModelProto, path: Path) -> None:
-    """As files were before they had one: damage must be noticed all the same."""
-    entries = {entry.key: entry.value for entry in graph.metadata_props if entry.key != "capsulet.digest"}
-    onnx.helper.set_model_props(graph, entries)
-    onnx.save(graph, path)
+    small = capsulet.compress(model / "model.safetensors", out=out, threads=1).path
+    refused("is a compressed file: compress takes the model", small, out=tmp_path / "smaller.safetensors")
 
 
 def test_a_damaged_file_is_refused(file: Path, tmp_path: Path) -> None:
-    graph = onnx.load(file)
-    for constant in graph.graph.initializer:
-        if constant.name == "words":
-            constant.raw_data = constant.raw_data[:-9] + bytes(9)
-    save_without_digest(graph, tmp_path / "words.onnx")
-    with pytest.raises(ModelError, match=r"words.onnx is damaged: .*; compress the model again"):
-        capsulet.load(tmp_path / "words.onnx")
-    graph = onnx.load(file)
-    node = next(node for node in graph.graph.node if node.output[0] == "dictionary")
-    graph.graph.node.remove(node)
-    del graph.graph.output[-1]
-    save_without_digest(graph, tmp_path / "none.onnx")
-    with pytest.raises(ModelError, match=r"none.onnx is damaged"):
-        capsulet.load(tmp_path / "none.onnx")
-    shutil.copy(file, tmp_path / "cut.onnx")
-    (tmp_path / "cut.onnx").write_bytes(file.read_bytes()[:-2000])
-    with pytest.raises(ModelError):
-        capsulet.load(tmp_path / "cut.onnx")
+    tensors = dict(read_model(file).tensors)
+    packed = bytes(tensors[PACKED].data)
+    damaged: dict[str, dict[str, Tensor]] = {
+        "zeros": {**tensors, PACKED: from_bytes(packed[:-9] + bytes(9))},
+        "none": {name: tensor for name, tensor in tensors.items() if name != PACKED},
+        "weights": {name: tensor for name, tensor in tensors.items() if name != "head.transforms"},
+    }
+    for name, parts in damaged.items():
+        path = tmp_path / f"{name}.safetensors"
+        path.write_bytes(pack(parts, {"format": "capsulet", "version": "3"}))
+        with pytest.raises(ModelError, match=f"{name}.safetensors"):
+            capsulet.load(path)
+    (tmp_path / "cut.safetensors").write_bytes(file.read_bytes()[:-2000])
+    with pytest.raises(ModelError, match=r"cut\.safetensors is damaged"):
+        capsulet.load(tmp_path / "cut.safetensors")
+
+
+def test_words_of_more_than_255_bytes_are_unknown(rows_file: Path, tmp_path: Path) -> None:
+    rows, long = tmp_path / "rows.jsonl", "x" * 256
+    rows.write_text(rows_file.read_text() + json.dumps({"label": "sport", "text": f"{long} {long[1:]} match"}) + "\n")
+    capsulet.train(rows, tmp_path / "model", valid=rows, **{**TINY, "epochs": 2, "unknown_words": "apart"})
+    made = capsulet.compress(tmp_path / "model", out=tmp_path / "small.safetensors", threads=1)
+    for model in (tmp_path / "model", made.path):
+        words = read_model(Path(model)).words
+        assert long[1:] in words and long not in words
+
+
+@pytest.mark.parametrize("bits", [8, 3])
+@pytest.mark.parametrize("words", [0, 1, 30, 73])
+@pytest.mark.parametrize("ngram_bits", [0, 4])
+def test_estimated_sizes_are_a_little_above_the_real_ones(model: Path, bits: int, words: int, ngram_bits: int) -> None:
+    source = read_source(model)
+    settings = search.Search(source, made_up_sample(source), lambda done, steps: None)
+    setting = Setting(words, 6, bits, ngram_bits)
+    facts = {"compression": {**dataclasses.asdict(setting), "adapted": False}, **settings.files.inherited(words)}
+    data, _ = settings.files.build(settings.students.student(setting), setting, facts)
+    assert len(data) <= settings.files.size(setting) <= len(data) + 1000
 
 
 def test_ctrl_c_at_any_moment_writes_nothing(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,10 +293,10 @@ def test_ctrl_c_at_any_moment_writes_nothing(model: Path, tmp_path: Path, monkey
 
     monkeypatch.setattr(search.Search, "measure", press)
     with pytest.raises(KeyboardInterrupt):
-        capsulet.compress(model, out=tmp_path / "small.onnx", target_size="1MB", threads=1)
+        capsulet.compress(model, out=tmp_path / "small.safetensors", target_size="1MB", threads=1)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="nowhere does not exist"):
-        capsulet.compress(tmp_path / "nowhere", out=tmp_path / "small.onnx")
+        capsulet.compress(tmp_path / "nowhere", out=tmp_path / "small.safetensors")

@@ -13,11 +13,11 @@ import capsulet
 from capsulet.compression import file as files
 from capsulet.compression import search, students
 from capsulet.compression.file import json_bytes, thinned_calibration
-from capsulet.evaluation import abstention
 from capsulet.evaluation import calibrate as validation
-from capsulet.evaluation.labels import label_matrix
+from capsulet.evaluation import rankings
+from capsulet.evaluation.arrays import label_matrix
 from capsulet.runtime.classifier import unknown_shares
-from tests.conftest import TINY
+from tests.conftest import TINY, store_config, stored_config
 from tests.drifting.test_drift import made_up, write_rows
 
 PARTS = ("calibration", "histograms")
@@ -52,7 +52,7 @@ def small_file(whole: Path, unseen: Path | None, out: Path, monkeypatch: pytest.
 def test_it_is_fitted_to_what_the_file_says(
     whole: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = small_file(whole, unseen, tmp_path / "small.onnx", monkeypatch)
+    small = small_file(whole, unseen, tmp_path / "small.safetensors", monkeypatch)
     rows = [json.loads(line) for line in unseen.read_text().splitlines()]
     encoded = small.session.encode([row["text"] for row in rows])
     truth = label_matrix([row["label"] for row in rows], small.labels, multi_label=False)
@@ -60,11 +60,12 @@ def test_it_is_fitted_to_what_the_file_says(
     found = {part: getattr(small.config, part) for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
-    certainty = abstention.certainty(small.lengths_of(encoded), unknown_shares(encoded, small.session))
-    ranking = abstention.ranking_from_json(found["calibration"]["certainty"], "small")
+    unknown = unknown_shares(encoded, small.session)
+    certainty = small.session.certainty(small.lengths_of(encoded), unknown)
+    ranking = rankings.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
-        assert abs(int((certainty >= value - 1e-5).sum()) - reached) <= 1
-    before = json.loads((whole / "config.json").read_text())
+        assert abs(sum(own >= value - 1e-5 for own in certainty) - reached) <= 1
+    before = stored_config(whole)
     assert found["calibration"]["factor"] != before["calibration"]["factor"]
 
 
@@ -72,13 +73,13 @@ def test_without_texts_it_is_that_of_the_whole_model(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "FEW_VALUES", 20)
-    small = small_file(whole, None, tmp_path / "small.onnx", monkeypatch)
-    before = json.loads((whole / "config.json").read_text())
-    rankings = {key: small.config.calibration.pop(key) for key in abstention.RANKINGS}
+    small = small_file(whole, None, tmp_path / "small.safetensors", monkeypatch)
+    before = stored_config(whole)
+    kept = {key: small.config.calibration.pop(key) for key in rankings.RANKINGS}
     assert small.config.calibration == {
-        key: value for key, value in before["calibration"].items() if key not in abstention.RANKINGS
+        key: value for key, value in before["calibration"].items() if key not in rankings.RANKINGS
     }
-    for key, ranking in rankings.items():
+    for key, ranking in kept.items():
         assert len(ranking["values"]) <= 20 < len(before["calibration"]["certainty"]["values"])
         assert set(ranking["values"]) <= set(before["calibration"][key]["values"])
 
@@ -86,17 +87,17 @@ def test_without_texts_it_is_that_of_the_whole_model(
 def test_a_model_without_a_calibration_of_its_own_or_with_a_small_one(
     whole: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = small_file(whole, unseen, tmp_path / "whole.onnx", monkeypatch).config.calibration
+    found = small_file(whole, unseen, tmp_path / "whole.safetensors", monkeypatch).config.calibration
     wanted = len(found["certainty"]["values"])
-    few = thinned_calibration(json.loads((whole / "config.json").read_text())["calibration"], 900)["calibration"]
+    few = thinned_calibration(stored_config(whole)["calibration"], 900)["calibration"]
     assert len(few["certainty"]["values"]) < wanted - 5
     for stored in (None, few):
         copy = tmp_path / f"copy-{stored is None}"
         shutil.copytree(whole, copy)
-        config = json.loads((copy / "config.json").read_text())
+        config = stored_config(copy)
         config.pop("calibration")
-        (copy / "config.json").write_text(json.dumps(config if stored is None else {**config, "calibration": stored}))
-        found = small_file(copy, unseen, tmp_path / f"{stored is None}.onnx", monkeypatch).config.calibration
+        store_config(copy, config if stored is None else {**config, "calibration": stored})
+        found = small_file(copy, unseen, tmp_path / f"{stored is None}.safetensors", monkeypatch).config.calibration
         assert len(found["certainty"]["values"]) == wanted
 
 
@@ -108,8 +109,8 @@ def test_texts_that_it_was_trained_on_describe_nothing(
     monkeypatch.setattr(search, "BITS", (8,))
     said: list[str] = []
     rows = write_rows(tmp_path / "rows.jsonl", made_up(500, 0))
-    made = capsulet.compress(whole, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
-    before = json.loads((whole / "config.json").read_text())
+    made = capsulet.compress(whole, rows, tmp_path / "small.safetensors", max_loss=100, threads=1, tell=said.append)
+    before = stored_config(whole)
     found = capsulet.load(made.path).config
     assert found.calibration["factor"] == before["calibration"]["factor"]
     assert set(found.histograms) <= {"texts", "length", "unknown"}
@@ -128,18 +129,19 @@ def test_a_calibration_by_other_texts_is_replaced_with_a_note(
         if others:
             capsulet.calibrate(model, valid=unseen)
         said: list[str] = []
-        made = capsulet.compress(model, rows, tmp_path / "small.onnx", max_loss=100, threads=1, tell=said.append)
+        made = capsulet.compress(model, rows, tmp_path / "small.safetensors", max_loss=100, threads=1, tell=said.append)
         assert capsulet.load(made.path).config.calibration["texts"] == 40
         assert any("the model was calibrated on 300 other texts" in line for line in said) == others
-    made = capsulet.compress(model, rows, tmp_path / "small.onnx", valid=unseen, max_loss=100, threads=1)
+    made = capsulet.compress(model, rows, tmp_path / "small.safetensors", valid=unseen, max_loss=100, threads=1)
     assert capsulet.load(made.path).config.calibration["texts"] == 300
 
 
 def test_it_takes_no_more_bytes_than_it_may(whole: Path) -> None:
-    config = json.loads((whole / "config.json").read_text())
+    config = stored_config(whole)
     most = json_bytes(thinned_calibration(config["calibration"]))
     for share in (1, 0.8, 0.3):
         found = thinned_calibration(config["calibration"], share * most)
         assert 0.8 * share * most < json_bytes(found) <= share * most
-        abstention.rules(found["calibration"], "here", abstain=True, coverage=0.9, max_error=None, sets=0.9)
+        for key in rankings.RANKINGS:
+            rankings.ranking_from_json(found["calibration"][key], "here")
     assert thinned_calibration(None) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 from collections.abc import Iterator
@@ -15,11 +16,12 @@ import pytest
 import capsulet
 from capsulet.drifting import drift as module
 from capsulet.drifting import histograms
-from capsulet.drifting.histograms import FEWEST_TEXTS, class_bins, fit, from_json, largest_json, standing_out
+from capsulet.drifting.histograms import FEWEST_TEXTS, class_bin, fit, from_json, largest_json, standing_out
 from capsulet.drifting.permutation import compare, holm
-from capsulet.drifting.traits import MOST_CODES, Traits, mean_codes, traits_of
+from capsulet.drifting.traits import MOST_CODES, Traits, folded, longest_given, traits_of
 from capsulet.errors import InputError, ModelError
-from tests.conftest import SETS, TEXTS, TINY
+from capsulet.runtime.matrix import Matrix
+from tests.conftest import SETS, TEXTS, TINY, store_config, stored_config
 
 SMALL = {**TINY, "epochs": 4, "batch_size": 16}
 
@@ -64,7 +66,7 @@ def classifier(folder: Path) -> capsulet.Classifier:
 
 
 def stored(path: Path) -> Any:
-    return json.loads((path / "config.json").read_text()).get("histograms")
+    return stored_config(path).get("histograms")
 
 
 def test_training_ends_with_small_histograms(folder: Path, classifier: capsulet.Classifier) -> None:
@@ -153,7 +155,7 @@ def test_few_of_many_unknown_words_are_followed(classifier: capsulet.Classifier,
     assert report.unknown_words[0] == ("selfie", 40) and len(report.unknown_words) <= 10
 
 
-def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
+def test_single_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
     from capsulet.compression import search, students
 
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
@@ -161,16 +163,16 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
     monkeypatch.setattr(search, "BITS", (8,))
     new = texts_of(100, 100)
     whole = capsulet.drift(folder, texts=new)
-    assert capsulet.drift(capsulet.export(folder, tmp_path / "whole.onnx"), texts=new) == whole
+    assert capsulet.drift(shutil.copy(folder / "model.safetensors", tmp_path / "file.safetensors"), texts=new) == whole
 
-    alone = capsulet.compress(folder, out=tmp_path / "alone.onnx", threads=1)
+    alone = capsulet.compress(folder, out=tmp_path / "alone.safetensors", threads=1)
     report = capsulet.drift(alone.path, texts=new)  # nothing can be said of what compressing may have changed
     assert [part.name for part in report.parts] == ["unknown", "length"] and not report.drifted
     assert report.parts[1].p_value == whole.parts[1].p_value
     assert "compressed without texts" in report.absent["score"]
 
     target = alone.bytes - 200  # not all words fit
-    small = capsulet.compress(folder, rows, tmp_path / "small.onnx", target_size=target, threads=1)
+    small = capsulet.compress(folder, rows, tmp_path / "small.safetensors", target_size=target, threads=1)
     assert small.bytes <= target and small.words < small.words_before
     report = capsulet.drift(small.path, texts=new)
     assert len(report.parts) == 5 and not report.drifted
@@ -180,17 +182,17 @@ def test_exported_and_compressed_files_have_them(folder: Path, rows: Path, tmp_p
 
 
 def test_a_compressed_model_knows_its_unknown_word(folder: Path, tmp_path: Path) -> None:
-    small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.onnx", threads=1).path)
+    small = capsulet.load(capsulet.compress(folder, out=tmp_path / "small.safetensors", threads=1).path)
     assert [model.session.word_ids.unknown for model in (small, capsulet.load(folder))] == [0, 1]
-    first = small.session.tokenizer.id_to_token(1)
+    first = small.session.word(1)
     assert [answer.reason for answer in small.predict(["selfie brexit", f"{first} {first}"], abstain=True)] == [
         "unknown words",
         small.predict([f"{first} {first}"], abstain=True)[0].reason,
     ]
     found = traits_of(small, small.session.encode(["selfie brexit", first]))
-    assert found.unknown.tolist() == [1, 0]
-    assert np.isnan(found.codes).any(1).tolist() == [True, False]
-    assert found.codes.shape[1] == MOST_CODES
+    assert found.unknown == [1, 0]
+    assert found.codes is not None and found.codes.columns == MOST_CODES
+    assert [any(map(math.isnan, row)) for row in found.codes] == [True, False]
 
 
 @pytest.mark.parametrize("options", [{"embedding": "plain"}, {"embedding": "cc", "head": "linear"}], ids=str)
@@ -212,7 +214,7 @@ def test_several_labels(tmp_path: Path) -> None:
     model = tmp_path / "model"
     capsulet.train(file, model, multi_label=True, **SMALL)
     there = stored(model)
-    config = json.loads((model / "config.json").read_text())
+    config = stored_config(model)
     assert there["texts"] == config["calibration"]["texts"] == 60
     report = capsulet.drift(model, file)
     assert len(report.parts) == 5 and report.texts == 240
@@ -231,9 +233,9 @@ def test_several_labels(tmp_path: Path) -> None:
 def without_histograms(model: Path, path: Path) -> Path:
     """The model as older versions wrote it."""
     shutil.copytree(model, path)
-    config = json.loads((path / "config.json").read_text())
+    config = stored_config(path)
     del config["histograms"]
-    (path / "config.json").write_text(json.dumps(config))
+    store_config(path, config)
     return path
 
 
@@ -243,7 +245,7 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
         InputError, match=r"no histograms of its validation texts.*`capsulet calibrate .*old TRAINING_FI"
     ):
         capsulet.drift(old, texts=texts_of(30, 1))
-    file = capsulet.export(old, tmp_path / "old.onnx")
+    file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
         InputError, match=r"no histograms.*`capsulet calibrate FOLDER TRAINING_FILE` on its model folder"
     ):
@@ -288,6 +290,9 @@ def test_what_cannot_be_compared(classifier: capsulet.Classifier, more: dict[str
         lambda found: found["codes"].update(spreads=[0] * len(found["codes"]["means"])),
         lambda found: [found.pop(part) for part in histograms.PARTS],
         lambda found: found.update(score=7),
+        lambda found: found.update(texts=10**30),
+        lambda found: found["codes"]["means"].__setitem__(0, float("nan")),
+        lambda found: found["codes"].update(spreads=[[1]] * len(found["codes"]["means"])),
     ],
 )
 def test_damaged_histograms(folder: Path, change: Any) -> None:
@@ -299,9 +304,9 @@ def test_damaged_histograms(folder: Path, change: Any) -> None:
 
 def test_a_histogram_of_codes_that_the_model_does_not_have(folder: Path, rows: Path, tmp_path: Path) -> None:
     capsulet.train(rows, tmp_path / "plain", embedding="plain", **SMALL)
-    config = json.loads((tmp_path / "plain" / "config.json").read_text())
+    config = stored_config(tmp_path / "plain")
     config["histograms"]["codes"] = stored(folder)["codes"]
-    (tmp_path / "plain" / "config.json").write_text(json.dumps(config))
+    store_config(tmp_path / "plain", config)
     with pytest.raises(ModelError, match="it has a histogram of codes, but its embedding has no codes"):
         capsulet.drift(tmp_path / "plain", texts=texts_of(30, 1))
 
@@ -314,7 +319,8 @@ def made_up_traits(generator: np.random.Generator, number: int, num_classes: int
     codes = np.stack(
         [generator.multinomial(words, topics[topic]) / words for words, topic in zip(length, classes, strict=True)]
     )
-    return Traits(generator.binomial(length, 0.04) / length, length, codes, classes, 1 - generator.beta(1, 8, number))
+    unknown, scores = generator.binomial(length, 0.04) / length, 1 - generator.beta(1, 8, number)
+    return Traits(unknown.tolist(), length.tolist(), Matrix(codes, 24, "d"), classes.tolist(), scores.tolist())
 
 
 @pytest.mark.parametrize(("validation", "new"), [(60, 600), (400, 100)])
@@ -335,24 +341,39 @@ def test_the_false_alarm_rate_is_kept(validation: int, new: int) -> None:
 
 
 def test_bins_of_classes_and_codes() -> None:
-    assert class_bins(np.array([0, 5, 6]), 6).tolist() == [0, 5, 6]
-    assert class_bins(np.array([0, 1, 999, 1000]), 1000).tolist() == [0, 0, 199, 200]
-    codes = np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])
-    assert standing_out(codes, np.array([0.4, 0.6]), np.array([0.1, 0.1])).tolist() == [0, 1, 2]
+    assert [class_bin(place, 6) for place in (0, 5, 6)] == [0, 5, 6]
+    assert [class_bin(place, 1000) for place in (0, 1, 999, 1000)] == [0, 0, 199, 200]
+    codes = [[0.5, 0.5], [0.2, 0.8], [math.nan, math.nan]]
+    assert [standing_out(row, [0.4, 0.6], [0.1, 0.1]) for row in codes] == [0, 1, 2]
     few = made_up_traits(np.random.default_rng(0), FEWEST_TEXTS)
     found = fit(few, 6, True)
     assert "codes" not in found.counts and len(found.counts["classes"]) == 7
 
 
-def test_codes_are_averaged_over_known_words() -> None:
-    codes = np.zeros((2, 3, 2, 2), np.float32)
-    codes[0, 0, :, 0], codes[0, 1, :, 1], codes[0, 2, :, 1] = 1, 1, 1  # the third is padding
-    codes[1, 0, :, 0] = 1
-    ids, sizes = np.array([[5, 6, 0], [1, 0, 0]]), np.array([2, 1])
-    found = mean_codes(codes, sizes, unknown=ids == 1)
-    np.testing.assert_array_equal(found, [[0.5, 0.5, 0.5, 0.5], [np.nan] * 4])
-    many = mean_codes(np.ones((1, 1, 8, 16), np.float32), np.array([1]), unknown=np.array([[False]]))
-    assert many.shape == (1, MOST_CODES) and many.sum() == 128
+def test_many_codes_are_summed_with_their_neighbours() -> None:
+    assert folded([0.25, 0.75]) == [0.25, 0.75]
+    summed = folded([1.0] * 128)
+    assert len(summed) == MOST_CODES and set(summed) == {2.0}
+    uneven = folded([float(place) for place in range(100)])
+    assert len(uneven) == MOST_CODES and sum(uneven) == sum(range(100)) and uneven[:3] == [0, 3, 3]
+    assert all(map(math.isnan, folded([math.nan] * 100)))
+
+
+def test_the_class_is_the_longest_of_those_that_are_given() -> None:
+    assert longest_given([0.9, 0.4, 0.5], [0.95, 0.3, 0.5]) == 2
+    assert longest_given([0.9, 0.4, 0.5], [0.95, 0.5, 0.6]) == 3
+
+
+def test_histograms_by_hand() -> None:
+    """Sixty texts that use two codewords: every third for means and spreads, the others in the bins."""
+    rows = [[0.5, 0.5], [0.8, 0.2], [math.nan, math.nan]] * 10 + [[0.7, 0.3], [0.1, 0.9], [0.2, 0.8]] * 10
+    traits = Traits([0.0] * 45 + [1.0] * 15, [2] * 30 + [4] * 30, Matrix.of_rows(rows, 2), [0, 1] * 30, [0.99] * 60)
+    found = fit(traits, 2, False)
+    assert found.usual == {"unknown": 0.25, "length": 3.0, "score": 0.99}
+    assert (found.means, found.spreads) == ([0.6, 0.4], [0.1, 0.1])
+    assert found.counts["codes"] == [10, 20, 10]
+    assert found.counts["classes"] == [30, 30] and found.counts["unknown"] == [45, *[0] * 13, 15]
+    assert from_json(json.loads(json.dumps(found.as_json())), 2, False, "") == found
 
 
 def test_more_classes_than_bins_share_them() -> None:
@@ -360,6 +381,6 @@ def test_more_classes_than_bins_share_them() -> None:
         labels = tuple(f"l{number:03}" for number in range(401))
 
     names = module.bin_names("classes", histograms.MOST_CLASSES + 1, Many())  # type: ignore[arg-type]
-    bins = class_bins(np.arange(401), 401)
+    own = [f"l{place:03}" for place in range(401) if class_bin(place, 401) == 1]
     assert names[0] == "l000 … l002" and names[-1] == "(no label)" and len(names) == 201
-    assert names[1] == f"l{np.flatnonzero(bins == 1)[0]:03} … l{np.flatnonzero(bins == 1)[-1]:03}"
+    assert names[1] == f"{own[0]} … {own[-1]}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from capsulet.errors import ModelError
+from capsulet.evaluation.arrays import calibration_error, counted
 from capsulet.evaluation.calibration import (
     Calibration,
     fit,
@@ -21,7 +22,7 @@ from capsulet.evaluation.calibration import (
     sigmoid,
     softmax,
 )
-from capsulet.evaluation.metrics import ReliabilityCounts, calibration_error, counted
+from capsulet.evaluation.metrics import ReliabilityCounts
 
 
 def made_up(texts: int, classes: int, factor: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -132,8 +133,10 @@ def test_counts_come_in_parts() -> None:
     scores, right = dice.random(500), dice.random(500) < 0.5
     parts = ReliabilityCounts()
     for start in range(0, 500, 90):
-        parts.add(scores[start : start + 90], right[start : start + 90])
-    assert parts.error == pytest.approx(counted(scores, right).error)
+        own = np.flatnonzero(right[start : start + 90])
+        parts.add(scores[start : start + 90].tolist(), own.tolist())
+    assert vars(parts) == vars(counted(scores, right))
+    assert parts.error == pytest.approx(calibration_error(scores, right))
     assert ReliabilityCounts().error == 0
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capsulet.evaluation.metrics import LabelCounts, counted_labels, fit_thresholds
+from capsulet.errors import InputError
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.labels import given_labels, label_places
+from capsulet.evaluation.metrics import LabelCounts, ReliabilityCounts
+from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import ClassScores, Confusion, Evaluation
 
 
 def evaluate(truth: list[int], predicted: list[int], labels: list[str]) -> Evaluation:
     """The evaluation of texts of one class each."""
     one_hot = np.eye(len(labels), dtype=np.float32)
-    return counted_labels(one_hot[truth] > 0, one_hot[predicted]).evaluation(labels)
+    counts = LabelCounts(len(labels))
+    counts.add([(int(place),) for place in truth], one_hot[predicted].tolist())
+    assert vars(counts) == vars(counted_labels(one_hot[truth] > 0, one_hot[predicted]))  # of arrays
+    return counts.evaluation(labels)
 
 
 def test_by_hand() -> None:
@@ -36,8 +43,9 @@ def test_confusions_are_sorted_by_number_and_complete() -> None:
 
 
 def test_matrix_has_truth_in_rows() -> None:
-    counts = counted_labels(np.eye(3)[[0, 1, 1]] > 0, np.eye(3)[[1, 1, 0]])
-    assert counts.confusions.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+    counts = LabelCounts(3)
+    counts.add([(0,), (1,), (1,)], [[0.1, 0.9, 0.2], [0, 1, 0], [1, 0, 0]])
+    assert counts.confusions == [{1: 1}, {1: 1, 0: 1}, {}]
 
 
 def test_a_class_that_does_not_occur_counts_for_nothing() -> None:
@@ -76,13 +84,32 @@ def test_against_scikit_learn(num_classes: int) -> None:
     assert sum(confusion.count for confusion in result.confusions) == matrix.sum() - matrix.trace()
 
 
+def test_labels_are_places_in_the_list_of_classes() -> None:
+    assert label_places(["b", "a"], "abc", False) == [(1,), (0,)]
+    assert label_places([["c", "a", "c"], [], "b"], "abc", True) == [(0, 2), (), (1,)]
+    with pytest.raises(InputError, match="label 'd' is unknown"):
+        label_places(["d"], "abc", False)
+    with pytest.raises(InputError, match="is unknown"):
+        label_places([["a"]], "abc", False)
+    assert given_labels([0.2, 0.7, 0.7], None) == (1,)
+    assert given_labels([0.2, 0.7, 0.7], [0.2, 0.8, 0.7]) == (0, 2)
+
+
+def test_answers_are_counted_in_bins_of_their_scores() -> None:
+    counts = ReliabilityCounts(4)
+    counts.add([0.0, 0.25, 0.26], [1])
+    counts.add([1.0, 0.75, 0.3], [0, 2])  # the upper end belongs to a bin
+    assert counts.rows == [(2, 0.125, 0.5), (2, pytest.approx(0.28), 0.5), (1, 0.75, 0.0), (1, 1.0, 1.0)]
+    assert counts.error == pytest.approx((2 * 0.375 + 2 * 0.22 + 0.75) / 6)
+
+
 # multi-label
 
 
 def test_several_labels_by_hand() -> None:
-    truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
-    scores = np.array([[0.9, 0.8, 0.1], [0.6, 0.7, 0.2], [0.2, 0.1, 0.3], [0.1, 0.4, 0.5]], dtype=np.float32)
-    counts = LabelCounts(3, np.array([0.5, 0.5, 0.4]))  # said: ab, ab, none, c
+    truth = [(0, 1), (0,), (), (1,)]
+    scores = [[0.9, 0.8, 0.1], [0.6, 0.7, 0.2], [0.2, 0.1, 0.3], [0.1, 0.4, 0.5]]
+    counts = LabelCounts(3, [0.5, 0.5, 0.4])  # said: ab, ab, none, c
     for part in (slice(0, 1), slice(1, 4)):
         counts.add(truth[part], scores[part])
     result = counts.evaluation(["a", "b", "c"])
@@ -101,7 +128,9 @@ def test_several_labels_against_scikit_learn() -> None:
     dice = np.random.default_rng(0)
     truth, scores = dice.random((200, 7)) < 0.3, dice.random((200, 7)).astype(np.float32)
     thresholds = dice.random(7)
-    counts = counted_labels(truth, scores, thresholds)
+    counts = LabelCounts(7, thresholds.tolist())
+    counts.add([tuple(np.flatnonzero(row).tolist()) for row in truth], scores.tolist())
+    assert vars(counts) == vars(counted_labels(truth, scores, thresholds))
     result, said = counts.evaluation([str(label) for label in range(7)]), scores >= thresholds
     for average, found in (("micro", result.micro_f1), ("macro", result.macro_f1)):
         assert found == pytest.approx(sklearn.f1_score(truth, said, average=average, zero_division=0))
@@ -111,7 +140,7 @@ def test_several_labels_against_scikit_learn() -> None:
 
 
 def test_no_multi_label_text_gives_zeros_and_no_warning() -> None:
-    result = LabelCounts(5, np.full(5, 0.5)).evaluation(list("abcde"))
+    result = LabelCounts(5, [0.5] * 5).evaluation(list("abcde"))
     assert (result.micro_f1, result.macro_f1, result.subset_accuracy, result.count) == (0.0, 0.0, 0.0, 0)
 
 
@@ -135,7 +164,7 @@ def test_thresholds_of_frequent_labels_are_those_of_their_highest_f1(monkeypatch
     fitted = fit_thresholds(scores, truth)
     assert not np.isin(fitted.astype(np.float32), scores).any()  # half-way between scores
     assert np.array(f1(fitted))[:3] == pytest.approx(highest[:3], abs=0.02)
-    monkeypatch.setattr("capsulet.evaluation.metrics.PRIOR", 0)
+    monkeypatch.setattr("capsulet.evaluation.thresholds.PRIOR", 0)
     assert f1(fit_thresholds(scores, truth)) == pytest.approx(highest)
 
 
@@ -156,7 +185,7 @@ def test_thresholds_of_many_texts_come_from_a_sample_of_all_labels(monkeypatch) 
     truth = dice.random((4000, 3)) < [0.5, 0.3, 0.01]
     scores = (0.3 * truth + 0.7 * dice.random((4000, 3))).astype(np.float32)
     whole = fit_thresholds(scores, truth)
-    monkeypatch.setattr("capsulet.evaluation.metrics.POOL", 2000)
+    monkeypatch.setattr("capsulet.evaluation.thresholds.POOL", 2000)
     sampled = fit_thresholds(scores, truth)
     assert 0 < np.abs(whole - sampled).max() < 0.1
     assert whole[:2] == pytest.approx(sampled[:2], abs=0.03)

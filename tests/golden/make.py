@@ -1,4 +1,4 @@
-"""Writes the golden model and its answers: `python -m tests.golden.make`.
+"""Writes the golden models, whole and compressed, and their answers: `python -m tests.golden.make`.
 
 Run it only when a change is meant to change models or their format, and say so in the changelog.
 """
@@ -13,11 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import capsulet
 from tests.conftest import SETS, TEXTS, TINY
 
 FOLDER = Path(__file__).parent
-MODEL, ANSWERS = FOLDER / "model", FOLDER / "answers.json"
+MODEL, SMALL, ANSWERS = FOLDER / "model", FOLDER / "small.safetensors", FOLDER / "answers.json"
 PROBES = [
     *(text for _, text in TEXTS), *(text for _, text in SETS), "", "zzz qqq", "the teams matches profitable soups",
     "Größe 2004 bank's", "你好 Привет 😀",
@@ -42,8 +44,8 @@ def answers(model: Path) -> dict[str, Any]:
     classifier = capsulet.load(model)
     explanations = [classifier.explain(text) for text in PROBES]
     return {
-        "lengths": classifier.lengths(PROBES).tolist(),
-        "probabilities": classifier.predict_proba(PROBES).tolist(),
+        "lengths": np.asarray(classifier.lengths(PROBES)).tolist(),
+        "probabilities": np.asarray(classifier.predict_proba(PROBES)).tolist(),
         "labels": [explanation.label for explanation in explanations],
         "contributions": [[token.contribution for token in explanation.tokens] for explanation in explanations],
     }
@@ -51,7 +53,6 @@ def answers(model: Path) -> dict[str, Any]:
 
 def machine() -> dict[str, str]:
     """What decides the last bits of a training: processor, kernels and libraries."""
-    import numpy as np
     import torch
 
     from capsulet import native
@@ -67,9 +68,11 @@ def machine() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the model and its answers."""
+    """Write the models and their answers."""
     train(MODEL)
-    ANSWERS.write_text(json.dumps({"machine": machine(), **answers(MODEL)}, indent=1) + "\n")
+    capsulet.compress(MODEL, out=SMALL, threads=1)
+    stored = {"machine": machine(), "model": answers(MODEL), "small": answers(SMALL)}
+    ANSWERS.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":

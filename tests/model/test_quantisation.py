@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 
 from capsulet.model.graph_builder import GraphBuilder
 from capsulet.model.quantisation import as_rows, best_scales, from_rows, pack_bits, rounded
-from capsulet.runtime.engine import onnxruntime
+from capsulet.storage.onnx_runtime import onnxruntime
 
 GENERATOR = np.random.default_rng(0)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from capsulet.config import build_options
+from capsulet.evaluation.arrays import counted, counted_labels
 from capsulet.evaluation.evaluate import reliability_of
-from capsulet.evaluation.metrics import counted, counted_labels
 from capsulet.report.measures import Answers, Measures, Mistake
 from capsulet.report.page import Report
 from capsulet.results import Epoch, Explanation, TokenContribution
@@ -41,12 +41,12 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
         evaluation=dataclasses.replace(counts.evaluation(labels), reliability=reliability),
         labels=labels,
         given_counts=counts.given_count,
-        true_sizes=np.array([0, count]),
-        given_sizes=np.array([0, count]),
-        tokens=dice.integers(1, 60, count),
+        true_sizes=[0, count],
+        given_sizes=[0, count],
+        tokens=dice.integers(1, 60, count).tolist(),
         unknown_share=0.05,
         mistakes=(mistake,) * 3,
-        answers=Answers(counts.confusions, right, dice.normal(size=count)),
+        answers=Answers(counts.confusions, right.tolist(), dice.normal(size=count).tolist()),
     )
     config = ModelConfig(
         "0", labels, "default", build_options(seed=7, epochs=3), 5000, 812_345,
@@ -55,7 +55,8 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
     epochs = [Epoch(number, 10, 100, 0.1, 1 / number, 1.2 / number, 1 - 0.5 / number, True) for number in (1, 2, 3)]
     values = {
         "title": "made up", "measured": f"{count:,} texts", "measures": measures, "config": config, "epochs": epochs,
-        "parameters": {"embedding": 800_000, "head": 12_345}, "sizes": {"model.onnx": 3_200_000, "config.json": 900},
+        "parameters": {"embedding": 800_000, "head": 12_345},
+        "sizes": {"model.safetensors": 3_200_000, "training.jsonl": 900},
         "commands": ["capsulet train rows.csv --out model"], "versions": {"capsulet": "0", "numpy": "2"},
     }  # fmt: skip
     return Report(**{**values, **changes})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,11 @@ import capsulet
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.evaluation.labels import LabelledTexts
 from capsulet.report.classes import MOST_SIZES
-from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder, corpus_texts
+from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder, score_thresholds
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch, Explanation, TokenContribution
-from capsulet.text.corpus import Corpus
-from tests.conftest import SETS
+from capsulet.runtime.matrix import Matrix
+from tests.conftest import SETS, stored_config
 from tests.report.test_page import EVIL, Make, Reader
 from tests.report.test_writer import QUICK, words
 
@@ -50,11 +49,11 @@ def test_what_is_counted(sets_model: Path) -> None:
     evaluation = evaluate_pairs(classifier, iter(PAIRS), recorder)
     found = recorder.finish(evaluation)
     given = [{label for label, _ in one.labels or ()} for one in classifier.predict(texts)]
-    assert found.given_counts.tolist() == [sum(label in one for one in given) for label in classifier.labels]
-    assert found.true_sizes.tolist() == [2, 6, 3, 1]
+    assert found.given_counts == [sum(label in one for one in given) for label in classifier.labels]
+    assert found.true_sizes == [2, 6, 3, 1]
     sizes = [len(one) for one in given]
-    assert found.given_sizes.tolist() == [sizes.count(number) for number in range(4)]
-    assert found.tokens.tolist() == [len(classifier.explain(text).tokens) for text in texts]
+    assert found.given_sizes == [sizes.count(number) for number in range(4)]
+    assert list(found.tokens) == [len(classifier.explain(text).tokens) for text in texts]
     assert found.unknown_share == 0 and found.evaluation == evaluation
     wrong = sum(bool(one - set(labels)) for one, (_, labels) in zip(given, PAIRS, strict=True))
     missing = sum(bool(set(labels) - one) for one, (_, labels) in zip(given, PAIRS, strict=True))
@@ -62,8 +61,8 @@ def test_what_is_counted(sets_model: Path) -> None:
 
 
 def test_unknown_words_are_counted_in_a_compressed_file_too(sets_model: Path, tmp_path: Path) -> None:
-    capsulet.compress(sets_model, out=tmp_path / "small.onnx", threads=1)
-    classifier = capsulet.load(tmp_path / "small.onnx")
+    capsulet.compress(sets_model, out=tmp_path / "small.safetensors", threads=1)
+    classifier = capsulet.load(tmp_path / "small.safetensors")
     recorder = Recorder(classifier)
     evaluation = evaluate_pairs(classifier, iter([(f"{PAIRS[0][0]} qzxv", classifier.labels[:1])]), recorder)
     measures = recorder.finish(evaluation)
@@ -79,8 +78,8 @@ def test_the_most_confident_mistakes_come_first(sets_model: Path, measures: Meas
             label = one.explanation.label
             assert (label in one.given, label in one.truth) == (given, not given)
             place = classifier.labels.index(label)
-            assert one.score == pytest.approx(float(classifier.predict_proba([one.text])[0, place]), abs=1e-6)
-            assert one.compared == classifier.score_thresholds[place]
+            assert one.score == pytest.approx(float(classifier.predict_proba([one.text])[0][place]), abs=1e-6)
+            assert one.compared == score_thresholds(classifier)[place]
             way = 1 - one.compared if given else one.compared
             margins.append(abs(one.score - one.compared) / way)
         assert margins == sorted(margins, reverse=True)
@@ -94,22 +93,13 @@ def test_only_the_worst_are_kept(sets_model: Path) -> None:
     lengths = np.stack([thresholds[0] + shares * (1 - thresholds[0]), thresholds[1] * (0.99 - shares * 0.99)], 1)
     lengths = np.concatenate([lengths, np.zeros((count, 1))], 1).astype(np.float32)
     recorder = Recorder(classifier)
-    truth = np.tile([label == "money" for label in classifier.labels], (count, 1))
+    truth = [(classifier.labels.index("money"),)] * count
     texts = [f"match {share:.3f}" for share in shares]
-    recorder(LabelledTexts(texts, classifier.session.encode(texts), truth), lengths)
+    recorder(LabelledTexts(texts, classifier.session.encode(texts), truth), Matrix(lengths, 3))
     found = recorder.finish(evaluate_pairs(classifier, [("match", [])]))
     expected = [f"match {share:.3f}" for share in sorted(shares, reverse=True)[:MOST_OF_A_KIND]]
     assert [one.text for one in found.mistakes] == [one.text for one in found.missed] == expected
     assert {one.explanation.label for one in found.missed} == {"money"}
-
-
-def test_a_multi_label_corpus_is_spelled(sets_model: Path) -> None:
-    classifier = capsulet.load(sets_model)
-    vocabulary = classifier.session.tokenizer.get_vocab()
-    ids = np.array([vocabulary["the"], 1, vocabulary["bank"]], np.int32)
-    corpus = Corpus(ids, np.array([0, 2, 3]), np.array([2, 0], np.int32), np.array([0, 2, 2]), 3)
-    (window,) = corpus_texts(corpus, classifier)
-    assert window.texts == ["the □", "bank"] and window.truth.tolist() == [[True, False, True], [False] * 3]
 
 
 def report_of(report: Report, measures: Measures, **changes: object) -> Report:
@@ -155,7 +145,7 @@ def test_what_comes_from_data_stays_text(make_report: Make, measures: Measures) 
 
 
 def test_no_mistakes_and_very_many_labels_per_text(make_report: Make, measures: Measures) -> None:
-    sizes = np.arange(1, MOST_SIZES + 10)
+    sizes = list(range(1, MOST_SIZES + 10))
     right = dataclasses.replace(measures, mistakes=(), missed=(), true_sizes=sizes, given_sizes=sizes[::-1])
     page = render(report_of(make_report(3), right))
     assert "None: every text was given exactly its labels." in page
@@ -170,7 +160,7 @@ def test_a_training_and_an_evaluation_write_reports(sets_file: Path, tmp_path: P
     assert result.report == str(tmp_path / "model.report.html")
     said = words(Path(result.report))
     assert "the 12 validation texts" in said and "of 2 was kept: micro-F1" in said and "Labels per text" in said
-    metrics = json.loads((out / "config.json").read_text())["metrics"]
+    metrics = stored_config(out)["metrics"]
     assert metrics["valid_f1"].keys() == {"food", "money", "sport"} and metrics["valid_measured"] == 12
     assert metrics["valid_macro_f1"] == pytest.approx(result.best.valid_macro_f1)
     card = (out / "README.md").read_text()

@@ -14,16 +14,7 @@ import pytest
 import capsulet
 from capsulet.errors import InputError
 from capsulet.evaluation.evaluate import evaluate_pairs
-from capsulet.runtime.classifier import (
-    BATCH,
-    FIRST_WINDOW,
-    LARGEST_BATCH,
-    LARGEST_VOTES,
-    LARGEST_WINDOW,
-    Classifier,
-    batches,
-    windows,
-)
+from capsulet.runtime.classifier import FIRST_WINDOW, LARGEST_WINDOW, Classifier, windows
 
 WORDS = ("the", "match", "bank", "bread", "goal", "shares", "soup", "rates", "onions", "team", "profit", "unheard-of")
 
@@ -182,21 +173,6 @@ def test_evaluate_counts_what_predict_says(classifier: Classifier, texts: list[s
 
 def test_it_says_what_it_is(classifier: Classifier, model: Path) -> None:
     assert repr(classifier) == f"<capsulet.Classifier {str(model)!r}: 3 labels>"
-
-
-@pytest.mark.parametrize("num_classes", [2, 1000, 1_000_000])
-@pytest.mark.parametrize("longest", [1, 300, 5000, 10 * LARGEST_BATCH])
-def test_batches_keep_their_limits(num_classes: int, longest: int) -> None:
-    lengths = sorted(random.Random(0).choices(range(1, longest + 1), k=500))
-    rows = np.random.default_rng(0).permutation(500)
-    start, found = 0, list(batches(lengths, rows, num_classes))
-    for batch in found:
-        size, most = len(batch), lengths[start + len(batch) - 1]
-        assert size == 1 or (size <= BATCH and size * most <= LARGEST_BATCH and size * num_classes <= LARGEST_VOTES)
-        start += size
-    assert np.concatenate(found).tolist() == rows.tolist()
-    if longest == 1 and num_classes == 2:
-        assert len(found) == -(-500 // BATCH), "small texts fill their batches"
 
 
 def test_many_classes(tmp_path: Path) -> None:

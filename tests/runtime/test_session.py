@@ -1,102 +1,126 @@
-"""Batches at the same time."""
+"""A model in the core: the same answers for any number of threads, any batch, any kernel."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
+from array import array
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import capsulet
-from capsulet.errors import InputError
-from capsulet.runtime import classifier as module
-from capsulet.runtime import session as session_module
-from capsulet.runtime.session import count_workers, open_session
+from capsulet.errors import InputError, ModelError
+from capsulet.runtime import session as module
+from capsulet.runtime.session import count_threads, open_session, session_of
+from capsulet.text.vocabulary import SimilarWords
 from tests.conftest import TEXTS
+
+KERNELS = ("avx512vnni", "avx512", "avx2", "neon-dotprod", "neon", "plain")
+ALL = [text for _, text in TEXTS] + ["", "teams matches profitable soups", "zzz qqq", "你好 Привет 😀", "İ match " * 70]
 
 
 def test_any_number_of_threads_gives_the_same(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 2)
-    texts = [text for _, text in TEXTS] * 5
+    monkeypatch.setattr(module, "AT_ONCE", 2)
     one, three = (capsulet.load(model, threads=threads) for threads in (1, 3))
-    assert (one.session.workers, three.session.workers) == (1, 3)
-    assert np.array_equal(one.lengths(texts), three.lengths(texts))
-    assert one.predict(texts) == three.predict(texts)
+    assert (one.session.threads, three.session.threads) == (1, 3)
+    assert np.array_equal(one.lengths(ALL * 5), three.lengths(ALL * 5))
+    assert one.predict(ALL * 5) == three.predict(ALL * 5)
 
 
-def test_batches_run_at_the_same_time(model: Path) -> None:
-    """Each of two parts waits for the other to have begun: one after the other they would wait forever."""
-    session = open_session(model, threads=2)
-    barrier = threading.Barrier(2, timeout=30)
-    done: list[int] = []
-
-    def work(part: int) -> None:
-        barrier.wait()
-        done.append(part)
-
-    session.for_each([1, 2], work)
-    assert sorted(done) == [1, 2]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_what_goes_wrong_in_a_batch_is_raised_and_the_rest_left(model: Path, threads: int) -> None:
-    begun: list[int] = []
-
-    def work(part: int) -> None:
-        begun.append(part)
-        if part == 0:
-            raise ValueError("part 0")
-        time.sleep(0.02)
-
-    with pytest.raises(ValueError, match="part 0"):
-        open_session(model, threads).for_each(range(500), work)
-    assert len(begun) < 500
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_every_kernel_gives_the_same_bits(model: Path, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, tried = open_session(model, 1, precision), 0
+    lengths, unknown = expected.classify(ALL)
+    for kernel in KERNELS:
+        monkeypatch.setenv("CAPSULET_KERNEL", kernel)
+        try:
+            session = open_session(model, 1, precision)
+        except ModelError as error:
+            assert "does not have that kernel" in str(error)
+            continue
+        tried += 1
+        assert session.kernel == kernel
+        found, shares = session.classify(ALL)
+        assert (bytes(found.values), shares) == (bytes(lengths.values), unknown)
+        for text in ALL:
+            ids = [number for number, _, _ in session.tokens(text)]
+            own, other = session.explain(ids, [0, 2]), expected.explain(ids, [0, 2])
+            assert bytes(own.contributions.values) == bytes(other.contributions.values)
+    assert tried >= 2 or expected.kernel == "plain"
 
 
-def test_a_second_interruption_does_not_leave_threads_behind(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To end while a graph runs in a thread aborts the process."""
-    begun = threading.Event()
-    done: list[int] = []
-
-    class Impatient(session_module.ThreadPoolExecutor):
-        interruptions = 2
-
-        def shutdown(self, *arguments: object, **more: object) -> None:
-            if self.interruptions:
-                self.interruptions -= 1
-                raise KeyboardInterrupt
-            super().shutdown(*arguments, **more)
-
-    def work(part: int) -> None:
-        if part == 0:
-            begun.wait(10)
-            raise KeyboardInterrupt
-        begun.set()
-        time.sleep(0.3)
-        done.append(part)
-
-    monkeypatch.setattr(session_module, "ThreadPoolExecutor", Impatient)
-    with pytest.raises(KeyboardInterrupt):
-        open_session(model, threads=2).for_each([0, 1], work)
-    assert done == [1]
+def test_a_text_alone_and_among_others(model: Path) -> None:
+    session = open_session(model)
+    lengths, unknown = session.classify(ALL)
+    for place, text in enumerate(ALL):
+        alone, share = session.classify([text])
+        assert (list(alone[0]), share[0]) == (list(lengths[place]), unknown[place])
+    encoded = session.encode(ALL)
+    assert bytes(session.lengths_of(encoded).values) == bytes(lengths.values)
+    assert [len(ids) for ids in encoded] == [len(session.tokens(text)) for text in ALL]
 
 
-def test_memory_does_not_grow_with_the_threads() -> None:
-    lengths, rows = [500] * 256, np.arange(256)
-    for at_once in (1, 2, 16):
-        found = list(module.batches(lengths, rows, 4, at_once))
-        assert sum(len(part) for part in found) == 256
-        assert at_once * max(len(part) for part in found) * 500 <= module.LARGEST_BATCH
-        many = list(module.batches([5] * 256, rows, 1000, at_once))
-        assert at_once * max(len(part) for part in many) * 1000 <= module.LARGEST_VOTES
+def test_int8_is_close_to_float32(model: Path) -> None:
+    exact, quick = (np.asarray(open_session(model, 1, precision).classify(ALL)[0]) for precision in ("float32", "int8"))
+    assert 0 < np.abs(exact - quick).max() < 0.02
+    assert (exact.argmax(1) == quick.argmax(1)).all()
 
 
-def test_as_many_workers_as_cores_unless_said() -> None:
-    assert count_workers(5) == 5
-    assert 1 <= count_workers(None) <= (os.cpu_count() or 1)
+@pytest.mark.parametrize("precision", ["int8", "float32"])
+def test_contributions_sum_to_the_length_before_squash(model: Path, precision: str) -> None:
+    session = open_session(model, 1, precision)
+    for text in ALL:
+        ids = [number for number, _, _ in session.tokens(text)]
+        parts = session.explain(ids, range(3))
+        assert np.asarray(parts.contributions).sum(0) == pytest.approx(list(parts.norms[0]), abs=1e-5)
+        capsules = np.asarray(parts.shares).sum(0) + np.asarray(parts.ngrams).sum(0)
+        assert capsules == pytest.approx(list(parts.norms[0]), abs=1e-5)
+        assert list(parts.lengths[0]) == list(session.lengths_of([array("i", ids)])[0])
+
+
+def test_unknown_words_are_read_as_similar_ones(model: Path) -> None:
+    session = open_session(model)
+    assert session.config.reads_similar_words
+    similar = SimilarWords(lambda: {word: number for number, word in enumerate(session.words())})
+    for word in ("matches", "teams", "profitable", "soups", "mat", "onionsoup", "butterfly", "zzzz", "penaltyy"):
+        expected = similar.ids.get(word) or similar.id_of(word, session.word_ids.unknown)
+        assert session.encode([word]) == [array("i", [expected])], word
+
+
+def test_wrong_ids_are_refused(model: Path) -> None:
+    session = open_session(model)
+    for ids in ([-1], [2 * session.word_ids.size], [2**31 - 1]):
+        with pytest.raises(ModelError, match="ids that the model does not have"):
+            session.lengths_of([array("i", ids)])
+        with pytest.raises(ModelError, match="ids that the model does not have"):
+            session.explain(ids, [0])
+
+
+def test_texts_that_are_no_texts(model: Path) -> None:
+    session = open_session(model)
+    for wrong, error in ((3, TypeError), (b"x", TypeError), ("\ud800", UnicodeEncodeError)):
+        with pytest.raises(error):
+            session.classify([wrong])
+        with pytest.raises(error):
+            session.tokens(wrong)
+
+
+def test_bytes_are_a_model_too(model: Path) -> None:
+    data = (model / "model.safetensors").read_bytes()
+    assert session_of(data).classify(ALL)[1] == open_session(model).classify(ALL)[1]
+    with pytest.raises(ModelError, match="the new model is damaged"):
+        session_of(data[:-1])
+
+
+def test_what_cannot_be_a_precision(model: Path) -> None:
+    with pytest.raises(InputError, match="precision is 'int4': expected one of auto, float32, int8"):
+        capsulet.load(model, precision="int4")
+
+
+def test_as_many_threads_as_cores_unless_said() -> None:
+    assert count_threads(5) == 5
+    assert 1 <= count_threads(None) <= (os.cpu_count() or 1)
     for wrong in (-1, 0, 1.5, "2", True):
         with pytest.raises(InputError, match="threads is"):
-            count_workers(wrong)
+            count_threads(wrong)

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from capsulet.storage.card import MOST_LABELS, model_card
+from capsulet.storage.folder import read_config
 from capsulet.storage.model_config import parse_config
+from capsulet.storage.model_file import read_model
 
 
 @pytest.fixture
 def config(model: Path) -> dict[str, Any]:
     """The configuration of a trained model; each test gets its own."""
-    return json.loads((model / "config.json").read_text())
+    return json.loads(json.dumps(read_config(model).as_json()))
 
 
 def card_of(config: dict[str, Any]) -> str:
     """The card of a configuration as JSON."""
-    return model_card(parse_config(config, "config.json"))
+    return model_card(parse_config(config, "here"))
 
 
 def rows(card: str) -> dict[str, str]:
@@ -30,7 +32,7 @@ def rows(card: str) -> dict[str, str]:
 
 
 def test_the_folder_holds_the_card_of_its_configuration(model: Path, config: dict[str, Any]) -> None:
-    assert (model / "README.md").read_text() == card_of(config)
+    assert (model / "README.md").read_text() == read_model(model).card == card_of(config)
 
 
 def test_it_says_what_and_how(config: dict[str, Any]) -> None:
@@ -89,3 +91,18 @@ def test_a_label_stays_in_its_cell(config: dict[str, Any]) -> None:
     config["labels"] = ["a|b", "two\nlines"]
     config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
     assert "| a\\|b | 1 | |\n| two lines | 1 | |\n" in card_of(config)
+
+
+def test_a_label_is_no_markup(config: dict[str, Any]) -> None:
+    config["labels"] = ["<img src=x onerror=alert(1)>", "a & `b`", "[x](javascript:y) *z*", "\x1b[31m\x9b"]
+    config["data"]["label_counts"] = dict.fromkeys(config["labels"], 1)
+    card = card_of(config)
+    assert "| &lt;img src=x onerror=alert(1)&gt; | 1 | |" in card and "<img" not in card
+    assert r"| a &amp; \`b\` | 1 | |" in card
+    assert r"| \[x\](javascript:y) \*z\* | 1 | |" in card
+    assert r"| \\x1b\[31m\\x9b | 1 | |" in card and not {"\x1b", "\x9b"} & set(card)
+
+
+def test_a_command_stays_in_its_code_span(config: dict[str, Any]) -> None:
+    config["command"] = "capsulet train 'a`b``<i>|.csv'"
+    assert r"| command | ``` capsulet train 'a`b``<i>\|.csv' ``` |" in card_of(config)

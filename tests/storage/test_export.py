@@ -1,4 +1,4 @@
-"""One file that carries everything it needs."""
+"""An ONNX file that answers like its model and carries what other programs need."""
 
 from __future__ import annotations
 
@@ -11,48 +11,78 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from tokenizers import Tokenizer
 
 import capsulet
 from capsulet.errors import CapsuletError, InputError, ModelError
+from capsulet.runtime.session import open_session
 from capsulet.storage import atomic
-from capsulet.storage import export as bundle
-from capsulet.storage.file import DIGEST_KEY, SEAL
-from capsulet.storage.folder import CARD, CONFIG, GRAPH, TOKENIZER
+from capsulet.storage import export as exporting
+from capsulet.storage.folder import CARD, read_config
+from capsulet.storage.model_file import MODEL
+from capsulet.storage.onnx_runtime import onnxruntime
+from capsulet.text.batch import pad
 
-TEXTS = ["The match was close", "fry the onions", "", "你好 ☃", "shares fell " * 300]
+TEXTS = ["The match was close", "fry the onions", "", "你好 ☃ ÉÉ İ", "shares fell " * 300, "the matches 2004 bank's"]
 
 
 @pytest.fixture(scope="module")
-def file(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as one file; read it, do not change it."""
-    return capsulet.export(model, tmp_path_factory.mktemp("bundle") / "model.onnx")
+def small(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model as a compressed file."""
+    out = tmp_path_factory.mktemp("small") / "small.safetensors"
+    return Path(capsulet.compress(model, out=out, threads=1).path)
 
 
-def test_the_file_answers_like_the_folder(model: Path, file: Path) -> None:
-    one, other = capsulet.load(model), capsulet.load(file)
-    assert one.labels == other.labels
-    assert one.predict(TEXTS, top_k=3) == other.predict(TEXTS, top_k=3)
-    assert one.explain(TEXTS[0]) == other.explain(TEXTS[0])
+@pytest.fixture(scope="module", params=["whole", "compressed"])
+def source(request: pytest.FixtureRequest, model: Path, small: Path) -> Path:
+    return model if request.param == "whole" else small
 
 
-def test_it_stands_alone(file: Path, tmp_path: Path) -> None:
-    alone = shutil.copy(file, tmp_path / "elsewhere.onnx")
-    assert capsulet.load(alone).predict(["The home team won the match after extra time"])[0].label == "sport"
+@pytest.fixture(scope="module")
+def file(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The export of a model; read it, do not change it."""
+    return capsulet.export(source, tmp_path_factory.mktemp("export") / "model.onnx")
 
 
-def test_metadata_is_complete(model: Path, file: Path) -> None:
-    inside = {entry.key: entry.value for entry in onnx.load(file).metadata_props}
-    assert inside["capsulet.card"] == (model / CARD).read_text()
-    assert inside["capsulet.tokenizer"] == (model / TOKENIZER).read_text()
-    config = json.loads((model / CONFIG).read_text())
-    config.pop("files")
-    assert json.loads(inside["capsulet.config"]) == config
+def metadata(file: Path) -> dict[str, str]:
+    return {entry.key: entry.value for entry in onnx.load(file).metadata_props}
 
 
-def test_the_same_model_gives_the_same_bytes(model: Path, file: Path, tmp_path: Path) -> None:
+def test_onnx_runtime_gives_the_answers_of_the_model(source: Path, file: Path) -> None:
+    session = open_session(source, 1, "float32")
+    encoded = session.encode(TEXTS)
+    ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
+    graph = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
+    assert [node.name for node in graph.get_inputs()] == ["ids", "token_counts"]
+    names = [node.name for node in graph.get_outputs()]
+    assert names == ["lengths", "norms", "coupling", "contributions"]
+    lengths, norms, coupling, contributions = graph.run(names, {"ids": ids, "token_counts": counts})
+    assert np.abs(lengths - np.asarray(session.lengths_of(encoded))).max() < 1e-5
+    assert coupling.shape == (len(TEXTS), 2, 3)
+    np.testing.assert_allclose(contributions.sum(1), norms, atol=1e-4)
+
+
+def test_metadata_is_complete(source: Path, model: Path, file: Path) -> None:
+    inside = metadata(file)
+    assert set(inside) == {"capsulet.config", "capsulet.tokenizer", "capsulet.card"}
+    assert inside["capsulet.card"].startswith((model / CARD).read_text())
+    assert json.loads(inside["capsulet.config"]) == json.loads(json.dumps(read_config(source).as_json()))
+
+
+def test_the_tokenizer_gives_the_ids_of_the_model(source: Path, file: Path) -> None:
+    tokenizer = Tokenizer.from_str(metadata(file)["capsulet.tokenizer"])
+    session = open_session(source, 1)
+    words, unknown = session.words(), session.word_ids.unknown
+    assert [tokenizer.id_to_token(number) for number in range(len(words))][unknown:] == ["[UNK]", *words[unknown + 1 :]]
+    assert tokenizer.get_vocab_size() == len(words)
+    for text, ids in zip(TEXTS, session.encode(TEXTS), strict=True):
+        known = [number if number < len(words) else unknown for number in ids]  # it knows no similar words
+        assert (tokenizer.encode(text).ids or [unknown]) == known
+
+
+def test_the_same_model_gives_the_same_bytes(source: Path, file: Path, tmp_path: Path) -> None:
     (tmp_path / "again.onnx").write_text("something older")
-    assert capsulet.export(str(model), str(tmp_path / "again.onnx")).read_bytes() == file.read_bytes()
+    assert capsulet.export(str(source), str(tmp_path / "again.onnx"), to="onnx").read_bytes() == file.read_bytes()
     assert [entry.name for entry in tmp_path.iterdir()] == ["again.onnx"]
 
 
@@ -60,84 +90,10 @@ def test_folders_on_the_way_are_made(model: Path, tmp_path: Path) -> None:
     assert capsulet.export(model, tmp_path / "a" / "b" / ("m" * 250 + ".onnx")).is_file()
 
 
-def test_the_graph_of_a_folder_is_no_bundle(model: Path) -> None:
-    with pytest.raises(ModelError, match="is a graph without tokenizer and labels: load its folder, or a file that"):
-        capsulet.load(model / GRAPH)
-
-
-def foreign_graph(inputs: list[str], outputs: list[str]) -> bytes:
-    """A valid ONNX model that copies its inputs to its outputs."""
-    nodes = [helper.make_node("Identity", [inputs[0]], [name]) for name in outputs]
-    values = [[helper.make_tensor_value_info(name, TensorProto.INT64, ["n"]) for name in side]
-              for side in (inputs, outputs)]  # fmt: skip
-    graph = helper.make_graph(nodes, "foreign", *values)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "words"),
-    [
-        (["pixels"], ["cat"], "inputs pixels; outputs cat"),
-        (["ids", "token_counts"], ["logits"], "inputs ids, token_counts; outputs logits"),
-    ],
-)
-def test_a_foreign_model_is_refused(tmp_path: Path, inputs: list[str], outputs: list[str], words: str) -> None:
-    (tmp_path / "foreign.onnx").write_bytes(foreign_graph(inputs, outputs))
-    with pytest.raises(ModelError) as caught:
-        capsulet.load(tmp_path / "foreign.onnx")
-    problem = f"{tmp_path / 'foreign.onnx'} is an ONNX model, but not a capsulet one ({words})"
-    assert str(caught.value) == f"{problem}: name a model that capsulet wrote"
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("capsulet.config", "{", "its configuration is not JSON"),
-        ("capsulet.config", "[]", "has no format_version"),
-        ("capsulet.config", '{"format_version": 99}', "pip install --upgrade capsulet"),
-        ("capsulet.tokenizer", "{}", "its tokenizer cannot be read"),
-    ],
-)
-def test_damaged_metadata(file: Path, tmp_path: Path, key: str, value: str, words: str) -> None:
-    graph = onnx.load(file)
-    inside = {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
-    onnx.helper.set_model_props(graph, {**inside, key: value})
-    onnx.save(graph, tmp_path / "damaged.onnx")
-    with pytest.raises(ModelError) as caught:
-        capsulet.load(tmp_path / "damaged.onnx")
-    assert words in str(caught.value)
-    assert "damaged.onnx" in str(caught.value)
-
-
-def test_every_changed_byte_is_noticed(file: Path, tmp_path: Path) -> None:
-    data, damaged = file.read_bytes(), tmp_path / "damaged.onnx"
-    assert data.count(SEAL) == 1
-    for place in np.linspace(0, len(data) - 1, 60).astype(int).tolist():
-        damaged.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        with pytest.raises(ModelError, match="damaged"):
-            capsulet.load(damaged)
-
-
-def test_a_file_from_before_there_were_digests(file: Path, tmp_path: Path) -> None:
-    graph = onnx.load(file)
-    onnx.helper.set_model_props(
-        graph, {entry.key: entry.value for entry in graph.metadata_props if entry.key != DIGEST_KEY}
-    )
-    onnx.save(graph, tmp_path / "old.onnx")
-    assert capsulet.load(tmp_path / "old.onnx").labels == capsulet.load(file).labels
-
-
-def test_a_card_that_is_not_utf8(model: Path, tmp_path: Path) -> None:
+def test_an_edited_card_goes_along(model: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(model, tmp_path / "copy")
-    (copy / "README.md").write_bytes(b"caf\xe9")
-    assert capsulet.load(capsulet.export(copy, tmp_path / "model.onnx")).labels == capsulet.load(model).labels
-
-
-@pytest.mark.parametrize("data", [b"", b"\x00\x01", b"PK\x03\x04"])
-def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "no.onnx").write_bytes(data)
-    with pytest.raises(ModelError, match=r"no\.onnx is not a model, or it is damaged"):
-        capsulet.load(tmp_path / "no.onnx")
+    (copy / CARD).write_bytes(b"# My caf\xe9\n")
+    assert metadata(capsulet.export(copy, tmp_path / "model.onnx"))["capsulet.card"] == "# My caf\ufffd\n"
 
 
 def break_writing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +105,14 @@ def break_writing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def break_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "TOLERANCE", -1.0)
+    monkeypatch.setattr(exporting, "TOLERANCE", -1.0)
 
 
 @pytest.mark.parametrize(
     ("breaking", "words"),
     [
         (break_writing, "No space left on device; an existing file is unchanged"),
-        (break_comparison, "the exported file and the folder differ by"),
+        (break_comparison, "the exported file and the model differ by"),
     ],
 )
 def test_a_failed_export_leaves_what_was_there(
@@ -172,19 +128,21 @@ def test_a_failed_export_leaves_what_was_there(
     assert (tmp_path / "model.onnx").read_text() == "something older"
 
 
-def test_places_that_are_refused(model: Path, file: Path, tmp_path: Path) -> None:
+def test_calls_that_are_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "folder.onnx").mkdir()
-    before = (model / GRAPH).read_bytes()
-    for source, target, words in (
-        (model, tmp_path / "model.bin", "does not end in .onnx"),
-        (model, tmp_path / "folder.onnx", "is a folder: name the file to write"),
-        (model, model / GRAPH, "is part of the model itself"),
-        (file, tmp_path / "new.onnx", "is not a folder: expected a model"),
-        (tmp_path / "none", tmp_path / "new.onnx", "is not a folder: expected a model"),
-        (tmp_path, tmp_path / "new.onnx", "has no config.json"),
+    for source, target, to, words in (
+        (model, tmp_path / "model.bin", "onnx", "does not end in .onnx"),
+        (model, tmp_path / "folder.onnx", "onnx", "is a folder: name the file to write"),
+        (model, tmp_path / "new.onnx", "tflite", "--to is 'tflite': expected onnx"),
+        (tmp_path / "none", tmp_path / "new.onnx", "onnx", "does not exist"),
+        (tmp_path, tmp_path / "new.onnx", "onnx", f"has no {MODEL}"),
     ):
         with pytest.raises(InputError) as caught:
-            capsulet.export(source, target)
+            capsulet.export(source, target, to)
         assert words in str(caught.value)
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder.onnx"]
-    assert (model / GRAPH).read_bytes() == before
+
+
+def test_an_export_is_no_model(file: Path) -> None:
+    with pytest.raises(ModelError, match="is an export for other programs: name the model that it was exported from"):
+        capsulet.load(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -17,36 +18,24 @@ import pytest
 
 from capsulet import native
 from capsulet.cli.main import main
-from capsulet.config import DataSize, Options, resolve
-from capsulet.errors import CapsuletError, InputError
+from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.storage import atomic
 from capsulet.storage.atomic import check_place, write_file
 from capsulet.storage.folder import (
     CARD,
-    CONFIG,
     FILES,
-    GRAPH,
     LOG,
-    TOKENIZER,
-    WEIGHTS,
     check_target,
+    is_model,
+    read_card,
     read_config,
-    read_file,
+    read_log,
     write_folder,
 )
-from capsulet.storage.model_config import FORMAT_VERSION, ModelConfig, TrainingData, TrainingMetrics
+from capsulet.storage.model_file import MODEL, read_model
+from capsulet.storage.tensors import from_bytes, pack
+from tests.storage.handmade import whole
 
-SETTINGS = ModelConfig(
-    "0",
-    ("a", "b"),
-    "default",
-    resolve(Options(), DataSize(texts=1, tokens=1, vocab_size=2, classes=2)),
-    2,
-    1,
-    TrainingData(1, 1, 1, {}),
-    TrainingMetrics(0.0, 0.0, 1, 1, "finished"),
-    "",
-)
 TINY = ["--epochs", "1", "--min-count", "1", "--hidden-size", "8", "--threads", "1"]
 
 
@@ -54,14 +43,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
 
 
-def write(path: Path, data: bytes = b"graph") -> None:
-    write_folder(path, {GRAPH: data, TOKENIZER: b"{}"}, SETTINGS)
+def write(path: Path, command: str = "a command", card: bytes = b"a card") -> None:
+    write_folder(path, whole(command=command), card, b"a log")
 
 
-@pytest.fixture
-def copy(model: Path, tmp_path: Path) -> Path:
-    """A model folder that may be changed."""
-    return shutil.copytree(model, tmp_path / "copy")
+def command(path: Path) -> str:
+    return read_model(path).config.command
 
 
 # writing
@@ -70,31 +57,65 @@ def copy(model: Path, tmp_path: Path) -> Path:
 def test_a_folder_is_what_was_written(tmp_path: Path) -> None:
     write(tmp_path / "new" / "model")
     found = contents(tmp_path / "new" / "model")
-    assert set(found) == {GRAPH, TOKENIZER, CONFIG}
-    config = read_config(tmp_path / "new" / "model")
-    assert config.as_json()["format_version"] == FORMAT_VERSION
-    assert config.labels == ("a", "b")
-    assert read_file(tmp_path / "new" / "model", GRAPH, config) == b"graph"
+    assert found == {MODEL: whole(command="a command"), CARD: b"a card", LOG: b"a log"}
+    assert read_config(tmp_path / "new" / "model").command == "a command"
+    assert read_config(tmp_path / "new" / "model" / MODEL).command == "a command"
+    assert (read_card(tmp_path / "new" / "model"), read_log(tmp_path / "new" / "model")) == (b"a card", b"a log")
+
+
+def test_a_folder_without_card_and_log(tmp_path: Path) -> None:
+    write(tmp_path / "model")
+    for name in (CARD, LOG):
+        (tmp_path / "model" / name).unlink()
+    assert (read_card(tmp_path / "model"), read_log(tmp_path / "model")) == (b"# A card\n", b"")
 
 
 def test_an_older_model_is_replaced_whole(tmp_path: Path) -> None:
-    write_folder(tmp_path / "model", {GRAPH: b"1", LOG: b"old"}, SETTINGS)
-    write(tmp_path / "model", b"2")
-    assert set(contents(tmp_path / "model")) == {GRAPH, TOKENIZER, CONFIG}
+    write(tmp_path / "model", "1", card=b"old")
+    write(tmp_path / "model", "2")
+    assert contents(tmp_path / "model")[CARD] == b"a card"
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def old_model(folder: Path, version: int = 2) -> Path:
+    """A model folder of an older format."""
+    folder.mkdir()
+    for name in (*FILES, "tokenizer.json", "model.onnx"):
+        (folder / name).write_bytes(b"old")
+    (folder / "config.json").write_text(json.dumps({"format_version": version, "files": {}, "labels": ["a", "b"]}))
+    return folder
+
+
+def test_a_model_of_an_older_format_says_so_and_may_be_replaced(tmp_path: Path) -> None:
+    folder = old_model(tmp_path / "model")
+    for read in (read_config, read_model):
+        with pytest.raises(ModelError) as caught:
+            read(folder)
+        assert str(caught.value) == f"{folder} has format 2, this capsulet reads format 3: train the model again"
+    assert is_model(folder)
+    write(folder)
+    assert set(contents(folder)) == set(FILES)
+
+
+def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"has no model\.safetensors, so it is not a model: name a folder that"):
+        read_config(tmp_path)
+    (tmp_path / MODEL).mkdir()
+    with pytest.raises(ModelError, match=r"model\.safetensors is not a regular file"):
+        read_config(tmp_path)
 
 
 def test_without_the_system_call_two_renames_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
-    write(tmp_path / "model", b"1")
-    write(tmp_path / "model", b"2")
-    assert contents(tmp_path / "model")[GRAPH] == b"2"
+    write(tmp_path / "model", "1")
+    write(tmp_path / "model", "2")
+    assert command(tmp_path / "model") == "2"
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_write_that_fails_leaves_the_old_model(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "model", b"old")
+    write(tmp_path / "model", "old")
     before, real, calls = contents(tmp_path / "model"), write_file, []
 
     def fail_later(path: Path, data: bytes) -> None:
@@ -106,7 +127,7 @@ def test_a_write_that_fails_leaves_the_old_model(number: int, tmp_path: Path, mo
 
     monkeypatch.setattr(atomic, "write_file", fail_later)
     with pytest.raises(CapsuletError, match=r"model could not be written: No space left on device; .*unchanged"):
-        write(tmp_path / "model", b"new")
+        write(tmp_path / "model", "new")
     assert len(calls) == number + 1
     assert contents(tmp_path / "model") == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
@@ -140,11 +161,11 @@ def test_a_full_disk(small_disk: Path, model: Path, rows_file: Path, capsys: pyt
 
 def test_kill_in_the_middle_of_saving(tmp_path: Path) -> None:
     code = (
-        "import sys, itertools; from pathlib import Path; from capsulet.storage.folder import FILES, write_folder\n"
-        "from tests.storage.test_folder import SETTINGS as config\n"
+        "import sys, itertools; from pathlib import Path; from capsulet.storage.folder import write_folder\n"
+        "from tests.storage.handmade import whole\n"
         "for number in itertools.count():\n"
-        "    files = {name: bytes([number % 256]) * 50_000 for name in FILES[1:]}\n"
-        "    write_folder(Path(sys.argv[1]), files, config)\n"
+        "    model = whole(command=str(number))\n"
+        "    write_folder(Path(sys.argv[1]), model, str(number).encode(), 50_000 * b' ' + str(number).encode())\n"
         "    print('.', flush=True)\n"
     )
     folder = tmp_path / "model"
@@ -156,8 +177,7 @@ def test_kill_in_the_middle_of_saving(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        config = read_config(folder)
-        assert len({read_file(folder, name, config)[:1] for name in FILES[1:]}) == 1
+        assert command(folder) == read_card(folder).decode() == read_log(folder).decode().strip()
         assert set(contents(folder)) == set(FILES)
 
 
@@ -170,15 +190,15 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
         finally:
             os.umask(old)
         assert (tmp_path / "model").stat().st_mode & 0o777 == folder_mode
-        assert (tmp_path / "model" / CONFIG).stat().st_mode & 0o777 == file_mode
+        assert (tmp_path / "model" / MODEL).stat().st_mode & 0o777 == file_mode
 
 
 def test_a_link_to_a_model_stays_a_link(tmp_path: Path) -> None:
-    write(tmp_path / "real", b"1")
+    write(tmp_path / "real", "1")
     (tmp_path / "link").symlink_to("real")
-    write(tmp_path / "link", b"2")
+    write(tmp_path / "link", "2")
     assert (tmp_path / "link").is_symlink()
-    assert contents(tmp_path / "real")[GRAPH] == b"2"
+    assert command(tmp_path / "real") == "2"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "real"]
 
 
@@ -197,13 +217,21 @@ def foreign_file(place: Path) -> Path:
 
 def foreign_model(place: Path) -> Path:
     """Other libraries call their files the same."""
-    for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md"):
-        (place / name).write_text('{"model_type": "bert"}')
+    for name in FILES:
+        (place / name).write_bytes(pack({"a": from_bytes(b"a")}, {"format": "pt"}))
+    return place
+
+
+def foreign_configuration(place: Path) -> Path:
+    """Other libraries have a file of the name that older formats had."""
+    foreign_model(place)
+    (place / "config.json").write_text('{"model_type": "bert"}')
     return place
 
 
 def folder_of_a_file_name(place: Path) -> Path:
     write(place / "model")
+    (place / "model" / CARD).unlink()
     (place / "model" / CARD).mkdir()
     return place / "model"
 
@@ -236,6 +264,7 @@ def circle(place: Path) -> Path:
 REFUSED: dict[Callable[[Path], Path], str] = {
     foreign_file: "holds 'thesis.tex', which is not part of a model",
     foreign_model: "holds files, but not a capsulet model",
+    foreign_configuration: "holds 'config.json', which is not part of a model",
     folder_of_a_file_name: "holds 'README.md', which is not part of a model",
     only_a_log: "holds files, but not a capsulet model",
     plain_file: "is a file, expected a folder",
@@ -298,6 +327,12 @@ def test_a_place_that_is_looked_at_stays_as_it_was(tmp_path: Path) -> None:
 # the same seed gives the same bytes
 
 
+def weights(folder: Path) -> dict[str, bytes]:
+    """The tensors of a model but its configuration and card, which name the options of the training."""
+    tensors = read_model(folder).tensors.items()
+    return {name: bytes(tensor.data) for name, tensor in tensors if name not in ("config", "card")}
+
+
 @pytest.mark.slow
 def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path: Path) -> None:
     call = ["train", str(rows_file), *TINY, "--epochs", "2"]
@@ -309,26 +344,26 @@ def test_equal_seeds_give_equal_bytes_in_two_processes(rows_file: Path, tmp_path
     one, two, three = (contents(tmp_path / name) for name in ("one", "deep/two", "three"))
     assert set(one) == set(FILES)
     assert one == two
-    assert one[WEIGHTS] != three[WEIGHTS]
-    assert one[TOKENIZER] == three[TOKENIZER]
+    assert one[MODEL] != three[MODEL]
+    assert read_model(tmp_path / "one").words == read_model(tmp_path / "three").words
     if native.available(native.gru) and native.available(native.routing):  # torch's own products may differ
         assert main([*call, "--threads", "2", "--out", str(tmp_path / "four")]) == 0
-        assert contents(tmp_path / "four")[WEIGHTS] == one[WEIGHTS]
+        assert weights(tmp_path / "four") == weights(tmp_path / "one")
 
 
-def test_what_killed_processes_left_is_swept(model: Path, tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     dead = done.stdout.strip()
     names = (f".model.{os.getpid()}.abc.part", f".model.{dead}.abc.part", f".models.{dead}.abc.part")
     mine, theirs, other = (tmp_path / name for name in names)
     for folder in (mine, theirs, other):
         folder.mkdir()
-        (folder / "config.json").write_text("half")
-    files = {name: (model / name).read_bytes() for name in FILES if name != CONFIG}
-    write_folder(tmp_path / "model", files, read_config(model))
+        (folder / MODEL).write_text("half")
+    write(tmp_path / "model")
     assert mine.exists() and other.exists() and not theirs.exists()
 
 
-def test_a_folder_inside_a_model_is_refused(copy: Path) -> None:
+def test_a_folder_inside_a_model_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "model")
     with pytest.raises(InputError, match="is inside the model"):
-        check_target(copy / "deep" / "sub")
+        check_target(tmp_path / "model" / "deep" / "sub")

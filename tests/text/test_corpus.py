@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from capsulet.text.corpus import FILES, Corpus, CorpusWriter, DamagedCorpusError, open_corpora, word_counts
-from capsulet.text.tokens import encode
+from tests.text.library import library_ids
 
 TEXTS = ["b b b a a", "c a d C", "", "Zebra apple 中文", "only here", "İ ﬁ a"]
 LABELS = ["x", "y", "x", "y", "x", "y"]
@@ -33,7 +32,7 @@ def texts_of(corpus: Corpus) -> list[list[int]]:
 def test_the_corpora_are_what_the_tokenizer_makes_of_the_texts(tmp_path: Path, valid: list[int]) -> None:
     write(tmp_path, valid)
     corpora = open_corpora(tmp_path)
-    encoded = [ids.tolist() for ids in encode(Tokenizer.from_str(corpora.tokenizer), TEXTS)]
+    encoded = library_ids(corpora.words, TEXTS)
     rows = [row for row in range(6) if row not in valid]
     assert texts_of(corpora.train) == [encoded[row] for row in rows]
     assert texts_of(corpora.valid) == [encoded[row] for row in valid]
@@ -46,9 +45,9 @@ def test_the_corpora_are_what_the_tokenizer_makes_of_the_texts(tmp_path: Path, v
 
 
 def words_of(folder: Path) -> list[str]:
-    vocabulary = Tokenizer.from_str(open_corpora(folder).tokenizer).get_vocab()
-    assert open_corpora(folder).vocab_size == len(vocabulary)
-    return sorted(vocabulary, key=lambda word: vocabulary[word])[2:]
+    corpora = open_corpora(folder)
+    assert corpora.vocab_size == len(corpora.words) + 2
+    return corpora.words
 
 
 @pytest.mark.parametrize(
@@ -71,6 +70,14 @@ def test_words_beyond_the_limit_are_neither_read_nor_counted(tmp_path) -> None:
     assert "d" not in words_of(tmp_path)
 
 
+def test_words_that_end_lines_elsewhere(tmp_path: Path) -> None:
+    words = ["\x00", "\x1c", "\x1e", "\u200b"]  # Python's splitlines would split at two of them
+    writer = CorpusWriter(tmp_path, 100)
+    writer.add([(" ".join(words), "x"), ("a", "y")], lambda rows: None)
+    writer.finish(["x", "y"], np.zeros(0, np.int64), 1, 100, [])
+    assert sorted(words_of(tmp_path)) == sorted([*words, "a"])
+
+
 def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("capsulet.text.corpus.CHUNK", 7)
     monkeypatch.setattr("capsulet.text.corpus.ROWS_AT_ONCE", 5)
@@ -81,9 +88,8 @@ def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
     valid = np.arange(0, 100, 3)
     writer.finish(["0", "1", "2"], valid, 1, 100, [])
     corpora = open_corpora(tmp_path)
-    tokenizer = Tokenizer.from_str(corpora.tokenizer)
     for corpus, rows in ((corpora.valid, valid), (corpora.train, np.setdiff1d(np.arange(100), valid))):
-        assert texts_of(corpus) == [ids.tolist() for ids in encode(tokenizer, [texts[row] for row in rows])]
+        assert texts_of(corpus) == library_ids(corpora.words, [texts[row] for row in rows])
         assert corpus.targets.tolist() == [len(texts[row]) % 3 for row in rows]
     counts = Counter(corpora.train.ids.tolist())
     assert word_counts(corpora.train, corpora.vocab_size).tolist() == [

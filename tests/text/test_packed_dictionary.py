@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capsulet.text.packed_dictionary import RAW, add_words, pack_words, unpack_words, varint
-from capsulet.text.tokens import build_tokenizer, encode
-from capsulet.text.vocabulary import UNKNOWN
+from capsulet.text.packed_dictionary import RAW, pack_words, unpack_words, varint
 
 WORDS = ["apple", "applet", "application", "b", "你", "你好", "é", "☃", "x" * 300, "x" * 200 + "y" * 200]
 
@@ -41,10 +39,3 @@ def test_damage_is_noticed() -> None:
         for broken in (data[:place], data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]):
             with contextlib.suppress(ValueError):  # with a reason, and nothing else is raised
                 assert len(unpack_words(broken, len(WORDS))) == len(WORDS)
-
-
-def test_a_tokenizer_gets_its_words() -> None:
-    tokenizer = build_tokenizer([], 100)
-    add_words(tokenizer, ["cat", "dog"])
-    assert [ids.tolist() for ids in encode(tokenizer, ["Dog cat bird", ""])] == [[2, 1, 0], [0]]
-    assert tokenizer.token_to_id(UNKNOWN) == 0

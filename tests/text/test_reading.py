@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -204,6 +205,23 @@ def test_chunks_change_nothing(chunk_bytes: int, tmp_path: Path, monkeypatch: py
     bad = write(tmp_path, "b.csv", H.encode() + b'x,"a\xff\n\n\nb"\nx,c\n')
     assert "line 3: byte 5 of the line is 0xFF" in refusal(bad)
     assert [(row.text, row.line) for row in skipping(bad)[0]] == [("fine", 2), ("c", 7)]
+
+
+def test_blank_lines_at_the_start_need_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt.gz"
+    lines = 20_000_000
+    path.write_bytes(gzip.compress(b"\n" * lines + b" \r\n" * 10 + b"one text\n", compresslevel=1))
+    tracemalloc.start()
+    with files.open_bytes(path) as stream:
+        head, chunks = files.peek_lines(files.read_chunks(stream, "lines"))
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+        tracemalloc.stop()
+        assert head is not None and (head.first, head.lines) == (lines + 11, ["one text"])
+        expected = 1
+        for chunk in chunks:
+            assert chunk.first == expected
+            expected += len(chunk.lines)
+    assert expected == lines + 12
 
 
 def test_a_record_of_many_chunks_takes_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

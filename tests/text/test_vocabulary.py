@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import capsulet
-from capsulet.text.tokens import build_tokenizer, encode, split
 from capsulet.text.vocabulary import (
     FIRST_WORD,
     PADDING_ID,
@@ -52,6 +51,8 @@ def test_ids_of_known_and_unknown_words(unknown: int) -> None:
     assert word_ids.is_unknown(marked).tolist() == [True, True, False, True]
     assert word_ids.is_similar(marked).tolist() == [False, True, False, True], "the unknown word is read as no other"
     assert word_ids.similar(9) == marked[3]
+    assert [word_ids.is_unknown(number) for number in marked.tolist()] == [True, True, False, True]
+    assert word_ids.read_as(19) == 9 and word_ids.count_unknown(marked.tolist()) == 3
     assert word_ids.mark_unknown(known, np.zeros(4, bool)).tolist() == known.tolist()
 
 
@@ -98,15 +99,9 @@ def test_it_finds_what_trying_all_finds(words: list[str], word: str) -> None:
     assert similar_words(*words).nearest(word) == wanted
 
 
-def test_ids_say_that_it_is_unknown_and_what_it_is_read_as() -> None:
-    tokenizer = build_tokenizer(WORDS, 5)
-    known = SimilarWords(tokenizer.get_vocab)
-    size = tokenizer.get_vocab_size()
-    texts = ["Films: FABULOUSLY strange", "", "film", "x y z Qualities films films filmed"]
-    found = [ids.tolist() for ids in encode(tokenizer, texts, known)]
-    assert found[0] == [5, UNKNOWN_ID, size + 2, UNKNOWN_ID] and found[1:3] == [[UNKNOWN_ID], [4]]
-    assert found[3] == [UNKNOWN_ID] * 3 + [size + 3, 5], "the first five tokens"
-    assert found[0] != encode(tokenizer, texts)[0].tolist() == [5, 1, 1, 1]
+def test_an_id_says_that_a_word_is_unknown_and_what_it_is_read_as() -> None:
+    known, size = similar_words(*WORDS), len(WORDS) + FIRST_WORD
+    assert [known.id_of(word, UNKNOWN_ID) for word in ("fabulously", "qualities", "strange")] == [size + 2, size + 3, 1]
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +134,8 @@ def test_other_forms_of_a_word_are_understood(model: Path) -> None:
 def test_they_are_unknown_all_the_same(model: Path) -> None:
     classifier = capsulet.load(model / "similar")
     encoded = classifier.session.encode(["wonderfully the", "wonderful the"])
-    assert [classifier.session.word_ids.is_unknown(ids).tolist() for ids in encoded] == [[True, False], [False, False]]
+    is_unknown = classifier.session.word_ids.is_unknown
+    assert [list(map(is_unknown, ids)) for ids in encoded] == [[True, False], [False, False]]
     doubtful = classifier.predict(["wonderfully horribly zzzz"], abstain=True)[0]
     assert doubtful.label is None and doubtful.reason == "unknown words"
 
@@ -152,16 +148,7 @@ def test_an_explanation_names_the_word_that_was_read(model: Path) -> None:
     assert total == pytest.approx(found.length_before_squash, abs=1e-4)
 
 
-def test_exported_and_compressed_files_read_them_too(model: Path) -> None:
-    capsulet.export(model / "similar", model / "whole.onnx")
-    capsulet.compress(model / "similar", model / "rows.jsonl", out=model / "small.onnx")
-    for name in ("whole.onnx", "small.onnx"):
-        classifier = capsulet.load(model / name)
-        assert [found.label for found in classifier.predict(["wonderfully", "horribly"])] == ["good", "bad"]
-
-
-@pytest.mark.parametrize("text", ["A Cat's 4x4, mp3!", "tab\tand\x1cmark", "Ünïted straße", "İstanbul\u2028cafe", ""])
-def test_words_are_those_of_the_library(text: str) -> None:
-    tokenizer = build_tokenizer([], 100)
-    wanted = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
-    assert split(tokenizer, text) == [word for word, _ in wanted]
+def test_compressed_files_read_them_too(model: Path) -> None:
+    capsulet.compress(model / "similar", model / "rows.jsonl", out=model / "small.safetensors")
+    classifier = capsulet.load(model / "small.safetensors")
+    assert [found.label for found in classifier.predict(["wonderfully", "horribly"])] == ["good", "bad"]

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from capsulet.config import DataSize, TrainingOptions, resolve_training
-from capsulet.evaluation.metrics import counted_labels, fit_thresholds
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.network import build_network
 from capsulet.results import Epoch
 from capsulet.text.batch import targets_of, true_labels
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Checkpoints
 from capsulet.training.loop import History, Task, is_better, train_network, validate
+from tests.conftest import stored_config
 from tests.training.test_loop import MODEL, OBJECTIVE, OPTIONS, corpus
 from tests.training.test_workers import train
 
@@ -100,7 +102,7 @@ def test_two_processes_do_what_one_does(tmp_path: Path) -> None:
     for first, second in zip(*(json.loads(done.stdout)["epochs"] for done in (one, two)), strict=True):
         assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
         assert second["valid_loss"] == pytest.approx(first["valid_loss"], rel=1e-2)
-    alone, together = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("one", "two"))
+    alone, together = (stored_config(tmp_path / name) for name in ("one", "two"))
     np.testing.assert_allclose(together["thresholds"], alone["thresholds"], atol=0.02)
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import capsulet
 from benchmarks.kills import texts
 from capsulet.cli.main import main
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 from tests.training.test_workers import FLAGS
 
 pytest.importorskip("ray", reason="pip install 'capsulet[scale]'")
@@ -139,7 +140,7 @@ def test_training_goes_on_when_a_worker_was_killed(start, tmp_path: Path) -> Non
     assert "trained 6 epochs" in said and not (tmp_path / "model.checkpoint").exists()
     alone = tmp_path / "alone"
     assert main(["train", str(rows), "--out", str(alone), *flags]) == 0
-    one, two = (load_file(path / "model.safetensors") for path in (alone, out))
+    one, two = (unpack_weights(read_model(path)) for path in (alone, out))
     for name, value in one.items():
         assert np.abs(two[name] - value).mean() < 1e-2, name
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from benchmarks.kills import texts
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 from tests.conftest import THREADS
 
 FLAGS = [
@@ -52,7 +53,7 @@ def test_two_processes_do_what_one_does(rows: Path, tmp_path: Path, flags: list[
         assert first["tokens"] == second["tokens"] and first["steps"] == second["steps"]
         assert second["loss"] == pytest.approx(first["loss"], rel=1e-3)
         assert second["valid_loss"] == pytest.approx(first["valid_loss"], rel=1e-2)
-    alone, together = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    alone, together = (unpack_weights(read_model(tmp_path / name)) for name in ("one", "two"))
     for name, value in alone.items():
         # the order of additions differs, and Adam enlarges differences where gradients are nearly nothing
         np.testing.assert_allclose(together[name], value, atol=0.02, err_msg=name)

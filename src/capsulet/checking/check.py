@@ -12,7 +12,7 @@ from capsulet.checking.suspects import check_out, contradictions, out_of_fold, w
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.text.files import check_path, source_name
-from capsulet.text.preparation import Paths, Tell, paths, silent
+from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.rows import ReadOptions, SkippedRows
 from capsulet.training.run import require_training
 
@@ -20,13 +20,14 @@ from capsulet.training.run import require_training
 def check(
     files: Paths, *, test: Paths = (), model: Classifier | str | Path | None = None, labels: bool = False,
     folds: int = 3, out: str | Path | None = None, seed: int = 1, multi_label: bool = False,
-    reading: ReadOptions | None = None, tell: Tell = silent,
+    reading: ReadOptions | None = None, tell: Tell = silent, raw_cells: bool = False,
 ) -> Check:  # fmt: skip
     """Look for problems in labelled files: duplicates, contradictions, overlap with `test`, odd classes and texts.
 
     `model` lists the labels that this model contradicts with confidence. `labels` trains `folds` small models, and
     lists the labels that a model contradicts among the rows it was not trained on. Either list is also written to `out`
-    (.csv or .jsonl). `multi_label` reads rows with any number of labels; a multi-label `model` implies it.
+    (.csv or .jsonl); in CSV, an apostrophe stands before cells that a spreadsheet would read as formulas, unless
+    `raw_cells`. `multi_label` reads rows with any number of labels; a multi-label `model` implies it.
     """
     train_files, test_files = paths(files), paths(test)
     every_file = [*train_files, *test_files]
@@ -55,7 +56,7 @@ def check(
         suspects, more = out_of_fold(train_files, reading, folds, seed, tell)
     findings += more
     if out is not None:
-        write_suspects(Path(out), suspects)
+        write_suspects(Path(out), suspects, raw_cells)
     return Check(
         tuple(train_files), tuple(test_files), survey.first_test, len(survey) - survey.first_test, counts,
         finder.length_summary(), finder.rows_by("scripts", list(survey.script_numbers)),

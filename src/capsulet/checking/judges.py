@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.checking.survey import chunks
-from capsulet.evaluation.labels import Flags, given_labels
+from capsulet.evaluation.arrays import Flags, given_matrix
 from capsulet.runtime.classifier import Classifier
 from capsulet.text.rows import Row
 
@@ -53,9 +53,9 @@ class Judge:
     def compare(self, model: Classifier, rows: Iterator[Row]) -> None:
         """Compare the answers of a model with the labels of rows."""
         for window in chunks(rows):
-            lengths = model.lengths([row.text for row in window])
+            lengths = np.asarray(model.lengths([row.text for row in window]))
             truth = self.known_labels(window, model.labels)
-            given = given_labels(lengths, model.thresholds)
+            given = given_matrix(lengths, model.thresholds)
             contradictions = self.compare_labels if self.multi_label else self.compare_classes
             self.contradictions += contradictions(model.labels, lengths, truth, given)
             self.rows += len(window)

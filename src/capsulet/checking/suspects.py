@@ -21,10 +21,13 @@ from capsulet.checking.survey import EXCERPT, MOST_EXAMPLES, chunks, labelled_ro
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
+from capsulet.text.cells import safe_cell
 from capsulet.text.files import printable
+from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.labelled import Tell
 from capsulet.text.numbering import Words
-from capsulet.text.preparation import Tell
-from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, Row, SkippedRows
+from capsulet.text.rows import ReadOptions, Row, SkippedRows
+from capsulet.text.visible import visible_json
 from capsulet.training.run import train
 
 Suspects = tuple[list[SuspectLabel], list[Finding]]
@@ -167,14 +170,20 @@ def check_out(path: Path) -> None:
     check_place(path)
 
 
-def write_suspects(path: Path, suspects: Sequence[SuspectLabel]) -> None:
+def write_suspects(path: Path, suspects: Sequence[SuspectLabel], raw_cells: bool = False) -> None:
     """Write suspect labels as CSV or JSON lines, whole or not at all."""
+
+    def cells(suspect: SuspectLabel) -> dict[str, object]:
+        values = dataclasses.asdict(suspect).items()
+        return {name: safe_cell(value) if isinstance(value, str) and not raw_cells else value for name, value in values}
+
     names = [field.name for field in dataclasses.fields(SuspectLabel)]
     page = io.StringIO(newline="")
     if path.suffix == ".csv":
         table = csv.DictWriter(page, names)
         table.writeheader()
-        table.writerows(map(dataclasses.asdict, suspects))
+        table.writerows(map(cells, suspects))
     else:
-        page.writelines(json.dumps(dataclasses.asdict(suspect), ensure_ascii=False) + "\n" for suspect in suspects)
+        lines = (json.dumps(dataclasses.asdict(suspect), ensure_ascii=False) for suspect in suspects)
+        page.writelines(visible_json(line) + "\n" for line in lines)
     replace_file(path, page.getvalue().encode())

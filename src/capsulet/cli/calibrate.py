@@ -5,13 +5,17 @@ examples:
   capsulet calibrate model --valid new.csv         on other labelled texts, similar to future texts
 
 `capsulet train` calibrates every model. Calibrate again if the texts have changed since. This replaces the calibration
-and the histograms of `capsulet drift` in config.json, and updates the model card. Weights stay the same.
+and the histograms of `capsulet drift` in the model file, and updates the model card. Weights stay the same.
 """
 
-import argparse
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL_FOLDER, READING, reading_options
 from capsulet.cli.output import print_json, tell
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
 
 ARGUMENTS = {
     **MODEL_FOLDER,

@@ -14,14 +14,13 @@ is 1 if there are findings.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from typing import TYPE_CHECKING
-
-from capsulet.cli.options import LABELLED_FILES, reading_options, reading_table, values_of
+from capsulet.cli.options import LABELLED_FILES, RAW_CELLS, reading_options, reading_table, values_of
 from capsulet.cli.output import count, print_json, show, show_table, tell
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
+    import argparse
+
     from capsulet.checking.findings import Check, Example, SuspectLabel
 
 MOST_SUSPECTS = 20
@@ -35,6 +34,7 @@ ARGUMENTS = {
     "--folds N=3": "number of parts for --labels",
     "--seed N=1": "seed of the trainings",
     "--out FILE": "write all suspect labels to this .csv or .jsonl file",
+    **RAW_CELLS,
     "--strict": "exit with status 1 if there are findings",
     "--json": "print everything as one JSON object",
     **reading_table("skip|fail"),
@@ -43,9 +43,11 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Check."""
+    import dataclasses
+
     from capsulet.checking.check import check
 
-    values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label")
+    values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label", "raw_cells")
     result = check(arguments.files, reading=reading_options(arguments), tell=tell, **values)
     fields = {key: value for key, value in dataclasses.asdict(result).items() if key != "labels_per_row" or value}
     print_json(fields) if arguments.json else print_check(result)
@@ -57,7 +59,8 @@ def print_check(result: Check) -> None:
     show(summary(result))
     for finding in result.findings:
         details = f": {finding.details}" if finding.details else ""
-        show("\n", (f"{finding.count:,}", "bold"), f"  {finding.title}{details}")
+        show()
+        show((f"{finding.count:,}", "bold"), f"  {finding.title}{details}")
         for example in finding.examples:
             print_example(example)
         show(f"  → {finding.advice}")

@@ -1,25 +1,31 @@
 """Compress a model into one small file.
 
 examples:
-  capsulet compress model train.csv --out small.onnx                     accuracy falls by at most 0.3 points
-  capsulet compress model train.csv --out small.onnx --target-size 500KB
-  capsulet compress model train.csv --out small.onnx --max-loss 0.1 --plot curve.svg
-  capsulet compress model --out small.onnx                               without texts: no adaptation, all words kept
+  capsulet compress model train.csv --out small.safetensors              accuracy falls by at most 0.3 points
+  capsulet compress model train.csv --out small.safetensors --target-size 500KB
+  capsulet compress model train.csv --out small.safetensors --max-loss 0.1 --plot curve.svg
+  capsulet compress model --out small.safetensors                        without texts: no adaptation, all words kept
 
 TRAIN are the training files of the model. They are split as in training: the validation part chooses the settings, and
 the network is adapted to low precision on the rest. No test file is read.
 """
 
-import argparse
+from __future__ import annotations
 
 from capsulet.cli.options import CACHE, JSON, MODEL_FOLDER, READING, THREADS, reading_options, values_of
-from capsulet.cli.output import StepMonitor, clock, percent, print_json, show_table, tell
-from capsulet.results import Compression
+from capsulet.cli.output import clock, percent, print_json, show_table, tell
+from capsulet.cli.progress import StepMonitor
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+
+    from capsulet.results import Compression
 
 ARGUMENTS = {
     **MODEL_FOLDER,
     "[TRAIN…]": "training files of the model",
-    "--out FILE.onnx!": "file to write; an existing file is replaced after the new one is complete",
+    "--out FILE.safetensors!": "file to write; an existing file is replaced after the new one is complete",
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible loss if that is larger)",

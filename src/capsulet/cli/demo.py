@@ -7,25 +7,31 @@ example:
   capsulet demo --out capsulet-demo
 """
 
-import argparse
-import json
-import os
-from collections.abc import Sequence
-from pathlib import Path
+from __future__ import annotations
 
-from capsulet.cli import evaluate, explain, train
 from capsulet.cli.options import add_verb
 from capsulet.cli.output import cut, show, tell
 from capsulet.errors import InputError
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
 # files of an earlier demo and of the commands that it suggests
-LEFT_BEHIND = {"model", "model.report.html", "model.onnx", "train.jsonl", "test.jsonl"}
+LEFT_BEHIND = {"model", "model.report.html", "small.safetensors", "train.jsonl", "test.jsonl"}
 ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
+    import argparse
+    import os
+    from pathlib import Path
+
+    from capsulet.cli import evaluate, explain, train
     from capsulet.evaluation.evaluate import evaluate as measure
     from capsulet.runtime.classifier import load
     from capsulet.text.docstrings import first_sentences, library_rows, majority_accuracy, word_count_accuracy
@@ -54,29 +60,30 @@ def run(arguments: argparse.Namespace) -> int:
     classifier = load(model)
     result = measure(classifier, test_file)
     evaluate.print_tables(result)
-    print(f"\naccuracy on {result.count} test docstrings:")
-    print(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
-    print(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
-    print(f"  capsulet                     {100 * result.accuracy:5.1f} %")
+    show()
+    show(f"accuracy on {result.count} test docstrings:")
+    show(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
+    show(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
+    show(f"  capsulet                     {100 * result.accuracy:5.1f} %")
 
     heading(f'capsulet predict {model} --text "…"')
-    print("the first sentence of the first test docstring of each module:")
+    show("the first sentence of the first test docstring of each module:")
     examples = first_sentences(test_pairs)
     sentences = [sentence for sentence, _ in examples]
     for (sentence, module), prediction in zip(examples, classifier.predict(sentences), strict=True):
         truth = "" if prediction.label == module else f"  (module: {module})"
-        print(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
+        show(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
 
     heading(f'capsulet explain {model} --text "{sentences[0]}"')
     explain.print_explanation(sentences[0], classifier.explain(sentences[0]))
 
     heading("next")
     path = os.path.relpath(folder)
-    print(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
-    print(f"  quality and size  capsulet info {path}/model")
-    print(f"  charts, mistakes  open {path}/model.report.html in a browser")
-    print(f"  a single file     capsulet export {path}/model {path}/model.onnx")
-    print("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
+    show(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
+    show(f"  quality and size  capsulet info {path}/model")
+    show(f"  charts, mistakes  open {path}/model.report.html in a browser")
+    show(f"  a smaller file    capsulet compress {path}/model --out {path}/small.safetensors")
+    show("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
     return 0
 
 
@@ -93,10 +100,13 @@ def make_folder(folder: Path) -> None:
 
 def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     """Write labelled texts as JSONL."""
+    import json
+
     lines = [json.dumps({"label": label, "text": text}) + "\n" for text, label in pairs]
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def heading(command: str) -> None:
     """Print the command of the next part."""
-    show(f"\n$ {command}", style="bold")
+    show()
+    show(f"$ {command}", style="bold")

@@ -12,12 +12,17 @@ tiny change is significant: `moved` is its size, the share of texts in other bin
 chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
-import argparse
-from collections.abc import Sequence
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL, READING, reading_options
 from capsulet.cli.output import percent, print_json, show, show_table, tell
-from capsulet.results import Drift, DriftPart, DriftWindow
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from capsulet.results import Drift, DriftPart, DriftWindow
 
 NAMES = {
     "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",
@@ -58,8 +63,6 @@ def window_line(window: DriftWindow) -> str:
 
 def print_drift(result: Drift) -> None:
     """Print the verdict, the parts and the unknown words."""
-    from rich.text import Text
-
     drifted = [part for part in result.parts if part.drifted]
     show(verdict(result, drifted), style="bold red" if result.drifted else "bold")
     rows = []
@@ -68,7 +71,7 @@ def print_drift(result: Drift) -> None:
             "●" if part.drifted else "·", NAMES[part.name], probability(part.adjusted_p_value), percent(part.moved, 0),
             percent(part.moved_by_chance, 0), f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part),
         )  # fmt: skip
-        rows.append([Text(cell, "red" if part.drifted else "") for cell in cells])
+        rows.append([(cell, "red" if part.drifted else "") for cell in cells])
     show_table(("", "", ">p", ">moved", ">chance", "", "before", "after"), rows, frame=False)
     for part in drifted:
         show(f"● {part.change}")

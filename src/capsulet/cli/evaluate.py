@@ -7,13 +7,16 @@ examples:
   capsulet evaluate model test.csv --reliability diagram.svg    are the scores calibrated?
 """
 
-import argparse
-import dataclasses
+from __future__ import annotations
 
 from capsulet.cli.options import JSON, LABELLED_FILES, MODEL, READING, THREADS, reading_options
 from capsulet.cli.output import check_text_file, count, percent, print_json, show, show_table, tell
-from capsulet.results import Evaluation
-from capsulet.storage.atomic import replace_file
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+
+    from capsulet.results import Evaluation
 
 MOST_CONFUSIONS, MOST_CLASSES = 10, 100
 ARGUMENTS = {
@@ -29,6 +32,8 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate."""
+    import dataclasses
+
     from capsulet.evaluation.evaluate import evaluate
     from capsulet.runtime.classifier import load
 
@@ -38,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     result = evaluate(classifier, arguments.files, reading=reading, tell=tell, report=arguments.report)
     if diagram and result.reliability:
         from capsulet.report.reliability_diagram import reliability_svg
+        from capsulet.storage.atomic import replace_file
 
         replace_file(diagram, reliability_svg(result.reliability, measured(result)).encode())
         tell(f"the reliability diagram is in {diagram}")

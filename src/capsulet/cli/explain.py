@@ -15,20 +15,17 @@ the length of the class capsule, `probability` the calibrated probability.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
-
 from capsulet.cli.options import JSON, MODEL, READING
-from capsulet.cli.output import check_text_file, console, print_json, print_json_list, show, show_table, tell
+from capsulet.cli.output import Part, check_text_file, print_json, print_json_list, show, show_table, show_text, tell
 from capsulet.cli.texts import load_with_texts
-from capsulet.results import Explanation, TokenContribution
-from capsulet.storage.atomic import replace_file
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
-    from rich.text import Text
+    import argparse
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
+    from capsulet.results import Explanation, TokenContribution
     from capsulet.runtime.classifier import Classifier
 
 MOST_WORDS, MOST_PARTS = 8, 4
@@ -54,6 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     pairs: Iterable[tuple[str, Explanation]] = explanations(classifier, texts, arguments)
     if page:
         from capsulet.report.explanations import explanations_page
+        from capsulet.storage.atomic import replace_file
 
         pairs = list(pairs)
         replace_file(page, explanations_page(pairs, arguments.model).encode())
@@ -84,6 +82,8 @@ def explanations(
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """The explanation as a dictionary, without empty fields."""
+    import dataclasses
+
     return dataclasses.asdict(
         explanation, dict_factory=lambda pairs: {key: value for key, value in pairs if value not in (None, ())}
     )
@@ -98,11 +98,11 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         reached = "reached" if explanation.score >= explanation.threshold else "not reached"
         scores += f"  threshold {explanation.threshold:.3f} {reached}"
     show((explanation.label, "bold"), scores)
-    console().print(coloured(text, explanation.tokens))
+    show_text(*coloured(text, explanation.tokens))
     print_words(explanation)
     if contrast := explanation.contrast:
         show(f"against {contrast.label} ({contrast.score:.3f})")
-        console().print(coloured(text, contrast.tokens))
+        show_text(*coloured(text, contrast.tokens))
         most = sorted(contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
         show(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most))
     if explanation.capsules:
@@ -119,15 +119,13 @@ def print_explanation(text: str, explanation: Explanation) -> None:
 
 def print_words(explanation: Explanation) -> None:
     """Print the largest contributions as a table with bars."""
-    from rich.text import Text
-
     tokens, occlusion = explanation.tokens, explanation.occlusion
     largest = largest_contribution(tokens)
     ranked = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))
-    rows: list[list[str | Text]] = []
+    rows: list[list[Part]] = []
     for place in ranked[:MOST_WORDS]:
         contribution = tokens[place].contribution
-        bar = Text("█" * round(12 * abs(contribution) / largest), "green" if contribution > 0 else "red")
+        bar = "█" * round(12 * abs(contribution) / largest), "green" if contribution > 0 else "red"
         left_out = [] if occlusion is None else [f"{occlusion[place]:+.3f}"]
         rows.append([tokens[place].name, f"{contribution:+.3f}", *left_out, bar])
     if rest := ranked[MOST_WORDS:]:
@@ -140,15 +138,14 @@ def largest_contribution(tokens: Iterable[TokenContribution]) -> float:
     return max((abs(token.contribution) for token in tokens), default=0) or 1
 
 
-def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> Text:
+def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> list[Part]:
     """Colour words for the label green and words against it red, by strength."""
-    from rich.text import Text
-
-    shown, largest = Text(text), largest_contribution(tokens)
+    shown, place, largest = list[Part](), 0, largest_contribution(tokens)
     for token in tokens:
         strength = abs(token.contribution) / largest
-        if strength >= 0.15:
+        if strength >= 0.15 and place <= token.start:
             shade = round(60 + 140 * strength)
             colour = f"rgb(0,{shade},60)" if token.contribution > 0 else f"rgb({shade},0,60)"
-            shown.stylize(f"white on {colour}", token.start, token.end)
-    return shown
+            shown += [text[place : token.start], (text[token.start : token.end], f"white on {colour}")]
+            place = token.end
+    return [*shown, text[place:]]

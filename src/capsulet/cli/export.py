@@ -1,23 +1,31 @@
-"""Export a model as a single file.
+"""Export a model for other programs: an ONNX file with configuration and tokenizer in its metadata.
 
 example:
   capsulet export model model.onnx
-  capsulet predict model.onnx --text "what a match"
 """
 
-import argparse
+from __future__ import annotations
 
-from capsulet.cli.options import JSON, MODEL_FOLDER
+from capsulet.cli.options import JSON, MODEL
 from capsulet.cli.output import print_json, tell
 
-ARGUMENTS = {**MODEL_FOLDER, "FILE.onnx": "file to write; an existing file is replaced when complete", **JSON}
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+
+ARGUMENTS = {
+    **MODEL,
+    "FILE.onnx": "file to write; an existing file is replaced when complete",
+    "--to FORMAT=onnx": "format of the file",
+    **JSON,
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Export."""
     from capsulet.storage.export import export
 
-    file = export(arguments.model, arguments.file)
+    file = export(arguments.model, arguments.file, arguments.to)
     size = file.stat().st_size
     tell(f"{file}: {size:,} bytes, checked against {arguments.model}")
     if arguments.json:

@@ -10,22 +10,23 @@ examples:
   capsulet info --vocab-size 62535 --classes 4 --recipe default  parameters of the default model
 """
 
-import argparse
-import dataclasses
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from capsulet.cli.info_page import print_page
 from capsulet.cli.options import JSON, add_option_flags, add_recipe_flag, given_values
 from capsulet.cli.output import print_json, show, show_table
-from capsulet.config import ModelOptions, build_options, resolve_model
 from capsulet.errors import InputError
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+    from typing import Any
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
 CALIBRATION = ("method", "texts", "error_before", "error_after")
 SIZES = "paper"  # default recipe with --vocab-size and --classes: the paper's table lists these networks
 ARGUMENTS = {
-    "[MODEL]": "model folder or .onnx file",
+    "[MODEL]": "model folder or .safetensors file",
     "--vocab-size V": "number of words, with --classes",
     "--classes C": "number of classes, with --vocab-size",
     "--class LABEL": "list the words that count most for this class",
@@ -37,6 +38,8 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the recipe and the options of the network."""
+    from capsulet.config import ModelOptions
+
     add_recipe_flag(parser, default=SIZES)
     group = parser.add_argument_group("the network, with --vocab-size and --classes")
     add_option_flags(group, [ModelOptions], basic=[True, False])
@@ -44,6 +47,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Describe."""
+    from pathlib import Path
+
+    from capsulet.config import ModelOptions
+
     label, sizes = getattr(arguments, "class"), (arguments.vocab_size, arguments.classes)
     if arguments.model and (
         sizes != (None, None) or given_values(arguments, ModelOptions) or arguments.recipe != SIZES
@@ -61,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         return print_json(description)
     if arguments.model and not arguments.all:
+        from capsulet.cli.info_page import print_page
+
         return print_page(description)
     lines = flatten(description)
     width = max(len(name) for name, _ in lines)
@@ -71,6 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def describe_class(model: str, label: str, files: list[str], as_json: bool) -> None:
     """Print the words that count most for a class."""
+    import dataclasses
+
     from capsulet.runtime.class_words import class_words
     from capsulet.runtime.classifier import load
     from capsulet.text.reading import read_rows
@@ -87,6 +98,9 @@ def describe_class(model: str, label: str, files: list[str], as_json: bool) -> N
 
 def describe_network(vocab_size: int | None, classes: int | None, arguments: argparse.Namespace) -> dict[str, Any]:
     """Parameters of a network with the options of a command; nothing is allocated."""
+    import dataclasses
+
+    from capsulet.config import ModelOptions, build_options, resolve_model
     from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
     if vocab_size is None or classes is None:
@@ -109,10 +123,9 @@ def describe_network(vocab_size: int | None, classes: int | None, arguments: arg
 def describe_model(path: Path) -> dict[str, Any]:
     """Labels, size, options and training of a model."""
     from capsulet.model.shapes import parameter_shapes, parameters_by_part
-    from capsulet.runtime.session import open_session
     from capsulet.storage.folder import FILES, read_config
 
-    config = read_config(path) if path.is_dir() else open_session(path).config
+    config = read_config(path)
     files = [path / name for name in FILES if (path / name).exists()] if path.is_dir() else [path]
     sizes = {file.name: file.stat().st_size for file in files}
     stored, network = config.as_json(), config.network

@@ -1,21 +1,28 @@
 """Arguments from tables, the arguments that several verbs share, and flags from the fields of the option classes."""
 
-import argparse
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from __future__ import annotations
 
-from capsulet.config import AUTO, BASIC_OPTIONS, RECIPES, kind_of
-from capsulet.text.rows import FORMATS, ReadOptions
+from capsulet.text.flags import FORMATS, HELP
 
-Table = Mapping[str, "str | Table"]  # see `add`
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, TypeAlias
 
+    from capsulet.text.rows import ReadOptions
+
+    Table: TypeAlias = Mapping[str, "str | Table"]  # see `specs`
+
+AUTO = "auto"  # as in config.py, which takes long to import
 NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
-MODEL: Table = {"MODEL": "model folder or .onnx file"}
+DEBUG: Table = {"--debug": "show the traceback of an error"}
+MODEL: Table = {"MODEL": "model folder or .safetensors file"}
 MODEL_FOLDER: Table = {"MODEL": "model folder"}
 LABELLED_FILES: Table = {"FILE…": "labelled texts; - is standard input"}
 JSON: Table = {"--json": "print the result as one JSON object"}
 THREADS: Table = {"--threads N=auto": "number of threads; auto: one per core"}
+RAW_CELLS: Table = {"--raw-cells": "CSV: write labels and texts as they are, without an apostrophe before formulas"}
 CACHE: Table = {
     "--cache DIR=": "folder for tokenised texts; later runs on the same files use them (default: ~/.cache/capsulet)",
     "--no-cache": "do not keep tokenised texts",
@@ -30,16 +37,22 @@ READING_FLAGS = {
 
 def reading_table(on_bad_row: str) -> Table:
     """The flags for reading files; `on_bad_row` are the choices of that flag, the default first."""
-    words = {spec.name: spec.metadata["help"] for spec in dataclasses.fields(ReadOptions)}
     usages = READING_FLAGS | {"on_bad_row": f"{READING_FLAGS['on_bad_row']} {on_bad_row}"}
-    return {"the files": {usage: words[name] for name, usage in usages.items()}}
+    return {"the files": {usage: HELP[name] for name, usage in usages.items()}}
 
 
 READING = reading_table("fail|skip")
 
 
-def add(parser: argparse._ActionsContainer, table: Table) -> None:
-    """Add the arguments of a table from usages to help texts; a table inside a table is a group.
+class Spec:
+    """An argument of a table: its name, what argparse must know about it, its help text and its group."""
+
+    def __init__(self, name: str, settings: dict[str, Any], help: str, group: str) -> None:
+        self.name, self.settings, self.help, self.group = name, settings, help, group
+
+
+def specs(table: Table, group: str = "") -> Iterator[Spec]:
+    """The arguments of a table from usages to help texts; a table inside a table is a group.
 
     `--label LABEL` takes a value, `--out DIR!` is required, `--test FILE…` may be repeated, `--folds N=3` has a default
     value, `--to jsonl|csv` has choices and the first is the default, `--sets [SHARE=0.9]` may stand without its value,
@@ -48,7 +61,7 @@ def add(parser: argparse._ActionsContainer, table: Table) -> None:
     """
     for usage, words in table.items():
         if not isinstance(words, str):
-            add(parser.add_argument_group(usage), words)
+            yield from specs(words, usage)
             continue
         name, _, value = usage.partition(" ")
         metavar, has_default, default = value.strip("[]").partition("=")
@@ -75,7 +88,16 @@ def add(parser: argparse._ActionsContainer, table: Table) -> None:
         elif has_default:
             settings["default"] = settings["type"](default)
         shown = default or settings.get("default")
-        parser.add_argument(name, help=words.replace("%", "%%") + f" (default: {shown})" * bool(shown), **settings)
+        yield Spec(name, settings, words + f" (default: {shown})" * bool(shown), group)
+
+
+def add(parser: argparse.ArgumentParser, table: Table) -> None:
+    """Add the arguments of a table to a parser."""
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for spec in specs(table):
+        if spec.group not in groups:
+            groups[spec.group] = parser.add_argument_group(spec.group)
+        groups[spec.group].add_argument(spec.name, help=spec.help.replace("%", "%%"), **spec.settings)
 
 
 def add_verb(parser: argparse.ArgumentParser, verb: Any) -> None:
@@ -92,6 +114,8 @@ def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
         try:
             return None if automatic and text == AUTO else kind(text)
         except ValueError:
+            import argparse
+
             expected = ("an integer" if kind is int else "a number") + f" or {AUTO}" * automatic
             raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}") from None
 
@@ -100,8 +124,13 @@ def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
 
 def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool]) -> None:
     """Add a flag for each basic or research option. Flags that are not given set no value, so that recipes apply."""
-    specs = [(kind, spec) for kind in kinds for spec in dataclasses.fields(kind)]
-    for kind, spec in specs:
+    import argparse
+    import dataclasses
+
+    from capsulet.config import BASIC_OPTIONS, kind_of
+
+    fields = [(kind, spec) for kind in kinds for spec in dataclasses.fields(kind)]
+    for kind, spec in fields:
         if (spec.name in BASIC_OPTIONS) not in basic:
             continue
         wanted, automatic = kind_of(kind, spec.name)
@@ -119,18 +148,30 @@ def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], 
 
 def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
     """Options that were given explicitly."""
+    import dataclasses
+
     names = [spec.name for kind in kinds for spec in dataclasses.fields(kind)]
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
 def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default") -> None:
     """Add `--recipe`."""
+    from capsulet.config import RECIPES
+
     words = f"values of the options that you do not set: capsulet's or the paper's (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 
+def has_reading_flags(arguments: argparse.Namespace) -> bool:
+    """Whether a flag for reading files is given."""
+    names = ("text_column", "label_column", "header", "format", "label_separator")
+    return arguments.on_bad_row != "fail" or any(getattr(arguments, name) not in (None, []) for name in names)
+
+
 def reading_options(arguments: argparse.Namespace) -> ReadOptions:
     """Options of reading from the parsed flags."""
+    from capsulet.text.rows import ReadOptions
+
     return ReadOptions(
         text_columns=tuple(arguments.text_column), label_column=arguments.label_column, header=arguments.header,
         file_format=arguments.format, on_bad_row=arguments.on_bad_row, label_separator=arguments.label_separator,

@@ -1,31 +1,33 @@
-"""Output: messages on standard error, JSON, and the progress of training."""
+"""Output: messages on standard error; lines, tables and JSON on standard output.
+
+Labels, texts and names of files may contain escape sequences of a terminal. Everything here shows control characters
+as escapes: `visible` for people, `visible_json` in JSON. Colours and frames need rich; without it, the output is plain.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import json
 import sys
-import time
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from capsulet.errors import InputError
-from capsulet.results import Epoch
-from capsulet.storage.atomic import check_place
+from capsulet.text.visible import visible, visible_json
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from typing import Any
 
-SECONDS_BETWEEN_LINES = 10
+    from rich.console import Console
+
+Part = str | tuple[str, str]  # a text, or a text with its style
+COLUMNS = 100  # width of a table if standard output is not a terminal
 
 
 def tell(line: str) -> None:
     """Print a message on standard error."""
-    with contextlib.suppress(BrokenPipeError):  # a closed standard error must not stop the work
-        print(line, file=sys.stderr, flush=True)
+    try:  # noqa: SIM105 - contextlib takes long to import
+        print(visible(line), file=sys.stderr, flush=True)
+    except OSError:  # a closed or unusable standard error must not stop the work
+        pass
 
 
 def print_json(value: Any) -> None:
@@ -44,16 +46,30 @@ def print_json_list(name: str, values: Iterable[Any]) -> None:
 
 def json_line(value: Any) -> str:
     """JSON on one line, in ASCII if standard output cannot encode the characters."""
-    line = json.dumps(value, ensure_ascii=False, default=dataclasses.asdict)
+    import json
+
+    line = visible_json(json.dumps(value, ensure_ascii=False, default=fields_of))
     try:
         line.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        line = json.dumps(value, default=dataclasses.asdict)
+        line = json.dumps(value, default=fields_of)
     return line
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass."""
+    import dataclasses
+
+    return dataclasses.asdict(value)
 
 
 def check_text_file(path: str | None, ending: str) -> Path | None:
     """The path of a file to write, if one is given; refuse a file that cannot be written, before any work is done."""
+    from pathlib import Path
+
+    from capsulet.errors import InputError
+    from capsulet.storage.atomic import check_place
+
     if not path:
         return None
     check_place(Path(path), ending)
@@ -62,24 +78,56 @@ def check_text_file(path: str | None, ending: str) -> Path | None:
     return Path(path)
 
 
-def console() -> Console:
-    """A console on standard output; 100 columns wide if it is not a terminal."""
-    from rich.console import Console
+def console(table: bool = False) -> Console | None:
+    """A console of rich on standard output; None if rich is not installed, or if a line needs no colours."""
+    terminal = sys.stdout.isatty()
+    if not terminal and not table:
+        return None
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:
+        return None
+    return Console() if terminal else Console(width=COLUMNS, color_system=None)
 
-    return Console() if sys.stdout.isatty() else Console(width=100, color_system=None)
+
+def show(*parts: Part, style: str = "") -> None:
+    """Print one line on standard output."""
+    write([(visible(words), own) for words, own in map(styled, parts)], style)
 
 
-def show(*parts: str | tuple[str, str] | Text, style: str = "") -> None:
-    """Print a line on standard output. A part is a string, a string with its style, or a rich text."""
+def show_text(*parts: Part) -> None:
+    """Print a text on standard output. It keeps its line breaks and tabs; a terminal breaks its lines at spaces."""
+    write([(visible(words, keep="\n\t"), style) for words, style in map(styled, parts)], wrap=True)
+
+
+def styled(part: Part) -> tuple[str, str]:
+    """A part as its text and its style."""
+    return (part, "") if isinstance(part, str) else part
+
+
+def write(parts: Sequence[tuple[str, str]], style: str = "", wrap: bool = False) -> None:
+    """Write texts with their styles, and a line break."""
+    target = console()
+    if target is None:
+        sys.stdout.write("".join(words for words, _ in parts) + "\n")
+        return
     from rich.text import Text
 
-    console().print(Text.assemble(*parts, style=style), soft_wrap=True)
+    target.print(Text.assemble(*parts, style=style), soft_wrap=not wrap)
 
 
 def show_table(
-    titles: Iterable[str], rows: Iterable[Iterable[str | Text]], title: str | None = None, frame: bool = True
+    titles: Sequence[str], rows: Iterable[Iterable[Part]], title: str | None = None, frame: bool = True
 ) -> None:
     """Print a table on standard output. Columns whose title starts with > are right-aligned."""
+    cells = [[(visible(words), style) for words, style in map(styled, row)] for row in rows]
+    target = console(table=True)
+    if target is None:
+        from capsulet.cli.plain import table_lines
+
+        lines = table_lines(titles, [[words for words, _ in row] for row in cells], title, frame)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -89,9 +137,9 @@ def show_table(
     for name in titles:
         right = name.startswith(">")
         table.add_column(name.lstrip(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    console().print(table)
+    for row in cells:
+        table.add_row(*(Text(words, style) for words, style in row))
+    target.print(table)
 
 
 def percent(share: float | None, digits: int = 2) -> str:
@@ -114,103 +162,3 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def validation(report: Epoch) -> str:
-    """Describe how an epoch performs on the validation texts."""
-    accuracy, micro_f1, macro_f1 = report.valid_accuracy, report.valid_micro_f1, report.valid_macro_f1
-    first = percent(accuracy) if micro_f1 is None else f"micro-F1 {percent(micro_f1)}"
-    return first if macro_f1 is None else f"{first}, macro-F1 {percent(macro_f1)}"
-
-
-class LineMonitor:
-    """Progress without a terminal: one line per epoch, and a line every few seconds while texts are read."""
-
-    def __init__(self) -> None:
-        self.read_since = self.printed = time.perf_counter()
-
-    def reading(self, rows: int) -> None:
-        now = time.perf_counter()
-        if now - self.printed > SECONDS_BETWEEN_LINES:
-            self.printed = now
-            tell(f"{rows:,} texts read, {rows / (now - self.read_since):,.0f} per second")
-
-    def begin(self, epochs: int, steps: int, done: int) -> None:
-        self.epochs, self.started, self.speed = epochs, time.perf_counter(), 0.0
-        self.done = done / steps  # epochs of an earlier run
-
-    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
-        self.speed = tokens_per_second
-
-    def epoch(self, report: Epoch) -> None:
-        made = max(report.epoch - self.done, 1 / report.steps)
-        left = (time.perf_counter() - self.started) / made * (self.epochs - report.epoch)
-        tell(
-            f"epoch {report.epoch}/{self.epochs}  loss {report.loss:.4f}  valid {validation(report)}"
-            f"{'  kept' if report.best else '      '}  {self.speed:,.0f} tokens/s  about {clock(left)} left"
-        )
-
-
-class StepMonitor:
-    """Progress in steps: a line every few seconds."""
-
-    def __init__(self, what: str) -> None:
-        self.what, self.printed, self.done = what, time.perf_counter(), 0
-        self.started, self.first = self.printed, 0  # start of the current task: time and step
-
-    def __call__(self, done: int, steps: int) -> None:
-        now = time.perf_counter()
-        if not self.done or done <= self.done:  # a new task begins
-            self.started, self.first = now, done
-        self.done = done
-        if done > self.first and now - self.printed > SECONDS_BETWEEN_LINES:
-            self.printed = now
-            left = (now - self.started) / (done - self.first) * (steps - done)
-            tell(f"{self.what}: step {done:,} of {steps:,}, about {clock(left)} left")
-
-
-class BarMonitor:
-    """Progress on a terminal: a bar with loss, validation accuracy, speed and remaining time."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        figures = "{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  valid {task.fields[valid]}  "
-        figures += "{task.fields[speed]:,.0f} tokens/s  left"
-        self.bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"), BarColumn(bar_width=None), TextColumn(figures),
-            TimeRemainingColumn(compact=True), console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self.status = self.bar.console.status("reading texts")
-
-    def __enter__(self) -> BarMonitor:
-        self.status.start()
-        self.started = time.perf_counter()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.status.stop()
-        self.bar.stop()
-
-    def reading(self, rows: int) -> None:
-        seconds = time.perf_counter() - self.started
-        self.status.update(f"{rows:,} texts read" + (f", {rows / seconds:,.0f} per second" if seconds > 1 else ""))
-
-    def begin(self, epochs: int, steps: int, done: int) -> None:
-        self.status.stop()
-        self.bar.start()
-        self.epochs, self.steps = epochs, steps
-        first = f"{min(done // steps + 1, epochs)}/{epochs}"
-        self.task = self.bar.add_task(
-            "", total=epochs * steps, completed=done, epoch=first, loss=0.0, valid="…", speed=0.0
-        )
-
-    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
-        done = (epoch - 1) * self.steps + step
-        self.bar.update(self.task, completed=done, epoch=f"{epoch}/{self.epochs}", loss=loss, speed=tokens_per_second)
-
-    def epoch(self, report: Epoch) -> None:
-        valid, kept = validation(report), "[bold]kept[/bold]" if report.best else ""
-        self.bar.update(self.task, valid=valid)
-        self.bar.console.print(f"epoch {report.epoch}  loss {report.loss:.4f}  valid {valid}  {kept}", highlight=False)

@@ -19,16 +19,23 @@ A multi-label model predicts every label that reaches its threshold: {"labels": 
 and Parquet the columns are labels and scores.
 """
 
-import argparse
-import csv
-import sys
-from collections.abc import Iterable
+from __future__ import annotations
 
-from capsulet.cli.options import MODEL, READING, THREADS
+import sys
+
+from capsulet.cli.options import MODEL, RAW_CELLS, READING, THREADS
 from capsulet.cli.output import json_line, tell
 from capsulet.cli.texts import load_with_texts
 from capsulet.errors import InputError
-from capsulet.results import Prediction
+from capsulet.text.cells import safe_cell, safe_label
+from capsulet.text.flags import LABEL_SEPARATOR
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from capsulet.results import Prediction
 
 ARGUMENTS = {
     **MODEL,
@@ -36,6 +43,7 @@ ARGUMENTS = {
     "--text TEXT…": "text to label; may be repeated",
     "--top-k K=1": "also list the K best labels",
     "--to jsonl|csv": "format of the output",
+    **RAW_CELLS,
     **THREADS,
     "abstention": {
         "--abstain": "give no label to texts of unknown words, nor to the 5 % of texts that are least like any class",
@@ -56,9 +64,6 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Predict."""
-    from capsulet.runtime.classifier import FIRST_WINDOW
-    from capsulet.text.rows import LABEL_SEPARATOR
-
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
@@ -68,15 +73,19 @@ def run(arguments: argparse.Namespace) -> None:
     classifier, texts = load_with_texts(arguments, arguments.threads)
     top_k = min(arguments.top_k, len(classifier.labels))
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
-    for note in rules.notes:
+    for note in rules.notes if rules else ():
         tell(f"note: {note}")
-    typed = arguments.files == ["-"] and sys.stdin.isatty()  # then answer line by line
-    predictions = classifier.answers(texts, top_k, 1 if typed else FIRST_WINDOW, arguments.raw_scores, rules)
+    from capsulet.runtime.classifier import FIRST_WINDOW, windows
+
+    typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
+    read = windows(texts, 1 if typed else FIRST_WINDOW)
+    predictions = classifier.answers(read, top_k, arguments.raw_scores, rules)
     if arguments.to == "jsonl":
         return write_jsonl(predictions, top_k)
     separator = (arguments.label_separator or LABEL_SEPARATOR) if classifier.multi_label else None
-    check_joinable(classifier.labels, separator)
-    return write_csv(predictions, top_k, arguments.sets is not None, separator)
+    raw = arguments.raw_cells
+    check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
+    return write_csv(predictions, top_k, arguments.sets is not None, separator, raw)
 
 
 def run_on_ray(arguments: argparse.Namespace) -> None:
@@ -100,18 +109,34 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
 def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """Write one JSON object per text."""
     for prediction in predictions:
-        row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
-        if prediction.reason:
-            row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
-        if prediction.label_set is not None:
-            row["set"] = list(prediction.label_set)
-        if prediction.labels is not None:
-            row = {"labels": listed(prediction.labels)}
-        if top_k > 1:
-            row["top"] = listed(prediction.top)
-        sys.stdout.write(json_line(row) + "\n")
+        line = plain_line(prediction) if top_k == 1 else None
+        sys.stdout.write((line or json_line(json_row(prediction, top_k))) + "\n")
         if sys.stdout.isatty():
             sys.stdout.flush()
+
+
+def plain_line(prediction: Prediction) -> str | None:
+    """The JSON of a plain label and its score, made without json, which takes long to import; None for all else."""
+    label = prediction.label
+    if label is None or prediction.labels is not None or prediction.label_set is not None or prediction.reason:
+        return None
+    if not (label.isascii() and label.isprintable()) or '"' in label or "\\" in label:
+        return None
+    return f'{{"label": "{label}", "score": {float.__repr__(round(prediction.score, 6))}}}'
+
+
+def json_row(prediction: Prediction, top_k: int) -> dict[str, object]:
+    """The JSON object of a prediction."""
+    row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
+    if prediction.reason:
+        row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
+    if prediction.label_set is not None:
+        row["set"] = list(prediction.label_set)
+    if prediction.labels is not None:
+        row = {"labels": listed(prediction.labels)}
+    if top_k > 1:
+        row["top"] = listed(prediction.top)
+    return row
 
 
 def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
@@ -126,22 +151,30 @@ def check_joinable(labels: Iterable[str], separator: str | None) -> None:
         raise InputError(f"the label {label!r} contains {separator!r}: choose another --label-separator, or --to jsonl")
 
 
-def write_csv(predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None) -> None:
+def write_csv(
+    predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None, raw: bool = False
+) -> None:
     """Write one row per text: label,score and, with --top-k, label_2,score_2 …
 
     With a separator the model is multi-label: labels,scores are joined by it, and --top-k adds label_1,score_1 … A text
-    without a label has an empty cell.
+    without a label has an empty cell. Labels are written as `safe_label` and `safe_cell` return them, unless `raw`.
     """
+    import csv
+
+    written, guarded = (str, str) if raw else (safe_label, safe_cell)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     first, start = (["label", "score"], 1) if separator is None else (["labels", "scores"], 0)
     ranks = range(start, top_k) if top_k > 1 else ()
     writer.writerow([*first, *(f"{name}_{rank + 1}" for rank in ranks for name in ("label", "score")), *["set"] * sets])
     for prediction in predictions:
-        cells: list[object] = [prediction.label or "", round(prediction.score, 6)]
+        cells: list[object] = [guarded(written(prediction.label or "")), round(prediction.score, 6)]
         if separator is not None:
             pairs = prediction.labels or ()
-            cells = [separator.join(label for label, _ in pairs), separator.join(f"{score:.6g}" for _, score in pairs)]
+            cells = [
+                guarded(separator.join(written(label) for label, _ in pairs)),
+                separator.join(f"{score:.6g}" for _, score in pairs),
+            ]
         for rank in ranks:
             label, score = prediction.top[rank]
-            cells += [label, round(score, 6)]
+            cells += [guarded(written(label)), round(score, 6)]
         writer.writerow(cells + [json_line(list(prediction.label_set or ()))] * sets)

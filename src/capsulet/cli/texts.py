@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from capsulet.cli.options import reading_options
+from capsulet.cli.options import has_reading_flags, reading_options
 from capsulet.cli.output import tell
 from capsulet.errors import InputError
-from capsulet.text.rows import ReadOptions, SkippedRows
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
     from capsulet.runtime.classifier import Classifier
+    from capsulet.text.rows import ReadOptions
 
 
 def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -> tuple[Classifier, Iterator[str]]:
     """Load the model of a command, and open its texts."""
-    from capsulet.runtime.classifier import load
-
     if bool(arguments.files) == bool(arguments.text):
         raise InputError(
             f'{arguments.verb} takes either files or --text: name a file, - for standard input, or --text "…"'
         )
+    from capsulet.runtime.classifier import load
+
     classifier = load(arguments.model, threads)
+    if arguments.text and not has_reading_flags(arguments):
+        return classifier, iter(arguments.text)
     reading = reading_options(arguments).for_model(classifier.multi_label)
     return classifier, read_texts(arguments.files, reading) if arguments.files else iter(arguments.text)
 
@@ -31,6 +33,7 @@ def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -
 def read_texts(files: list[str], reading: ReadOptions) -> Iterator[str]:
     """Texts of files; at their end, a message about skipped rows."""
     from capsulet.text.reading import read_rows
+    from capsulet.text.rows import SkippedRows
 
     skipped = SkippedRows()
     for row in read_rows(files, labelled=False, options=reading, skipped=skipped, allow_empty=True):

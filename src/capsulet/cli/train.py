@@ -16,11 +16,7 @@ input. Ctrl-C stops after the current step and keeps the best model so far. The 
 from there, or from the last checkpoint after a crash.
 """
 
-import argparse
-import dataclasses
-import os
-import sys
-from contextlib import nullcontext
+from __future__ import annotations
 
 from capsulet.cli.options import (
     CACHE,
@@ -33,11 +29,15 @@ from capsulet.cli.options import (
     reading_options,
     values_of,
 )  # fmt: skip
-from capsulet.cli.output import BarMonitor, LineMonitor, clock, count, percent, print_json, tell, validation
-from capsulet.config import ModelOptions, TextOptions, TrainingOptions
-from capsulet.results import Training
+from capsulet.cli.output import clock, count, percent, print_json, tell
+from capsulet.cli.progress import LineMonitor, bar_monitor, validation
 
-KINDS = (ModelOptions, TextOptions, TrainingOptions)
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    import argparse
+
+    from capsulet.results import Training
+
 INTERRUPTED = 130
 ARGUMENTS = {
     **LABELLED_FILES,
@@ -58,18 +58,31 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
-    add_option_flags(parser, KINDS, basic=[True])
+    kinds = option_classes()
+    add_option_flags(parser, kinds, basic=[True])
     add_recipe_flag(parser)
     words = "the defaults suit most data; docs/concepts/method.md explains the terms"
-    add_option_flags(parser.add_argument_group("research options", words), KINDS, basic=[False])
+    add_option_flags(parser.add_argument_group("research options", words), kinds, basic=[False])
+
+
+def option_classes() -> tuple[type, ...]:
+    """The classes of the options of a training."""
+    from capsulet.config import GROUPS
+
+    return tuple(GROUPS.values())
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
+    import dataclasses
+    import os
+    from contextlib import nullcontext
+
     from capsulet.training.run import train
 
     reading = reading_options(arguments)
-    values = values_of(arguments, "recipe", "resume", "report") | {"tell": tell, **given_values(arguments, *KINDS)}
+    given = given_values(arguments, *option_classes())
+    values = values_of(arguments, "recipe", "resume", "report") | {"tell": tell, **given}
     if arguments.engine == "ray":
         from capsulet.text.preparation import LabelledFiles
         from capsulet.training.ray import train_on_ray
@@ -77,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         files = LabelledFiles(arguments.files, arguments.valid, reading, arguments.cache)
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
-        bar = BarMonitor() if sys.stderr.isatty() else None
+        bar = bar_monitor()
         with bar or nullcontext():
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,

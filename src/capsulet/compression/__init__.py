@@ -1,1 +1,1 @@
-"""Compression of a model folder to one small file: discrete codes, weights of few bits, a smaller dictionary."""
+"""Compression of a model to one small file: discrete codes, weights of few bits, a smaller dictionary."""

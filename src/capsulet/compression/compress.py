@@ -14,11 +14,11 @@ from capsulet.errors import InputError
 from capsulet.evaluation.calibrate import chosen_rows, other_rows
 from capsulet.results import Compression
 from capsulet.storage.atomic import check_place, replace_file
-from capsulet.storage.export import check_file
-from capsulet.storage.file import single_file
 from capsulet.storage.model_config import ModelConfig
+from capsulet.storage.model_file import MODEL
 from capsulet.text.corpus import Corpora
-from capsulet.text.preparation import LabelledFiles, Listener, Paths, Tell, paths, prepare, silent
+from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
 from capsulet.training.run import require_training
 
@@ -38,7 +38,7 @@ def compress(
     tell: Tell = silent,
     progress: Callable[[int, int], None] = lambda done, steps: None,
 ) -> Compression:
-    """Write a model folder as one small file; with its training files, choose and adapt the file on them.
+    """Write a model as one small file; with its training files, choose and adapt the file on them.
 
     `target_size` is the largest size in bytes or such as "500KB". `max_loss` is the largest loss of accuracy on the
     validation texts in percentage points (default with files: 0.3). `progress` gets the steps done and the total.
@@ -61,7 +61,7 @@ def compress(
         sample = read_sample(source, labelled, scratch, tell) if labelled.train else made_up_sample(source)
         search = Search(source, sample, progress, tell, threads)
         data, chosen, curve = search.best_file(size, max_loss)
-        before, has_labels, setting = bytes_by_part(single_file(Path(model))), sample.train is not None, chosen.setting
+        before, has_labels, setting = bytes_by_part(source.file), sample.train is not None, chosen.setting
         points = [*(trial.point() for trial in curve), chosen.point(chosen=True)]
         replace_file(out, data)
         compression = Compression(
@@ -116,6 +116,15 @@ def check_goal(target_size: str | int | None, max_loss: float | None, files: Pat
         if not paths(files):
             raise InputError("--max-loss is measured on labelled texts: give the files that the model was trained on")
     return None if target_size is None else parse_size(target_size)
+
+
+def check_file(file: str | Path, model: Path) -> Path:
+    """The path of the file to write; InputError if it cannot be written or would replace the model."""
+    file, source = Path(file), model / MODEL if model.is_dir() else model
+    check_place(file, ".safetensors")
+    if file.exists() and source.exists() and file.samefile(source):
+        raise InputError(f"{file} is the model itself: choose another file")
+    return file
 
 
 def check_plot(plot: str | Path | None) -> Path | None:

@@ -1,4 +1,4 @@
-"""A compressed model as one ONNX file: its graph, its words, its calibration and histograms, and its size by part."""
+"""A compressed model file: its weights, words, calibration and histograms, and its size by part."""
 
 import dataclasses
 import json
@@ -6,36 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
 
 from capsulet.compression.codes import Floats, compose
 from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
-from capsulet.compression.setting import CODE_BITS, CODEWORDS, Setting
+from capsulet.compression.setting import Setting
 from capsulet.compression.source import KeptWords, Source, WordRanking
-from capsulet.compression.students import CODEBOOKS, Student, plain_network
+from capsulet.compression.students import Student, plain_network
 from capsulet.drifting.histograms import largest_json
-from capsulet.evaluation import abstention
+from capsulet.evaluation import rankings
 from capsulet.evaluation.calibrate import chosen_rows, describe_corpus
-from capsulet.model.graph import build_graph
 from capsulet.model.network import Network
 from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows, rounded
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
-from capsulet.storage.file import TOKENIZER_KEY, with_metadata
+from capsulet.storage.model_file import CARD, CONFIG, PACKED, pack_model
+from capsulet.storage.tensors import from_bytes, unpack
+from capsulet.storage.weights import CHOICES, CODE_BITS, CODEBOOKS, CODEWORDS, pack_weights
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.text.packed_dictionary import pack_words
-from capsulet.text.vocabulary import UNKNOWN
 
 SPARE = 400  # bytes for figures of the compression and for longer numbers, in estimates
 FEW_VALUES = 200  # per ranking of the validation texts: --coverage answers up to half a per cent more than requested
-PARTS = ("codes", "codebooks", "GRU", "capsules", "n-grams", "dictionary", "graph", "metadata")
-PREFIXES = {
-    "codes": "codes", "code_": "codes", "codebooks": "codebooks", "table": "codes", "gru": "GRU", "votes": "capsules",
-    "transforms": "capsules", "classes": "capsules", "projection": "capsules", "words": "dictionary",
-    "ngrams": "n-grams",
+HEADER = "header"
+PARTS = {  # names of tensors begin with these
+    "embedding.codebooks": "codebooks", "embedding.": "codes", "encoder.": "GRU", "head.": "capsules",
+    "ngrams.": "n-grams", "words.": "dictionary", CONFIG: "configuration", CARD: "card",
 }  # fmt: skip
 
 
@@ -58,25 +56,19 @@ class FileBuilder:
         }
         network = plain_network(self.source, plain, compose(choices, codebooks))
         network.ngrams = self.ngrams.features(setting.ngram_bits, torch.from_numpy(kept.model_ids))
-        weights |= {"embedding.choices": choices, **self.ngrams.weights(setting.ngram_bits, kept.model_ids)}
+        weights |= {CHOICES: choices, **self.ngrams.weights(setting.ngram_bits, kept.model_ids)}
         return self.pack(weights, kept, setting, facts), network
 
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
-        source, words, size = self.source, kept.words, kept.word_ids.size
-        ngrams = source.config.ngrams if setting.ngram_bits else None
+        source, words, size, ngrams = self.source, kept.words, kept.word_ids.size, self.source.config.ngrams
+        ngrams = dataclasses.replace(ngrams, bits=setting.ngram_bits) if ngrams and setting.ngram_bits else None
         facts = {"calibration": None, "histograms": None, **facts}
         config = dataclasses.replace(
             source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
         )
-        model = build_graph(weights, source.config.options.model, pack_words(words))
-        shorten_names(model)
-        tokenizer = json.loads(source.tokenizer)
-        tokenizer["model"]["vocab"] = {UNKNOWN: 0}  # the words are in the graph
-        bare_tokenizer = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
-        return with_metadata(
-            model, config, bare_tokenizer, source.card + card_section(setting, LEVELS in source.weights)
-        )
+        tensors = {**pack_weights(weights), PACKED: from_bytes(pack_words(words))}
+        return pack_model(tensors, config, source.card + card_section(setting, LEVELS in source.weights))
 
     def size(self, setting: Setting) -> int:
         """Estimated bytes of a file, a little more than it will have: they do not depend on the values of weights."""
@@ -90,7 +82,7 @@ class FileBuilder:
     def zero_weights(self, setting: Setting) -> dict[str, Any]:
         """Weights of a file without words, all zero."""
         codebooks = np.zeros((setting.codebooks, CODEWORDS, self.source.vectors.shape[1]), np.float32)
-        weights: dict[str, Any] = {"embedding.choices": np.zeros((1, setting.codebooks), np.uint8)}
+        weights: dict[str, Any] = {CHOICES: np.zeros((1, setting.codebooks), np.uint8)}
         for name, value in {**self.source.network_weights, CODEBOOKS: codebooks}.items():
             levels = np.zeros(as_rows(name, value).shape, np.uint8)
             weights[name] = Rounded(levels, np.zeros(len(levels), np.float16), setting.bits_of(name))
@@ -131,7 +123,7 @@ class FileBuilder:
     def calibration_bytes(self) -> int:
         """Largest size of a calibration on the validation texts; long numbers leave room for fewer values."""
         texts = len(self.sample.valid)
-        values = 0 if self.source.config.multi_label else len(abstention.RANKINGS) * min(FEW_VALUES, texts)
+        values = 0 if self.source.config.multi_label else len(rankings.RANKINGS) * min(FEW_VALUES, texts)
         return 700 + values * (len("-1.234567,") + 2 * len(f"{texts},"))
 
 
@@ -155,17 +147,6 @@ def card_section(setting: Setting, had_ngrams: bool) -> str:
     )
 
 
-def shorten_names(model: onnx.ModelProto) -> None:
-    """Shorten the names of inner nodes, which take a tenth of a small file; outer names and constants stay."""
-    graph = model.graph
-    keep = {value.name for value in [*graph.input, *graph.output]} | {value.name for value in graph.initializer}
-    short: dict[str, str] = {}
-    for node in graph.node:
-        node.name = ""
-        node.input[:] = [short.get(name, name) for name in node.input]
-        node.output[:] = [name if name in keep else short.setdefault(name, f"_{len(short)}") for name in node.output]
-
-
 def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:
     """The calibration of a model, if any, with fewer values per ranking: all values would take 50 KB.
 
@@ -175,7 +156,7 @@ def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = fl
     if stored is None:
         return {}
     while True:
-        calibration = {"calibration": abstention.thinned(stored, values, "the model")}
+        calibration = {"calibration": rankings.thinned(stored, values, "the model")}
         if json_bytes(calibration) <= most_bytes or values < 3:
             return calibration
         values = values * 9 // 10
@@ -187,14 +168,10 @@ def json_bytes(value: Any) -> int:
 
 
 def bytes_by_part(data: bytes) -> dict[str, int]:
-    """Bytes of a file that each part takes; they sum to the size of the file."""
-    model = onnx.load_model_from_string(data)
-    sizes = dict.fromkeys(PARTS, 0)
-    for constant in model.graph.initializer:
-        part = next((part for prefix, part in PREFIXES.items() if constant.name.startswith(prefix)), "graph")
-        sizes[part] += constant.ByteSize()
-    for entry in model.metadata_props:
-        has_words = entry.key == TOKENIZER_KEY and not sizes["dictionary"]  # exported files: words in the tokenizer
-        sizes["dictionary" if has_words else "metadata"] += entry.ByteSize()
-    sizes["graph"] += len(data) - sum(sizes.values())
+    """Bytes of a model file that each part takes; they sum to the size of the file."""
+    sizes = dict.fromkeys((*PARTS.values(), HEADER), 0)
+    for name, tensor in unpack(data, "the model").items():
+        part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), HEADER)
+        sizes[part] += len(tensor.data)
+    sizes[HEADER] += len(data) - sum(sizes.values())
     return sizes

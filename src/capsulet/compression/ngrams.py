@@ -31,9 +31,9 @@ def in_few_bits(levels: NDArray[np.int8], scales: Floats, bits: int) -> Table:
     return few, (factors * scales).astype(np.float32)
 
 
-def key_type(vocab_size: int) -> type[np.uint16] | type[np.int32]:
+def key_type(vocab_size: int) -> type[np.uint16] | type[np.uint32]:
     """Type that the ids of a vocabulary are stored as."""
-    return np.uint16 if vocab_size < 2**16 else np.int32
+    return np.uint16 if vocab_size < 2**16 else np.uint32
 
 
 class NgramTables:
@@ -57,7 +57,7 @@ class NgramTables:
         return NgramFeatures(torch.from_numpy(levels), torch.from_numpy(scales), keys)
 
     def weights(self, bits: int, model_ids: Ids) -> dict[str, Any]:
-        """Weights for the graph of a file whose words have these ids in the model."""
+        """Weights of a file whose words have these ids in the model."""
         if not bits:
             return {}
         levels, scales = self.few[bits]

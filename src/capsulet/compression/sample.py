@@ -1,7 +1,7 @@
 """Texts that a compressed model is chosen on and adapted to: from files, or made up from the model's words."""
 
 import dataclasses
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from capsulet.compression.source import Ids, Source
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
 from capsulet.text.corpus import Corpora, Corpus, word_counts
-from capsulet.text.vocabulary import FIRST_WORD, PADDING_ID, UNKNOWN_ID
+from capsulet.text.vocabulary import FIRST_WORD, PADDING, PADDING_ID, UNKNOWN, UNKNOWN_ID
 
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
 HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
@@ -40,7 +40,7 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
         raise InputError(
             f"label {unknown[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
         )
-    model_ids = ids_in_model(source, json.loads(corpora.tokenizer)["model"]["vocab"])
+    model_ids = ids_in_model(source, [PADDING, UNKNOWN, *corpora.words])
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
         dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
@@ -50,12 +50,12 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
     return Sample(train, valid if len(valid) else train, model_ids, counts, unseen)
 
 
-def ids_in_model(source: Source, vocabulary: dict[str, int]) -> Ids:
-    """Id in the model of each word of another vocabulary."""
+def ids_in_model(source: Source, vocabulary: Sequence[str]) -> Ids:
+    """Id in the model of each word of another vocabulary, which is listed by id."""
     known = {word: number for number, word in enumerate(source.words)}
     similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
     ids = np.zeros(len(vocabulary), np.int64)
-    for word, number in vocabulary.items():
+    for number, word in enumerate(vocabulary):
         nearest = similar.nearest(word) if similar and word not in known else word
         ids[number] = known.get(nearest or "", UNKNOWN_ID)
     return ids

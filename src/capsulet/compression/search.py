@@ -1,10 +1,8 @@
 """Search for the file that reaches the goal of a compression, by trials on the validation texts."""
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,9 +15,9 @@ from capsulet.compression.source import Source, WordRanking
 from capsulet.compression.students import Student, Students, renumbered
 from capsulet.compression.trials import Judge, Trial
 from capsulet.errors import CapsuletError, InputError
-from capsulet.runtime.session import open_session
+from capsulet.runtime.session import session_of
 from capsulet.text.batch import ordered_batches
-from capsulet.text.preparation import Tell, silent
+from capsulet.text.labelled import Tell, silent
 from capsulet.training.loop import EVALUATION_BATCH
 
 BITS = (8, 6, 5, 4, 3)
@@ -29,6 +27,7 @@ CURVE_CODEBOOKS = 6
 FEWEST_WORDS = 256
 DEFAULT_LOSS = 0.3  # percentage points
 MOST_ATTEMPTS = 3  # adapted files until one loses little enough
+NEW_FILE = "the new file"  # in errors
 NEARLY = 0.9  # sizes are estimated too large: a target above this share of the smallest estimate is attempted
 
 
@@ -48,12 +47,12 @@ class Search:
     @property
     def largest(self) -> Setting:
         """The setting that loses least."""
-        return Setting(self.source.num_words, max(CODEBOOKS), max(BITS), self.ngrams.choices[0])
+        return Setting(self.source.most_words, max(CODEBOOKS), max(BITS), self.ngrams.choices[0])
 
     @property
     def smallest(self) -> Setting:
         """The setting of the smallest file."""
-        words = min(FEWEST_WORDS, max(round(min(CURVE_SHARES) * self.source.num_words), 1))
+        words = min(FEWEST_WORDS, max(round(min(CURVE_SHARES) * self.source.most_words), 1))
         return Setting(words, min(CODEBOOKS), min(BITS))
 
     def measure(self, student: Student, setting: Setting) -> Trial:
@@ -81,7 +80,7 @@ class Search:
     @cached_property
     def curve(self) -> list[Trial]:
         """Trials of several precisions and numbers of words, smallest file first."""
-        trials, num_words = [], self.source.num_words
+        trials, num_words = [], self.source.most_words
         for bits in BITS:
             start = self.students.warmed(bits)
             student = self.students.student(Setting(num_words, CURVE_CODEBOOKS, bits), start)
@@ -115,13 +114,13 @@ class Search:
             if setting.words < self.smallest.words:
                 continue
             trials.append(self.measure(self.students.student(setting, self.students.warmed(bits)), setting))
-            if setting.words == self.source.num_words:
+            if setting.words == self.source.most_words:
                 break  # fewer codebooks would only lose
         return trials
 
     def with_most_words(self, setting: Setting, target: int) -> Setting:
         """The setting with the largest number of words that fits into `target` bytes; 0 words if none fit."""
-        low, high = 0, self.source.num_words
+        low, high = 0, self.source.most_words
         while low < high:
             middle = (low + high + 1) // 2
             fits = self.files.size(dataclasses.replace(setting, words=middle)) <= target
@@ -190,10 +189,8 @@ class Search:
         facts = {"compression": {**dataclasses.asdict(setting), "adapted": adapted}}
         kept = self.ranking.keep(setting.words)
         data, network = self.files.build(student, setting, facts)
-        with tempfile.TemporaryDirectory(prefix="capsulet-") as scratch:
-            file = Path(scratch) / "model.onnx"
-            file.write_bytes(data)
-            session = open_session(file, self.threads)
-            lengths = self.judge.file_lengths(session, network, kept)
+        self.judge.check_file(session_of(data, self.threads, "float32", NEW_FILE), network, kept)
+        session = session_of(data, self.threads, source=NEW_FILE)
+        lengths = self.judge.file_lengths(session, kept)
         data, _ = self.files.build(student, setting, {**facts, **self.files.description(session, kept)})
         return data, self.judge.judge(lengths, slice(None), setting, len(data), adapted)

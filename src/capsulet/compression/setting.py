@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from capsulet.errors import InputError
 
-CODEWORDS, CODE_BITS = 16, 4
 CODEBOOK_BITS = BIAS_BITS = 8
 UNITS = {"": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1024, "MIB": 1024**2, "GIB": 1024**3}
 

@@ -1,6 +1,5 @@
 """The model to compress: its weights, its words by importance, and the words that a compressed file keeps."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,31 +9,45 @@ from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats, gate_weighting
 from capsulet.config import ModelOptions
-from capsulet.errors import InputError, ModelError
-from capsulet.runtime.session import open_session
-from capsulet.storage.folder import CARD, TOKENIZER, WEIGHTS, read_config, read_file
+from capsulet.errors import InputError
+from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
+from capsulet.storage.model_file import read_model
+from capsulet.storage.weights import unpack_weights
 from capsulet.text.packed_dictionary import pack_words
-from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
+from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
+
+LONGEST_WORD = 255  # bytes of a word in a compressed file
 
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model folder in memory: V words, vectors of D numbers."""
+    """A whole model in memory: V words, vectors of D numbers."""
 
     config: ModelConfig
     weights: dict[str, Floats]
-    tokenizer: str
     card: str
     words: list[str]  # by id; padding and the unknown word come first
     vectors: Floats  # (V, D)
+    file: bytes  # the model file
 
     @property
     def num_words(self) -> int:
         """Number of known words."""
         return len(self.words) - FIRST_WORD
+
+    @property
+    def most_words(self) -> int:
+        """Number of words that a compressed file can have."""
+        return int(self.can_keep.sum())
+
+    @cached_property
+    def can_keep(self) -> NDArray[np.bool_]:
+        """Which words (V,) a compressed file can have."""
+        short = [len(word.encode()) <= LONGEST_WORD for word in self.words]
+        return np.array(short) & (np.arange(len(self.words)) >= FIRST_WORD)
 
     @property
     def network_weights(self) -> dict[str, Floats]:
@@ -48,11 +61,11 @@ class Source:
         return gate_weighting(np.concatenate([self.weights[name] for name in names]))
 
     def importance(self, counts: Floats) -> Ids:
-        """Ids of the known words, most important first: frequent words with vectors far from the unknown word's."""
+        """Ids of the words that a file can have, most important first: frequent, and unlike the unknown word."""
         distances = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.gate_weighting).sum(1)
         # square root: the distance counts more than the frequency (measured in docs/results/log.md)
-        scores = (np.sqrt(counts + 0.1) * distances)[FIRST_WORD:]
-        return FIRST_WORD + np.argsort(-scores, kind="stable")
+        order = np.argsort(-np.sqrt(counts + 0.1) * distances, kind="stable")
+        return order[self.can_keep[order]]
 
     def similar_words(self, kept: Ids) -> SimilarWords | None:
         """Similar words among the kept ones; None if the model does not read unknown words as known ones."""
@@ -61,33 +74,16 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read and check a model folder."""
-    if not path.exists():
-        raise ModelError(f"{path} does not exist: expected a model folder; `capsulet train … --out {path}` makes one")
-    if path.is_file():
-        open_session(path)  # raises if the file is not a capsulet model
-        raise InputError(f"{path} is a file: compress takes the folder that `capsulet train` wrote, with its weights")
-    from safetensors.numpy import load
-
-    config = read_config(path)
-    try:
-        weights = load(read_file(path, WEIGHTS, config))
-        tokenizer = read_file(path, TOKENIZER, config).decode()
-        vocabulary = json.loads(tokenizer)["model"]["vocab"]
-        words = sorted(vocabulary, key=vocabulary.__getitem__)
-        vectors = word_vectors(weights, config.options.model)
-    except ModelError:
-        raise
-    except Exception as error:  # safetensors raises its own class
-        raise ModelError(
-            f"{path} is damaged: its weights or words cannot be read ({error}); restore it from a copy or train again"
-        ) from None
-    if len(vectors) != len(words):
-        raise ModelError(
-            f"{path} is damaged: {len(words)} words, but {len(vectors)} vectors; restore it from a copy or train again"
-        )
-    card = read_file(path, CARD, config).decode(errors="replace")
-    return Source(config, weights, tokenizer, card, words, vectors)
+    """Read and check a whole model."""
+    model = read_model(path)
+    config = model.config
+    if config.dictionary_words is not None:
+        raise InputError(f"{path} is a compressed file: compress takes the model folder that `capsulet train` wrote")
+    words = [PADDING, UNKNOWN, *model.words]
+    weights = {name: value.copy() for name, value in unpack_weights(model).items()}  # the file itself is read-only
+    card = read_card(path).decode(errors="replace")
+    vectors = word_vectors(weights, config.options.model)
+    return Source(config, weights, card, words, vectors, bytes(model.data))
 
 
 def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:

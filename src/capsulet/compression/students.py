@@ -17,7 +17,7 @@ from torch.func import functional_call
 from capsulet.compression.codes import Floats, fit_codes
 from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
-from capsulet.compression.setting import CODEWORDS, Setting
+from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, Source, WordRanking
 from capsulet.config import decided
 from capsulet.model.embedding import FixedCodes
@@ -25,6 +25,7 @@ from capsulet.model.heads import Classes
 from capsulet.model.network import Network, load_network
 from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.quantisation import as_rows, best_scales, from_rows
+from capsulet.storage.weights import CODEBOOKS, CODEWORDS
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import EVALUATION_BATCH, finite
@@ -35,7 +36,6 @@ SCALE_RATE = 2.0  # learning rate of the logarithm of a scale, relative to that 
 PASSES, FEWEST_STEPS, MOST_STEPS = 1.25, 300, 3000  # of an adaptation
 FEW_BITS = 5  # weights of this precision or less are adapted for a few steps before they are compared
 WARM_STEPS, WARM_CODEBOOKS = 40, 6
-CODEBOOKS = "embedding.codebooks"
 
 Answering = Callable[[Tensor, Tensor], Classes]  # ids (B, T) and lengths (B,) to classes
 
@@ -167,7 +167,7 @@ class Students:
         if bits > FEW_BITS or self.sample.train is None:
             return None
         if bits not in self.warm:
-            setting = Setting(self.source.num_words, WARM_CODEBOOKS, bits, self.ngrams.choices[0])
+            setting = Setting(self.source.most_words, WARM_CODEBOOKS, bits, self.ngrams.choices[0])
             self.warm[bits] = self.adapted(setting, min(WARM_STEPS, self.steps))
         return self.warm[bits]
 

@@ -1,12 +1,11 @@
 """Trials: answers of compressed networks compared with the whole model and with the labels."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from capsulet.compression.codes import Floats
 from capsulet.compression.sample import Sample
@@ -14,10 +13,8 @@ from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, KeptWords, Source
 from capsulet.compression.students import Answering, class_lengths
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.labels import Flags, given_labels
-from capsulet.model.heads import Classes
+from capsulet.evaluation.arrays import Flags, given_matrix
 from capsulet.model.network import Network
-from capsulet.model.outputs import LENGTHS
 from capsulet.results import CurvePoint
 from capsulet.runtime.session import Session
 from capsulet.text.batch import true_labels
@@ -42,19 +39,19 @@ class Metric:
 
     def score(self, lengths: Floats, rows: Ids | slice = slice(None)) -> float:
         """Micro-F1 of the class lengths of some rows; with one label per text this is the accuracy."""
-        truth, given = self.truth[rows], given_labels(lengths, self.thresholds)
+        truth, given = self.truth[rows], given_matrix(lengths, self.thresholds)
         return float(2 * (truth & given).sum() / max(truth.sum() + given.sum(), 1))
 
     def agreement(self, lengths: Floats, others: Floats) -> float:
         """Share of the texts that get the same labels by two models."""
-        same = given_labels(lengths, self.thresholds) == given_labels(others, self.thresholds)
+        same = given_matrix(lengths, self.thresholds) == given_matrix(others, self.thresholds)
         return float(same.all(1).mean())
 
 
 def metric_of(thresholds: Sequence[float] | None, valid: Corpus | None, lengths: Floats) -> Metric:
     """The metric by the labels of validation texts; without texts, by the answers (n, C) of the whole model."""
     limits = None if thresholds is None else np.array(thresholds)
-    truth = given_labels(lengths, limits) if valid is None else true_labels(valid, np.arange(len(valid)))
+    truth = given_matrix(lengths, limits) if valid is None else true_labels(valid, np.arange(len(valid)))
     return Metric(truth, limits)
 
 
@@ -97,22 +94,22 @@ class Judge:
         accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted)
         return Trial(setting, accuracy, agreement, float(np.square(lengths - wanted).sum(1).mean()), size, adapted)
 
-    def file_lengths(self, session: Session, network: Network, kept: KeptWords) -> Floats:
-        """Class lengths of every validation text by a file; CapsuletError unless its weights give the same."""
-        ids, valid = kept.file_ids[self.sample.model_ids], self.sample.valid
+    def file_lengths(self, session: Session, kept: KeptWords, rows: int | None = None) -> Floats:
+        """Class lengths (n, C) of every validation text by a file, or of the first `rows`."""
+        valid, file_ids = self.sample.valid, kept.file_ids[self.sample.model_ids].astype(np.int32)
+        words = valid.ids if valid.word_ids is None else valid.word_ids.read_as(valid.ids)
+        starts = valid.starts if rows is None else valid.starts[: rows + 1]
+        texts = [file_ids[words[start:end]] for start, end in itertools.pairwise(starts.tolist())]
+        return np.asarray(session.lengths_of(texts))
 
-        def through_file(ids: Tensor, counts: Tensor) -> Classes:
-            lengths = torch.from_numpy(session.run([LENGTHS], ids.numpy(), counts.numpy())[0])
-            return Classes(lengths, lengths, lengths)
-
-        lengths = class_lengths(through_file, valid, ids, self.num_classes)
-        checked = choose_rows(valid, np.arange(min(CHECKED_TEXTS, len(valid))))
+    def check_file(self, session: Session, network: Network, kept: KeptWords) -> None:
+        """CapsuletError unless a file answers like a network with its weights, and has the ids of the kept words."""
+        rows = min(CHECKED_TEXTS, len(self.sample.valid))
+        checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids[self.sample.model_ids]
         of_network = class_lengths(network, checked, ids, self.num_classes)
-        difference = float(np.abs(of_network - lengths[: len(checked)]).max())
-        same_ids = all(session.tokenizer.token_to_id(word) == number for number, word in enumerate(kept.words, 1))
-        if difference > TOLERANCE or not same_ids:
+        difference = float(np.abs(of_network - self.file_lengths(session, kept, rows)).max())
+        if not difference <= TOLERANCE or session.words()[1:] != kept.words:
             raise CapsuletError(
                 f"the compressed file and its weights differ by {difference:g}: nothing was written; please "
                 "report this error"
             )
-        return lengths

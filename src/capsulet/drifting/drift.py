@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Histograms, fit, from_json
+from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
-from capsulet.drifting.traits import MOST_CODES, traits_of
+from capsulet.drifting.traits import MOST_CODES, Rows, scored_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
-from capsulet.model.outputs import CODES
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows
-from capsulet.text.tokens import encodings
 
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
@@ -82,7 +79,7 @@ def stored_histograms(classifier: Classifier) -> Histograms:
             f"{classifier.path} has no histograms of its validation texts, which drift compares with: "
             f"{remedy(classifier.path, 'TRAINING_FILE')}; this needs at least {FEWEST_TEXTS} validation texts"
         )
-    if "codes" in stored and not classifier.session.has(CODES):
+    if "codes" in stored and not classifier.session.codes:
         raise ModelError(
             f"{classifier.path} is damaged: it has a histogram of codes, but its embedding has no codes; make the "
             "histograms again with `capsulet calibrate`"
@@ -90,11 +87,17 @@ def stored_histograms(classifier: Classifier) -> Histograms:
     return from_json(stored, len(classifier.labels), classifier.multi_label, classifier.path)
 
 
-def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> dict[str, Any] | None:
-    """Return the `histograms` of a configuration, from tokenised validation texts; None if there are too few."""
+def describe(
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, scores: Rows
+) -> dict[str, Any] | None:
+    """Return the `histograms` of a configuration, or None if there are too few texts.
+
+    They are made of tokenised validation texts, their class lengths (n, C) and their scores (n, C).
+    """
     if len(encoded) < FEWEST_TEXTS:
         return None
-    return fit(traits_of(classifier, encoded), len(classifier.labels), classifier.multi_label).as_json()
+    traits = scored_traits(classifier, encoded, lengths, scores)
+    return fit(traits, len(classifier.labels), classifier.multi_label).as_json()
 
 
 class TextCounts:
@@ -102,23 +105,27 @@ class TextCounts:
 
     def __init__(self, reference: Histograms) -> None:
         self.reference, self.texts = reference, 0
-        self.counts = {part: np.zeros_like(counts) for part, counts in reference.counts.items()}
+        self.counts = {part: [0] * len(counts) for part, counts in reference.counts.items()}
         self.lengths, self.scores = Counter[int](), Counter[int]()  # texts by number of tokens, and by score
         self.unknown = 0.0  # sum of the shares of unknown words
 
-    def add(self, classifier: Classifier, encoded: Sequence[NDArray[np.int32]]) -> None:
+    def add(self, classifier: Classifier, encoded: Sequence[array[int]]) -> None:
         """Count tokenised texts."""
         traits = traits_of(classifier, encoded)
-        for part, counts in self.reference.count(traits).items():
-            self.counts[part] += counts
+        self.add_counts(self.reference.count(traits))
         self.texts += len(traits)
-        self.unknown += float(traits.unknown.sum())
-        self.lengths.update(traits.length.tolist())
-        self.scores.update(np.rint(traits.score * SCORE_STEPS).astype(np.int64).tolist())
+        self.unknown += sum(traits.unknown)
+        self.lengths.update(traits.length)
+        self.scores.update(round(score * SCORE_STEPS) for score in traits.score)
+
+    def add_counts(self, more: Mapping[str, Counts]) -> None:
+        """Add the number of texts in each bin of each part."""
+        for part, counts in more.items():
+            self.counts[part] = [sum(pair) for pair in zip(self.counts[part], counts, strict=True)]
 
     def merge(self, more: TextCounts) -> None:
         """Add the texts of other counts."""
-        self.counts = {part: self.counts[part] + counts for part, counts in more.counts.items()}
+        self.add_counts(more.counts)
         self.texts, self.unknown = self.texts + more.texts, self.unknown + more.unknown
         self.lengths.update(more.lengths)
         self.scores.update(more.scores)
@@ -131,32 +138,40 @@ class TextCounts:
         tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
         adjusted = holm([test.p_value for test in tests.values()])
         for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
-            before, after = (counts / counts.sum() for counts in (reference.counts[part], self.counts[part]))
+            before, after = (shares_of(counts) for counts in (reference.counts[part], self.counts[part]))
             names = bin_names(part, len(before), classifier)
             change = change_of(part, reference.usual.get(part, 0), usual.get(part, 0), before, after, names)
             parts.append(
                 DriftPart(
                     part, test.p_value, p_value, test.moved, test.chance, p_value <= false_alarm, change, names,
-                    tuple(np.round(before, 6).tolist()), tuple(np.round(after, 6).tolist()),
+                    tuple(round(share, 6) for share in before), tuple(round(share, 6) for share in after),
                 )
             )  # fmt: skip
         return parts
 
 
+def shares_of(counts: Counts) -> list[float]:
+    """Return the share of the texts in each bin."""
+    texts = sum(counts)
+    return [count / texts for count in counts]
+
+
 def median(counts: Counter[int]) -> int:
     """Return the lower median of values, from the number of texts that have each value."""
     values = sorted(counts)
-    reached = np.cumsum([counts[value] for value in values])
-    return values[int(np.searchsorted(reached, reached[-1] / 2))]
+    reached = list(itertools.accumulate(counts[value] for value in values))
+    return values[bisect_left(reached, reached[-1] / 2)]
 
 
-def count_unknown_words(counts: Counter[str], classifier: Classifier, texts: Sequence[str]) -> None:
+def count_unknown_words(
+    counts: Counter[str], classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]
+) -> None:
     """Count in how many texts each unknown word is; if there are many, only the most frequent stay in the counts."""
-    unknown = classifier.session.word_ids.unknown
-    for text, encoding in zip(texts, encodings(classifier.session.tokenizer, texts), strict=True):
-        ids = encoding.ids
-        if unknown in ids:
-            spans = (span for number, span in zip(ids, encoding.offsets, strict=True) if number == unknown)
+    session = classifier.session
+    is_unknown, count_unknown = session.word_ids.is_unknown, session.word_ids.count_unknown
+    for text, ids in zip(texts, encoded, strict=True):
+        if count_unknown(ids):  # a text without tokens has an unknown word without letters
+            spans = (span for number, *span in session.tokens(text) if is_unknown(number) and span[1] > span[0])
             counts.update({text[start:end].lower() for start, end in spans})
     if len(counts) > 2 * MOST_SPELLINGS:
         for word, _ in counts.most_common()[MOST_SPELLINGS:]:
@@ -174,8 +189,9 @@ def compare_texts(
     while not ended:
         counts = TextCounts(reference)
         while chunk := list(itertools.islice(remaining, min(AT_ONCE, most - counts.texts))):
-            count_unknown_words(words, classifier, chunk)
-            counts.add(classifier, classifier.session.encode(chunk))
+            encoded = classifier.session.encode(chunk)
+            count_unknown_words(words, classifier, chunk, encoded)
+            counts.add(classifier, encoded)
         total.merge(counts)
         ended = counts.texts < most
         if window and counts.texts >= FEWEST_TEXTS:
@@ -207,9 +223,9 @@ def absent_parts(reference: Histograms, classifier: Classifier) -> dict[str, str
     reason = f"{NOT_STORED}too few validation texts"
     if classifier.config.compression is not None and "classes" not in reference.counts:
         reason = f"{NOT_STORED}it was compressed without texts that it was not trained on, which may have changed it"
-    no_codes = CODES not in {node.name for node in classifier.session.graph.get_outputs()}
+    has_codes = classifier.session.codes > 0
     absent = [part for part in PARTS if part not in reference.counts]
-    return {part: NO_CODES if part == "codes" and no_codes else reason for part in absent}
+    return {part: reason if part != "codes" or has_codes else NO_CODES for part in absent}
 
 
 def bin_names(part: str, number: int, classifier: Classifier) -> tuple[str, ...]:
@@ -225,15 +241,15 @@ def bin_names(part: str, number: int, classifier: Classifier) -> tuple[str, ...]
             pairs = itertools.pairwise(firsts)
             names = tuple(labels[a] if b - a == 1 else f"{labels[a]} … {labels[b - 1]}" for a, b in pairs)
         return (*names, "(no label)")[:number]
-    shape = next(node.shape for node in classifier.session.graph.get_outputs() if node.name == CODES)
-    codewords, size = int(shape[-1]), int(shape[-2]) * int(shape[-1])
+    size = classifier.session.codes
+    codewords = size // classifier.session.codebooks
     bins = min(size, MOST_CODES)
     firsts = [place * size // bins for place in range(bins)]
     return (*(f"codeword {first % codewords} of codebook {first // codewords}" for first in firsts), "(no known word)")
 
 
 def change_of(
-    part: str, was: float, now: float, before: NDArray[np.float64], after: NDArray[np.float64], names: Sequence[str]
+    part: str, was: float, now: float, before: Sequence[float], after: Sequence[float], names: Sequence[str]
 ) -> str:
     """Describe in words how a part has changed."""
     if part == "unknown":
@@ -245,6 +261,6 @@ def change_of(
         word = "as high" if abs(was - now) < 0.5 / SCORE_STEPS else "higher" if now > was else "lower"
         return f"scores {word}: median {was:.3f} → {now:.3f}"
     title, verb = ("codes", "stands out in ") if part == "codes" else ("predicted classes", "")
-    most = np.argsort(-np.abs(after - before), kind="stable")[:2]
+    most = sorted(range(len(names)), key=lambda place: -abs(after[place] - before[place]))[:2]
     shares = (f"{names[place]} {verb}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)
     return f"{title}: {', '.join(shares)}"

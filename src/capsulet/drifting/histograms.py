@@ -1,4 +1,4 @@
-"""Histograms of the validation texts of a model, as its configuration stores them. NumPy only.
+"""Histograms of the validation texts of a model, as its configuration stores them.
 
 Each text falls into one bin of each part. Texts are counted, not tokens: texts are independent of each other.
 
@@ -14,13 +14,16 @@ codewords are estimated on every third text, and only the other texts are counte
 would raise false alarms (docs/results/log.md).
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from capsulet.drifting.traits import MOST_CODES, Floats, Integers, Traits
+from capsulet.drifting.traits import MOST_CODES, Traits
 from capsulet.errors import ModelError
 
 PARTS = ("unknown", "length", "codes", "classes", "score")
@@ -40,6 +43,9 @@ FEWEST_TEXTS = 20  # smallest number of texts to make histograms from, and to co
 EVERY = 3  # one text in three is for the means and standard deviations of codewords
 MOST_CLASSES = 200  # largest number of bins; of more classes, neighbours share a bin
 PARTS_OF_ONE = 10_000  # weights of codes are stored as whole numbers of this fraction
+MOST_TEXTS = 1 << 48  # largest number of texts that are counted; more would not be exact in the arithmetic of the test
+
+Counts = Sequence[int]  # texts in each bin
 
 
 @dataclass(frozen=True)
@@ -48,60 +54,71 @@ class Histograms:
 
     texts: int
     num_classes: int
-    counts: Mapping[str, Integers]  # of the parts that the model has
+    counts: Mapping[str, Counts]  # of the parts that the model has
     usual: Mapping[str, float]  # mean of unknown, median of length and score
-    means: Floats | None = None  # of each codeword over the texts: (at most MOST_CODES,)
-    spreads: Floats | None = None  # their standard deviations
+    means: Sequence[float] = ()  # of each codeword over the texts; at most MOST_CODES; empty without codes
+    spreads: Sequence[float] = ()  # their standard deviations
 
-    def count(self, traits: Traits) -> dict[str, Integers]:
+    def count(self, traits: Traits) -> dict[str, list[int]]:
         """Count how many of these texts lie in each bin of each part."""
-        texts: dict[str, Integers] = {}
-        for part, counts in self.counts.items():
-            if part in EDGES:
-                bins = np.searchsorted(EDGES[part], getattr(traits, part), side="left")
-            elif part == "classes":
-                bins = class_bins(traits.classes, self.num_classes)
-            else:
-                assert traits.codes is not None and self.means is not None and self.spreads is not None
-                bins = standing_out(traits.codes, self.means, self.spreads)
-            texts[part] = np.bincount(bins, minlength=len(counts)).astype(np.int64)
-        return texts
+        return {part: counted(self.bins(part, traits), len(counts)) for part, counts in self.counts.items()}
+
+    def bins(self, part: str, traits: Traits) -> Iterable[int]:
+        """Return the bin of each text in a part."""
+        if part in EDGES:
+            edges = EDGES[part]
+            return (bisect_left(edges, value) for value in getattr(traits, part))
+        if part == "classes":
+            return (class_bin(place, self.num_classes) for place in traits.classes)
+        assert traits.codes is not None
+        return (standing_out(row, self.means, self.spreads) for row in traits.codes.tolist())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that config.json stores; zeros at the end of counts are left out."""
+        """Return the fields that the configuration stores; zeros at the end of counts are left out."""
         stored: dict[str, Any] = {"texts": self.texts}
         for part, counts in self.counts.items():
-            stored[part] = {"counts": np.trim_zeros(counts, "b").tolist()}
+            filled = max((place for place, count in enumerate(counts, 1) if count), default=0)
+            stored[part] = {"counts": list(counts[:filled])}
             if part in self.usual:
                 stored[part]["usual"] = self.usual[part]
-        if self.means is not None and self.spreads is not None:
-            for key, values in (("means", self.means), ("spreads", self.spreads)):
-                stored["codes"][key] = np.rint(values * PARTS_OF_ONE).astype(int).tolist()
+        for key, values in (("means", self.means), ("spreads", self.spreads)):
+            if values:
+                stored["codes"][key] = [round(value * PARTS_OF_ONE) for value in values]
         return stored
 
 
 def fit(traits: Traits, num_classes: int, multi_label: bool) -> Histograms:
     """Make the histograms of texts; of fewer than `FEWEST_TEXTS` counted texts, codes are left out."""
     usual = {
-        "unknown": round(float(traits.unknown.mean()), 6),
-        "length": float(np.median(traits.length)),
-        "score": round(float(np.median(traits.score)), 6),
+        "unknown": round(math.fsum(traits.unknown) / len(traits), 6),
+        "length": float(statistics.median(traits.length)),
+        "score": round(statistics.median(traits.score), 6),
     }
-    means = spreads = None
-    counted = traits[np.arange(len(traits)) % EVERY != 0]
-    if traits.codes is not None and len(counted) >= FEWEST_TEXTS:
-        apart = traits.codes[::EVERY]
-        apart = apart[~np.isnan(apart[:, 0])]
-        if len(apart) > 1:
-            means = np.rint(apart.mean(0) * PARTS_OF_ONE) / PARTS_OF_ONE
-            spreads = np.maximum(np.rint(apart.std(0) * PARTS_OF_ONE), 1) / PARTS_OF_ONE
-    sizes = bin_numbers(num_classes, multi_label, 0 if means is None else len(means))
-    empty = {part: np.zeros(size, np.int64) for part, size in sizes.items()}
+    rows = [] if traits.codes is None else traits.codes.tolist()
+    counted_rows = [row for number, row in enumerate(rows) if number % EVERY]
+    apart = [row for row in rows[::EVERY] if not math.isnan(row[0])]
+    means, spreads = list[float](), list[float]()
+    if len(counted_rows) >= FEWEST_TEXTS and len(apart) > 1:
+        for column in zip(*apart, strict=True):
+            mean = math.fsum(column) / len(column)
+            spread = math.sqrt(math.fsum((value - mean) ** 2 for value in column) / len(column))
+            means.append(round(mean * PARTS_OF_ONE) / PARTS_OF_ONE)
+            spreads.append(max(round(spread * PARTS_OF_ONE), 1) / PARTS_OF_ONE)
+    sizes = bin_numbers(num_classes, multi_label, len(means))
+    empty = {part: [0] * size for part, size in sizes.items() if part != "codes"}
     histograms = Histograms(len(traits), num_classes, empty, usual, means, spreads)
     counts = histograms.count(traits)
-    if means is not None:
-        counts["codes"] = histograms.count(counted)["codes"]
-    return replace(histograms, counts=counts)
+    if means:
+        counts["codes"] = counted((standing_out(row, means, spreads) for row in counted_rows), sizes["codes"])
+    return replace(histograms, counts={part: counts[part] for part in sizes})
+
+
+def counted(bins: Iterable[int], number: int) -> list[int]:
+    """Count how often each of `number` bins occurs."""
+    counts = [0] * number
+    for place in bins:
+        counts[place] += 1
+    return counts
 
 
 def bin_numbers(num_classes: int, multi_label: bool, num_codes: int) -> dict[str, int]:
@@ -120,35 +137,41 @@ def largest_json(num_classes: int, texts: int) -> int:
     return size
 
 
-def class_bins(classes: Integers, num_classes: int) -> Integers:
-    """Return the bin of each predicted class; C, which means no label, has the last bin."""
+def class_bin(place: int, num_classes: int) -> int:
+    """Return the bin of a predicted class; C, which means no label, has the last bin."""
     if num_classes <= MOST_CLASSES:
-        return classes
-    return np.where(classes == num_classes, MOST_CLASSES, classes * MOST_CLASSES // num_classes)
+        return place
+    return MOST_CLASSES if place == num_classes else place * MOST_CLASSES // num_classes
 
 
-def standing_out(codes: Floats, means: Floats, spreads: Floats) -> Integers:
-    """Return the codeword that each text uses most above its mean: (B,); texts without a known word have the last bin.
+def standing_out(codes: Sequence[float], means: Sequence[float], spreads: Sequence[float]) -> int:
+    """Return the codeword that a text uses most above its mean; a text without a known word has the last bin.
 
     The excess over the mean is measured in standard deviations.
     """
-    no_known_word = np.isnan(codes[:, 0])
-    excess = np.where(no_known_word[:, None], 0.0, (codes - means) / spreads)
-    return np.where(no_known_word, len(means), excess.argmax(1))
+    if math.isnan(codes[0]):
+        return len(means)
+    excess = [(code - mean) / spread for code, mean, spread in zip(codes, means, spreads, strict=True)]
+    return excess.index(max(excess))
 
 
 def from_json(stored: Any, num_classes: int, multi_label: bool, source: str) -> Histograms:
     """Read histograms from a configuration; ModelError if they are damaged."""
     try:
-        texts, counts, usual, means, spreads = int(stored["texts"]), {}, {}, None, None
+        texts, counts, usual = int(stored["texts"]), dict[str, list[int]](), dict[str, float]()
+        if texts > MOST_TEXTS:
+            raise ValueError("the number of texts")
+        means, spreads = list[float](), list[float]()
         if "codes" in stored:
-            means, spreads = (np.array(stored["codes"][key], np.float64) / PARTS_OF_ONE for key in ("means", "spreads"))
-            if means.shape != spreads.shape or not 0 < len(means) <= MOST_CODES or spreads.min() <= 0:
+            means, spreads = (
+                [float(value) / PARTS_OF_ONE for value in stored["codes"][key]] for key in ("means", "spreads")
+            )
+            if not 0 < len(means) == len(spreads) <= MOST_CODES or min(spreads) <= 0 or not all_finite(means, spreads):
                 raise ValueError("the means and spreads of its codes")
-        for part, size in bin_numbers(num_classes, multi_label, 0 if means is None else len(means)).items():
+        for part, size in bin_numbers(num_classes, multi_label, len(means)).items():
             if part in stored:
                 own = [int(count) for count in stored[part]["counts"]]
-                counts[part] = np.array(own + [0] * (size - len(own)), np.int64)
+                counts[part] = own + [0] * (size - len(own))
                 if len(own) > size or min(own) < 0 or not FEWEST_TEXTS <= sum(own) <= texts:
                     raise ValueError(f"the counts of {part}")
                 if part in EDGES:
@@ -161,3 +184,8 @@ def from_json(stored: Any, num_classes: int, multi_label: bool, source: str) -> 
             "with `capsulet calibrate`"
         ) from None
     return Histograms(texts, num_classes, counts, usual, means, spreads)
+
+
+def all_finite(*columns: Iterable[float]) -> bool:
+    """Whether no number is infinite or NaN."""
+    return all(math.isfinite(value) for column in columns for value in column)

@@ -1,6 +1,9 @@
 """`capsulet.calibrate`, and calibration and histograms of a configuration from validation texts."""
 
+from __future__ import annotations
+
 import dataclasses
+from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,17 +13,19 @@ from numpy.typing import NDArray
 
 from capsulet.drifting import drift
 from capsulet.errors import InputError, ModelError
-from capsulet.evaluation import abstention, calibration
-from capsulet.evaluation.labels import Flags, label_matrix
-from capsulet.evaluation.metrics import calibration_error
+from capsulet.evaluation import calibration, rankings
+from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
+from capsulet.runtime.matrix import Matrix
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, CONFIG, FILES, read_config, read_file, write_folder
+from capsulet.storage.folder import read_card, read_log, write_folder
+from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpus, Labels
-from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.corpus import Corpus
+from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
+from capsulet.text.strings import Labels
 
 FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fit on
 
@@ -82,12 +87,11 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
 
 def write(model: Path, description: Mapping[str, Any]) -> None:
     """Put a calibration and histograms into the configuration of a model; a model card that was not edited follows."""
-    config = read_config(model)
-    files = {name: read_file(model, name, config) for name in FILES if name != CONFIG and (model / name).exists()}
-    changed = dataclasses.replace(config, **{"histograms": None, **description})
-    if files.get(CARD) == model_card(config).encode():
-        files[CARD] = model_card(changed).encode()
-    write_folder(model, files, changed)
+    stored, card = read_model(model), read_card(model)
+    changed = dataclasses.replace(stored.config, **{"histograms": None, **description})
+    if card == model_card(stored.config).encode():
+        card = model_card(changed).encode()
+    write_folder(model, pack_model(stored.tensors, changed, card.decode(errors="replace")), card, read_log(model))
 
 
 def chosen_rows(count: int) -> NDArray[np.int64]:
@@ -100,48 +104,49 @@ def chosen_rows(count: int) -> NDArray[np.int64]:
 def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     """Return the `calibration` and `histograms` of a configuration, from a corpus of validation texts."""
     rows = chosen_rows(len(corpus))
-    encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
+    encoded = [array("i", corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()) for row in rows]
     return describe_all(classifier, encoded, true_labels(corpus, rows))
 
 
-def describe_all(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any]:
+def describe_all(classifier: Classifier, encoded: Sequence[array[int]], truth: Flags) -> dict[str, Any]:
     """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
-    fitted = describe(classifier, encoded, truth)
-    if fitted is not None:
-        # the histogram of scores is made of calibrated scores, as `predict` returns them
-        config = dataclasses.replace(classifier.config, calibration=fitted)
-        classifier = Classifier(classifier.session._replace(config=config), classifier.path)
-    histograms = drift.describe(classifier, encoded)
-    description = {"calibration": fitted, "histograms": histograms}
-    return {key: value for key, value in description.items() if value is not None}
-
-
-def describe(classifier: Classifier, encoded: Sequence[NDArray[np.int32]], truth: Flags) -> dict[str, Any] | None:
-    """Return the `calibration` of a configuration, or None if there are too few texts.
-
-    For a multi-label model errors are means over all pairs of a text and a label, and there are no rankings.
-    """
     if len(truth) < FEWEST_ROWS:
-        return None
-    lengths, several, every = classifier.lengths_of(encoded), classifier.multi_label, np.arange(len(truth))
-    fitted, losses = calibration.fit(lengths, truth, several)
-    right = truth if several else truth[every, lengths.argmax(1)]
+        return {}
+    lengths = classifier.lengths_of(encoded)
+    fitted, losses = calibration.fit(np.asarray(lengths), truth, classifier.multi_label)
+    # the histogram of scores is made of calibrated scores, as `predict` returns them
+    scores = fitted.probabilities(np.asarray(lengths))
+    log_losses = {"log_losses": {name: round(loss, 6) for name, loss in losses.items()}}
+    described = {**fitted.as_json(), "texts": len(truth), **log_losses, **errors(lengths, scores, truth, classifier)}
+    if not classifier.multi_label:
+        described |= rank_texts(classifier, encoded, lengths, truth)
+    histograms = drift.describe(classifier, encoded, lengths.tolist(), scores.tolist())
+    return {"calibration": described} | ({} if histograms is None else {"histograms": histograms})
 
-    def error(scores: NDArray[Any]) -> float:
-        return round(calibration_error((scores if several else scores.max(1)).ravel(), right.ravel()), 6)
 
-    log_losses = {name: round(loss, 6) for name, loss in losses.items()}
-    errors = {"error_before": error(lengths), "error_after": error(fitted.probabilities(lengths))}
-    description = {**fitted.as_json(), "texts": len(truth), "log_losses": log_losses, **errors}
-    if several:
-        return description
-    unknown = unknown_shares(encoded, classifier.session)
-    rankings = {
-        "confidence": abstention.confidence(lengths, unknown),
-        "certainty": abstention.certainty(lengths, unknown),
-        "set_score": abstention.set_scores(lengths)[every, truth.argmax(1)],
+def errors(lengths: Matrix, scores: NDArray[np.float64], truth: Flags, classifier: Classifier) -> dict[str, float]:
+    """Calibration errors of class lengths and of probabilities; multi-label: over all pairs of a text and a label."""
+    several = classifier.multi_label
+    right = truth if several else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
+    found = {"error_before": np.asarray(lengths), "error_after": scores}
+    return {
+        name: round(calibration_error((values if several else values.max(1)).ravel(), right.ravel()), 6)
+        for name, values in found.items()
     }
-    return description | {name: abstention.rank(values, ~right).as_json() for name, values in rankings.items()}
+
+
+def rank_texts(
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Matrix, truth: Flags
+) -> dict[str, dict[str, Any]]:
+    """Return the rankings of single-label texts, from which thresholds of abstention are found."""
+    every, unknown, session = np.arange(len(truth)), unknown_shares(encoded, classifier.session), classifier.session
+    right = truth[every, np.asarray(lengths).argmax(1)]
+    values = {
+        "confidence": np.asarray(session.confidence(lengths, unknown)),
+        "certainty": np.asarray(session.certainty(lengths, unknown)),
+        "set_score": rankings.set_scores(np.asarray(lengths))[every, truth.argmax(1)],
+    }
+    return {name: rankings.rank(column, ~right).as_json() for name, column in values.items()}
 
 
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:

@@ -1,4 +1,4 @@
-"""Calibration: class lengths to probabilities, fitted on validation texts. NumPy only.
+"""Fit a calibration, from class lengths to probabilities, to validation texts. The core applies it to new texts.
 
 A length orders the classes, but it is not a probability. Lengths (B, C) become scores by one of `SCALES`. The scores
 times a factor go through a softmax, and the probability of the best class may be corrected:
@@ -70,7 +70,7 @@ class Calibration:
         return np.asarray(np.interp(top, places, values))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that config.json stores."""
+        """Return the fields that the configuration stores."""
         unused = {"temperature": ("slope", "offset", "knots"), "platt": ("knots",), "isotonic": ("slope", "offset")}
         left_out = (*unused[self.method], *(() if self.each else ("each",)))
         return {key: value for key, value in asdict(self).items() if key not in left_out}

@@ -3,25 +3,23 @@
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from capsulet.errors import InputError
-from capsulet.evaluation.labels import LabelledTexts, label_matrix
+from capsulet.evaluation.labels import LabelledTexts, Places, label_places
 from capsulet.evaluation.metrics import LabelCounts, ReliabilityCounts
 from capsulet.report.measures import Recorder
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, checked, load
-from capsulet.text.corpus import Labels
-from capsulet.text.preparation import Paths, Tell, labelled_pairs, paths, silent
+from capsulet.runtime.matrix import Matrix
+from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent
 from capsulet.text.rows import ReadOptions
+from capsulet.text.strings import Labels
 
-Observe = Callable[[LabelledTexts, NDArray[np.float32]], None]  # B texts and their class lengths (B, C)
+Observe = Callable[[LabelledTexts, Matrix], None]  # B texts and their class lengths (B, C)
+Rows = Sequence[Sequence[float]]
 
 
 def evaluate(
@@ -67,7 +65,7 @@ def windows_of(classifier: Classifier, pairs: Iterable[tuple[str, Labels]]) -> I
     """Yield pairs of a text and its labels in windows of bounded size."""
     source, first = iter(pairs), 0
     while window := list(itertools.islice(source, LARGEST_WINDOW)):
-        truth = label_matrix([labels for _, labels in window], classifier.labels, classifier.multi_label)
+        truth = label_places([labels for _, labels in window], classifier.labels, classifier.multi_label)
         texts = list(checked((text for text, _ in window), first))
         yield LabelledTexts(texts, classifier.session.encode(texts), truth)
         first += len(texts)
@@ -78,29 +76,34 @@ def evaluate_texts(
 ) -> Evaluation:
     """Evaluate a model on windows of tokenised texts. `observe` is called with each window and its class lengths."""
     counts = LabelCounts(len(classifier.labels), classifier.thresholds)
-    before, after = ReliabilityCounts(), ReliabilityCounts()
-    answers: list[tuple[NDArray[Any], ...]] = []  # class length, probability, right
+    before, after = ReliabilityCounts(), ReliabilityCounts() if classifier.calibrated else None
     for window in windows:
-        truth, lengths = window.truth, classifier.lengths_of(window.encoded)
-        probabilities = classifier.probabilities(lengths)
-        counts.add(truth, lengths)
-        if classifier.multi_label:  # each pair of a text and a label is an answer
-            before.add(lengths.ravel(), truth.ravel())
-            after.add(probabilities.ravel(), truth.ravel())
-        else:
-            right = truth[np.arange(len(truth)), lengths.argmax(1)]
-            answers.append((lengths.max(1).astype(np.float64), probabilities.max(1), right))
+        lengths = classifier.lengths_of(window.encoded)
+        rows = lengths.tolist()
+        counts.add(window.truth, rows)
+        right = right_answers(window.truth, rows, classifier.multi_label)
+        before.add(answers(rows, classifier.multi_label), right)
+        if after is not None:
+            after.add(answers(classifier.probabilities(lengths).tolist(), classifier.multi_label), right)
         if observe:
             observe(window, lengths)
     evaluation = counts.evaluation(classifier.labels)
     if not counts.texts:
         return evaluation
-    if answers:  # counted together: sums of parts would differ in their last digits
-        raw, probability, right = map(np.concatenate, zip(*answers, strict=True))
-        before.add(raw, right)
-        after.add(probability, right)
-    reliability = reliability_of(before, None if classifier.calibration is None else after)
-    return dataclasses.replace(evaluation, reliability=reliability)
+    return dataclasses.replace(evaluation, reliability=reliability_of(before, after))
+
+
+def answers(scores: Rows, multi_label: bool) -> list[float]:
+    """Scores of the answers: the highest of each text; multi-label: of every pair of a text and a label."""
+    return list(itertools.chain.from_iterable(scores)) if multi_label else list(map(max, scores))
+
+
+def right_answers(truth: Sequence[Places], lengths: Rows, multi_label: bool) -> list[int]:
+    """Places of the right answers among all answers."""
+    pairs = enumerate(zip(truth, lengths, strict=True))
+    if multi_label:
+        return [text * len(row) + place for text, (own, row) in pairs for place in own]
+    return [text for text, (own, row) in pairs if row.index(max(row)) == own[0]]
 
 
 def reliability_of(before: ReliabilityCounts, after: ReliabilityCounts | None) -> Reliability:

@@ -1,44 +1,41 @@
-"""Labels as boolean matrices (n, C): which labels texts have, and which labels a model gives them.
+"""Labels as places in the list of classes: which labels texts have, and which labels a model gives them.
 
-A single-label text has one `True` in its row. A multi-label text has any number of them.
+A single-label text has one place. A multi-label text has any number of them, in ascending order.
 """
 
+from array import array
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from capsulet.errors import unknown_label
-from capsulet.text.corpus import Labels
+from capsulet.text.strings import Labels
 
-Flags = NDArray[np.bool_]  # (n, C)
+Places = tuple[int, ...]  # of the labels of one text
 
 
 class LabelledTexts(NamedTuple):
     """Texts with their ids and their true labels."""
 
     texts: Sequence[str]
-    encoded: Sequence[NDArray[np.int32]]  # ids of each text
-    truth: Flags  # (n, C)
+    encoded: "Sequence[array[int]]"  # ids of each text
+    truth: Sequence[Places]
 
 
-def label_matrix(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> Flags:
-    """Return which of the labels `names` each text has: (n, C). A label that is not in `names` is an error."""
+def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> list[Places]:
+    """Return the places of the labels of each text in `names`. A label that is not in `names` is an error."""
     places = {name: place for place, name in enumerate(names)}
-    truth = np.zeros((len(labels), len(names)), bool)
-    for row, own in enumerate(labels):
-        for label in own if multi_label and not isinstance(own, str) else (own,):
+    truth = []
+    for own in labels:
+        wanted = own if multi_label and not isinstance(own, str) else (own,)
+        for label in wanted:
             if not isinstance(label, str) or label not in places:
                 raise unknown_label(label, names)
-            truth[row, places[label]] = True
+        truth.append(tuple(sorted({places[str(label)] for label in wanted})))
     return truth
 
 
-def given_labels(lengths: NDArray[Any], thresholds: NDArray[np.float64] | None) -> Flags:
-    """Return the labels that class lengths (n, C) give: the longest, or all that reach their thresholds (C,)."""
-    if thresholds is not None:
-        return np.asarray(lengths >= thresholds)
-    given = np.zeros(lengths.shape, bool)
-    given[np.arange(len(lengths)), lengths.argmax(1)] = True
-    return given
+def given_labels(lengths: Sequence[float], thresholds: Sequence[float] | None) -> Places:
+    """Return the labels that the class lengths of a text give: the longest, or all that reach their thresholds."""
+    if thresholds is None:
+        return (lengths.index(max(lengths)),)
+    return tuple([place for place, length in enumerate(lengths) if length >= thresholds[place]])

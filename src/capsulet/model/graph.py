@@ -1,4 +1,4 @@
-"""The network as an ONNX graph, built from the weights without PyTorch.
+"""The network as an ONNX graph for other programs, built from the weights without PyTorch.
 
 docs/reference/format.md lists the inputs and outputs.
 
@@ -29,35 +29,24 @@ from capsulet.model.shapes import LEVELS
 IR_VERSION = 8  # like OPSET, old enough for runtimes of recent years, browsers included
 
 
-def build_graph(weights: Weights, options: ModelOptions, dictionary: bytes | None = None) -> onnx.ModelProto:
-    """Build the ONNX model of these weights; a packed dictionary becomes one more output."""
+def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
+    """Build the ONNX model of these weights."""
     graph = GraphBuilder()
-    embedded, code_shape = add_embedding(graph, weights, options)  # (B, T, D)
+    embedded = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero after the end of a text
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
-    ngrams = add_ngrams(graph, weights) if LEVELS in weights else None  # (B, C)
+    ngrams = add_ngrams(graph, weights) if LEVELS in weights else None  # (B, C), (B, T, C)
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, ngrams)
-    graph.add("Identity", embedded, name=outputs.EMBEDDED)
     shapes: dict[str, tuple[int | str, ...]] = {
         outputs.LENGTHS: ("batch", num_classes),
         outputs.NORMS: ("batch", num_classes),
         outputs.COUPLING: ("batch", num_primary, num_classes),
         outputs.CONTRIBUTIONS: ("batch", "time", num_classes),
-        outputs.SHARES: ("batch", num_primary, num_classes),
-        **({outputs.CODES: ("batch", "time", *code_shape)} if code_shape else {}),
-        outputs.EMBEDDED: ("batch", "time", options.embedding_size),
-        outputs.DIRECTIONS: ("one or batch", options.hidden_size, num_classes),
-        **({outputs.NGRAMS: ("batch", "time", num_classes)} if ngrams else {}),
     }
     value, int64 = helper.make_tensor_value_info, TensorProto.INT64
     inputs = [value(outputs.IDS, int64, ["batch", "time"]), value(outputs.TOKEN_COUNTS, int64, ["batch"])]
-    results = []
-    if dictionary is not None:
-        words = graph.constant("words", np.frombuffer(dictionary, np.uint8))
-        results = [value(graph.add("Identity", words, name=outputs.DICTIONARY), TensorProto.UINT8, [len(dictionary)])]
-    shapes |= add_encoder_weights(graph, options)
-    results = [*(value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()), *results]
+    results = [value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
     proto = helper.make_graph(graph.nodes, "capsulet", inputs, results, list(graph.constants.values()))
     model = helper.make_model(
         proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="capsulet"
@@ -113,18 +102,6 @@ def add_pooling(graph: GraphBuilder, options: ModelOptions, states: str) -> tupl
         chosen = graph.add("Mul", graph.add("Cast", chosen, to=TensorProto.FLOAT), rest)
         parts = graph.add("Add", parts, graph.add("Mul", states, chosen))
     return pooled, graph.add("Transpose", parts, perm=[1, 0, 2])
-
-
-def add_encoder_weights(graph: GraphBuilder, options: ModelOptions) -> dict[str, tuple[int, ...]]:
-    """Add the encoder's weights as float outputs, for explanations; return names and shapes."""
-    shapes, hidden = {}, options.hidden_size
-    for layer in range(options.num_layers):
-        inputs = 2 * hidden if layer else options.embedding_size
-        own = ((2, 3 * hidden, inputs), (2, 3 * hidden, hidden), (2, 6 * hidden))
-        for kind, shape in zip(outputs.ENCODER_KINDS, own, strict=True):
-            name = outputs.encoder_output(layer, kind)
-            shapes[graph.add("Identity", f"{name}_weights", name=name)] = shape
-    return shapes
 
 
 def both(weights: Weights, layer: int, *kinds: str) -> Matrix:

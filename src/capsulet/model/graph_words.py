@@ -1,5 +1,7 @@
 """Words in the ONNX graph: embeddings, packed codes and n-gram features."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
@@ -12,15 +14,20 @@ from capsulet.model.quantisation import Rounded, pack_bits
 from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.text.vocabulary import FIRST_WORD
 
-Vectors = tuple[str, tuple[int, ...]]  # word vectors (B, T, D); numbers of codebooks and codewords, or ()
+
+class Ngrams(NamedTuple):
+    """Names of the results of the n-gram features."""
+
+    scores: str  # (B, C)
+    parts: str  # (B, T, C), the share of each token
 
 
-def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> Vectors:
-    """Add the vectors of the words."""
+def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> str:
+    """Add the vectors of the words (B, T, D)."""
     if "embedding.choices" in weights:
         return add_packed_codes(graph, weights["embedding.choices"], weights["embedding.codebooks"])
     if options.embedding == "plain":
-        return graph.add("Gather", graph.constant("table", weights["embedding.table"]), outputs.IDS), ()
+        return graph.add("Gather", graph.constant("table", weights["embedding.table"]), outputs.IDS)
     codebooks = weights["embedding.codebooks"]  # (M, K, D)
     num_codebooks, num_codewords, _ = codebooks.shape
     codes = weights["embedding.codes"].reshape(-1, num_codebooks, num_codewords)  # (V, M, K)
@@ -29,23 +36,15 @@ def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) 
         powers = np.exp(codes - codes.max(-1, keepdims=True))
         shares = (powers / powers.sum(-1, keepdims=True)).reshape(len(codes), -1).astype(np.float32)
         weights_of = graph.add("Gather", graph.constant("code_weights", shares), outputs.IDS)  # (B, T, M * K)
-        graph.add("Reshape", weights_of, graph.integers(0, 0, num_codebooks, num_codewords), name=outputs.CODES)
-        return graph.add("MatMul", weights_of, flat), (num_codebooks, num_codewords)
+        return graph.add("MatMul", weights_of, flat)
     kind = np.uint8 if num_codewords <= 256 else np.int32
     choices = graph.constant("code_choices", codes.argmax(-1).astype(kind))  # (V, M)
     chosen = graph.add("Cast", graph.add("Gather", choices, outputs.IDS), to=TensorProto.INT64)  # (B, T, M)
-    add_choices(graph, chosen, num_codewords)
     rows = graph.add("Add", chosen, graph.constant("first_rows", np.arange(num_codebooks) * num_codewords))
-    return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
+    return graph.sum(graph.add("Gather", flat, rows), 2)
 
 
-def add_choices(graph: GraphBuilder, chosen: str, num_codewords: int) -> None:
-    """Add the output `codes`: choices (B, T, M) as weights of all codewords, 0 or 1, (B, T, M, K)."""
-    ends = graph.constant("off_and_on", np.array([0, 1], np.float32))
-    graph.add("OneHot", chosen, graph.constant("num_codewords", np.int64(num_codewords)), ends, name=outputs.CODES)
-
-
-def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> Vectors:
+def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks: Rounded) -> str:
     """Add word vectors (B, T, D) from packed choices (V, M) and codewords (M K, D)."""
     num_codebooks = choices.shape[1]
     num_codewords = len(codebooks.levels) // num_codebooks
@@ -53,14 +52,13 @@ def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks:
     packed = graph.add("Gather", graph.constant("code_bits", pack_bits(choices, bits)), outputs.IDS)  # (B, T, bytes)
     first_rows = np.arange(num_codebooks, dtype=np.int32) * np.int32(num_codewords)
     chosen = graph.unpack(packed, num_codebooks, bits)  # (B, T, M)
-    add_choices(graph, graph.add("Cast", chosen, to=TensorProto.INT64), num_codewords)
     rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
     flat = graph.matrix("codebooks", codebooks, *codebooks.levels.shape)
-    return graph.sum(graph.add("Gather", flat, rows), 2), (num_codebooks, num_codewords)
+    return graph.sum(graph.add("Gather", flat, rows), 2)
 
 
-def add_ngrams(graph: GraphBuilder, weights: Weights) -> str:
-    """Add the scores of n-gram features (B, C), and the output `ngrams`: the share of each token."""
+def add_ngrams(graph: GraphBuilder, weights: Weights) -> Ngrams:
+    """Add the scores of n-gram features and the share of each token."""
     levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
     rows, num_classes = levels.shape
     ids = outputs.IDS
@@ -100,9 +98,8 @@ def add_ngrams(graph: GraphBuilder, weights: Weights) -> str:
     halves = graph.add("Mul", masked(both, pairs), graph.number(0.5))
     later = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, -1, 0))  # move to the second word of each pair
     parts = graph.add("Add", masked(single, words), graph.add("Add", halves, later))
-    graph.add("Mul", parts, factors, name=outputs.NGRAMS)
     scores = graph.add("Mul", graph.add("Add", total(single, words), total(both, pairs)), factors)
-    return graph.add("Squeeze", scores, graph.integers(1))
+    return Ngrams(graph.add("Squeeze", scores, graph.integers(1)), graph.add("Mul", parts, factors))
 
 
 def add_levels(graph: GraphBuilder, levels: NDArray[np.int8], numbers: str, bits: int) -> str:

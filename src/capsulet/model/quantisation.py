@@ -51,6 +51,12 @@ def pack_bits(levels: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return np.packbits(single.reshape(len(levels), -1), axis=1, bitorder="little")
 
 
+def unpack_bits(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.uint8]:
+    """Invert `pack_bits`: rows of bytes to rows of `count` numbers."""
+    single = np.unpackbits(packed, axis=1, count=count * bits, bitorder="little").reshape(len(packed), count, bits)
+    return np.packbits(single, axis=2, bitorder="little")[:, :, 0]
+
+
 def grouped(levels: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Pack all numbers of a matrix in groups of eight: (G, bits); the last group is padded with zeros."""
     flat = levels.reshape(-1)

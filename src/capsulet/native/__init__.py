@@ -1,18 +1,29 @@
-"""Compiled kernels, all of them optional: a kernel that was not compiled is `None`."""
+"""Compiled code: the core, which runs models, and kernels for training (`None` where they were not compiled)."""
+
+from __future__ import annotations
 
 import os
-from importlib import import_module
-from types import ModuleType
+
+from capsulet.errors import CapsuletError
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+KERNELS = ("gru", "noise", "routing")
 
 
-def _kernel(name: str) -> ModuleType | None:
+def core_module() -> Any:
+    """The C core; an error that says what to do if it was not compiled."""
     try:
-        return import_module(f"capsulet.native.{name}")
-    except ImportError:
-        return None
+        from capsulet.native import _core
 
-
-gru, noise, routing, words = map(_kernel, ("_gru", "_noise", "_routing", "_words"))
+        return _core
+    except ImportError as error:
+        raise CapsuletError(
+            f"the compiled core of capsulet is missing ({error}): install capsulet again with pip, which compiles it"
+        ) from None
 
 
 def available(kernel: ModuleType | None) -> bool:
@@ -20,4 +31,12 @@ def available(kernel: ModuleType | None) -> bool:
     return kernel is not None and os.environ.get("CAPSULET_NATIVE") != "0"
 
 
-__all__ = ["available", "gru", "noise", "routing", "words"]
+def __getattr__(name: str) -> ModuleType | None:
+    if name not in KERNELS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    try:
+        return import_module(f"capsulet.native._{name}")
+    except ImportError:
+        return None

@@ -4,6 +4,7 @@
 #define CAPSULET_COMMON_H
 
 #define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
 #include <pthread.h>
@@ -15,6 +16,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "cpu.h"
 #endif
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -36,9 +39,8 @@ static int chosen; /* set when the module is imported */
 
 static int supported(int set) {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (instruction_sets[set].lanes == 16) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
-  if (instruction_sets[set].lanes == 8) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (instruction_sets[set].lanes == 16) return cpu_facts().avx512 && cpu_facts().fma;
+  if (instruction_sets[set].lanes == 8) return cpu_facts().fma;
 #endif
   return instruction_sets[set].lanes == 4;
 }

@@ -88,9 +88,21 @@ static void Model_dealloc(PyObject *object) {
 static PyObject *Model_facts(Model *self, PyObject *nothing) {
   (void)nothing;
   const struct capsulet_facts *facts = &self->facts;
-  return Py_BuildValue("{si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
-                       facts->unknown, "max_tokens", facts->max_tokens, "primary", facts->primary, "codebooks", facts->codebooks,
+  return Py_BuildValue("{si si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
+                       facts->unknown, "max_tokens", facts->max_tokens, "primary", facts->primary, "multi_label", facts->multi_label, "codebooks", facts->codebooks,
                        "codewords", facts->codewords, "calibrated", facts->calibrated, "ngrams", facts->ngrams, "kernel", facts->kernel);
+}
+
+static PyObject *Model_labels(Model *self, PyObject *nothing) {
+  (void)nothing;
+  PyObject *labels = PyTuple_New(self->facts.classes);
+  for (int32_t class = 0; labels && class < self->facts.classes; class++) {
+    size_t size;
+    const char *label = capsulet_label(self->model, class, &size);
+    PyObject *text = PyUnicode_DecodeUTF8(label, (Py_ssize_t)size, NULL);
+    if (!text || PyTuple_SetItem(labels, class, text)) Py_CLEAR(labels);
+  }
+  return labels;
 }
 
 static PyObject *Model_config(Model *self, PyObject *nothing) {
@@ -421,6 +433,25 @@ static PyObject *Model_usage(Model *self, PyObject *arguments) {
   return failed(CAPSULET_IMPOSSIBLE);
 }
 
+static PyObject *Model_nearest(Model *self, PyObject *arguments) {
+  int id;
+  Py_ssize_t room;
+  if (!PyArg_ParseTuple(arguments, "in", &id, &room)) return NULL;
+  if (room < 0 || room > 1 << 20) return failed(CAPSULET_IMPOSSIBLE);
+  size_t count = (size_t)room;
+  int32_t *found = malloc((count + 1) * sizeof *found);
+  int result = CAPSULET_NO_MEMORY;
+  if (found) {
+    Py_BEGIN_ALLOW_THREADS
+    result = capsulet_nearest(self->model, id, found, &count);
+    Py_END_ALLOW_THREADS
+  }
+  PyObject *list = result ? failed(result) : PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list && i < count; i++) PyList_SetItem(list, (Py_ssize_t)i, PyLong_FromLong(found[i]));
+  free(found);
+  return list;
+}
+
 static PyObject *Model_word(Model *self, PyObject *number) {
   long id = PyLong_AsLong(number);
   size_t size;
@@ -433,6 +464,7 @@ static PyObject *Model_word(Model *self, PyObject *number) {
 #define METHOD(name, flags, text) {#name, (PyCFunction)(void (*)(void))Model_##name, flags, text}
 static PyMethodDef model_methods[] = {
     METHOD(facts, METH_NOARGS, "Sizes of the model and the name of the kernel."),
+    METHOD(labels, METH_NOARGS, "The labels."),
     METHOD(config, METH_NOARGS, "The configuration: JSON."),
     METHOD(classify, METH_O, "Class lengths (n, C) and shares of unknown words (n) of texts, both of 32 bits."),
     METHOD(encode, METH_O, "Ids of all texts one after the other, and how many each has."),
@@ -447,6 +479,7 @@ static PyMethodDef model_methods[] = {
     METHOD(explain, METH_VARARGS, "Lengths, norms, contributions, ngrams, coupling and shares for some classes of a text."),
     METHOD(codes, METH_O, "Weights of all codewords for the word of an id."),
     METHOD(usage, METH_VARARGS, "Mean weights (n, codes) of 64 bits of the codewords over the known words of each text."),
+    METHOD(nearest, METH_VARARGS, "Ids of the words with the most similar codes to those of an id, at most a number."),
     METHOD(word, METH_O, "The word of an id."),
     {NULL, NULL, 0, NULL},
 };

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-import numpy as np
-from numpy.typing import NDArray
-
+from capsulet.evaluation.metrics import Confusions
 from capsulet.report.svg import LEFT, RIGHT, TOP, WIDTH, Axis, Box, Frame, Series, axis, percent, plain, share_axis
 from capsulet.results import ReliabilityBin
 
@@ -73,27 +71,24 @@ def paired_bars(
     return legend(zip(kinds, ("one", "two"), strict=True)) + frame.chart(f"{unit} by {title}")
 
 
-def heat_map(matrix: NDArray[np.int64], labels: Sequence[str]) -> str:
-    """Draw a confusion matrix as small squares; the classes and the count appear when a square is pointed at."""
-    number, totals = len(labels), np.maximum(matrix.sum(1), 1)
+def heat_map(confusions: Confusions, labels: Sequence[str], order: Sequence[int]) -> str:
+    """Draw a confusion matrix as small squares, with its classes in this order.
+
+    The classes and the count appear when a square is pointed at.
+    """
+    number, places = len(order), {label: place for place, label in enumerate(order)}
     squares = []
-    for row, column in np.argwhere(matrix):
-        count = int(matrix[row, column])
-        strength = 0.25 + 0.75 * (count / totals[row]) ** 0.5
-        colour = "one" if row == column else "two"
-        words = f"{labels[row]} predicted as {labels[column]}: {count:,} of {totals[row]:,}"
-        squares.append(
-            f'<rect class="{colour}" x="{column}" y="{row}" width="1" height="1" fill-opacity="{strength:.2f}">'
-            f"<title>{escape(words)}</title></rect>"
-        )
+    for row, truth in enumerate(order):
+        total = sum(confusions[truth].values())
+        for column, given in sorted((places[given], given) for given, count in confusions[truth].items() if count):
+            count = confusions[truth][given]
+            strength = 0.25 + 0.75 * (count / total) ** 0.5
+            colour = "one" if row == column else "two"
+            words = f"{labels[truth]} predicted as {labels[given]}: {count:,} of {total:,}"
+            squares.append(
+                f'<rect class="{colour}" x="{column}" y="{row}" width="1" height="1" fill-opacity="{strength:.2f}">'
+                f"<title>{escape(words)}</title></rect>"
+            )
     box = f'viewBox="-0.5 -0.5 {number + 1} {number + 1}" role="img" aria-label="confusion matrix of {number} classes"'
     frame = f'<rect class="frame" x="0" y="0" width="{number}" height="{number}"/>'
     return f'<svg class="heat" {box}>{frame}{"".join(squares)}</svg>'
-
-
-def similar_order(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Order classes so that confused ones are neighbours: by the second eigenvector of the Laplacian of their graph."""
-    links = matrix + matrix.T + 0.01  # a weak link between all classes makes the graph connected
-    np.fill_diagonal(links, 0)
-    _, vectors = np.linalg.eigh(np.diag(links.sum(1)) - links)
-    return np.argsort(vectors[:, 1], kind="stable")

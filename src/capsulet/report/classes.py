@@ -34,8 +34,8 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
         if thresholds is None:
             more = [texts, learned, label_cell(most_confused(measures, place), "words")]
         else:
-            threshold = number_cell(round(float(thresholds[place]), 6), f"{thresholds[place]:.3f}")
-            more = [threshold, texts, number_cell(int(measures.given_counts[place])), learned]
+            threshold = number_cell(round(thresholds[place], 6), f"{thresholds[place]:.3f}")
+            more = [threshold, texts, number_cell(measures.given_counts[place]), learned]
         rows.append([label_cell(scores.label), *map(share_cell, (scores.f1, scores.precision, scores.recall)), *more])
     names, explained = ["texts", "trained on", confused_with], ""
     if thresholds is not None:
@@ -49,14 +49,16 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
 def most_confused(measures: Measures, place: int) -> str:
     """Return the class that texts of a class are most often predicted as instead, with their number."""
     assert measures.answers is not None
-    wrong = measures.answers.matrix[place].copy()
-    wrong[place] = 0
-    return f"{measures.labels[wrong.argmax()]} ({wrong.max():,})" if wrong.any() else ""
+    wrong = [(-count, given) for given, count in measures.answers.confusions[place].items() if given != place]
+    if not wrong:
+        return ""
+    count, given = min(wrong)
+    return f"{measures.labels[given]} ({-count:,})"
 
 
 def labels_per_text(measures: Measures) -> str:
     """Return how many labels texts have and were given, and how often the highest scores are right."""
-    sizes = [measures.true_sizes.tolist(), measures.given_sizes.tolist()]
+    sizes = [list(measures.true_sizes), list(measures.given_sizes)]
     names = [str(number) for number in range(len(sizes[0]))]
     if len(names) > MOST_SIZES + 1:  # the last bar includes all larger numbers
         sizes = [[*counts[:MOST_SIZES], sum(counts[MOST_SIZES:])] for counts in sizes]

@@ -1,12 +1,12 @@
 """The confusion matrix: in numbers for few classes, otherwise the worst classes in numbers and a map of all."""
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-import numpy as np
-from numpy.typing import NDArray
-
+from capsulet.evaluation.metrics import Confusions
 from capsulet.report import charts
+from capsulet.report.class_order import similar_order
 from capsulet.report.elements import columns, figure, label_cell, named, number_cell, scrolled, section, soft, table
 from capsulet.report.measures import Measures
 from capsulet.results import Confusion
@@ -20,33 +20,40 @@ MOST_SQUARES = 400  # classes whose whole confusion matrix is drawn
 def confusion(measures: Measures) -> str:
     """Return the confusion matrix of a single-label model."""
     assert measures.answers is not None
-    matrix, labels, number = measures.answers.matrix, measures.labels, len(measures.labels)
+    confusions, labels, number = measures.answers.confusions, measures.labels, len(measures.labels)
     explained = "Rows: labels in the files. Columns: predicted labels."
     if number <= MOST_NUMBERS:
-        return section("Confusions", soft(explained), matrix_table(matrix, labels, range(number)))
-    wrong = matrix.copy()
-    np.fill_diagonal(wrong, 0)
-    trouble = wrong.sum(0) + wrong.sum(1)
-    worst = np.argsort(-trouble, kind="stable")[: min(WORST, np.count_nonzero(trouble))]
+        return section("Confusions", soft(explained), matrix_table(confusions, labels, range(number)))
+    worst = most_trouble(confusions)
     drawn = ""
     if number <= MOST_SQUARES:
-        order = charts.similar_order(matrix)
-        worst = order[np.isin(order, worst)]
+        order = similar_order(confusions)
+        worst = [place for place in order if place in worst]
         drawn = figure(
             f"All {number} classes",
-            charts.heat_map(matrix[np.ix_(order, order)], [labels[place] for place in order]) + "<output></output>",
+            charts.heat_map(confusions, labels, order) + "<output></output>",
             "Blue: right. Orange: wrong. The colour is stronger for a larger share of the row. Classes that are "
             "confused with each other are neighbours. Point at a square, or touch it, to see its classes.",
         )
     shown = soft("There are no confusions.")
-    if len(worst):
+    if worst:
         title = f"The {len(worst)} classes with the most confusions"
         caption = f"{explained} The last column is all other classes."
-        shown = figure(title, matrix_table(matrix, labels, worst.tolist()), caption)
+        shown = figure(title, matrix_table(confusions, labels, worst), caption)
     return section("Confusions", columns(most_confused(measures.evaluation.confusions), drawn), shown)
 
 
-def matrix_table(matrix: NDArray[np.int64], labels: Sequence[str], places: Sequence[int]) -> str:
+def most_trouble(confusions: Confusions) -> list[int]:
+    """Return the classes with the most wrong texts in their rows and columns; classes without any are left out."""
+    trouble = Counter[int]()
+    for truth, row in enumerate(confusions):
+        for given, count in row.items():
+            if given != truth:
+                trouble.update({truth: count, given: count})
+    return sorted(sorted(trouble), key=lambda place: -trouble[place])[:WORST]
+
+
+def matrix_table(confusions: Confusions, labels: Sequence[str], places: Sequence[int]) -> str:
     """Return a confusion matrix in numbers, darker for a larger share of the row."""
     names = [escape(labels[place]) for place in places]
     heads = "".join(f'<th title="{name}"><span>{name}</span></th>' for name in names)
@@ -54,7 +61,7 @@ def matrix_table(matrix: NDArray[np.int64], labels: Sequence[str], places: Seque
     heads += "<th><span>(others)</span></th>" * others
     rows = []
     for place, name in zip(places, names, strict=True):
-        counts, total = matrix[place, list(places)].tolist(), int(matrix[place].sum())
+        counts, total = [confusions[place].get(other, 0) for other in places], sum(confusions[place].values())
         cells = [matrix_cell(count, total, place == other) for count, other in zip(counts, places, strict=True)]
         cells += [matrix_cell(total - sum(counts), total, False)] * others
         rows.append(f'<tr><th title="{name}">{named(labels[place])}</th>{"".join(cells)}</tr>')

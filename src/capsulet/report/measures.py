@@ -1,26 +1,24 @@
 """What a report shows of an evaluation beyond its metrics: mistakes, coverage, labels per text, lengths of texts."""
 
+from __future__ import annotations
+
 import math
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from heapq import nlargest
+from itertools import accumulate
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from capsulet.evaluation import abstention
-from capsulet.evaluation.labels import Flags, LabelledTexts, given_labels
+from capsulet.evaluation.labels import LabelledTexts, Places, given_labels
+from capsulet.evaluation.metrics import Confusions
 from capsulet.results import Evaluation, Explanation
-from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, unknown_shares
-from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpus
-from capsulet.text.vocabulary import UNKNOWN_ID
+from capsulet.runtime.classifier import Classifier, unknown_shares
+from capsulet.runtime.matrix import Matrix
 
 MOST_MISTAKES = 20  # shown in a report
-MOST_TEXTS = 5_000  # validation texts that are measured after a training: enough for every metric, and quick
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Unexplained = tuple[str, tuple[str, ...], tuple[str, ...], float, float]  # a `Mistake` without its explanation
 
 
@@ -38,9 +36,9 @@ class Mistake(NamedTuple):
 class Answers(NamedTuple):
     """Measures that exist only where each text gets one label."""
 
-    matrix: Counts  # (C, C): number of texts by true class and predicted class
-    right: NDArray[np.bool_]  # (n,)
-    certainty: Floats  # (n,) value that `predict --coverage` compares with its threshold
+    confusions: Confusions
+    right: Sequence[int]  # (n,) 1: the answer is right; 0: it is wrong
+    certainty: Sequence[float]  # (n,) value that `predict --coverage` compares with its threshold
 
 
 @dataclass(frozen=True)
@@ -49,64 +47,89 @@ class Measures:
 
     evaluation: Evaluation
     labels: tuple[str, ...]
-    given_counts: Counts  # (C,) number of texts that were given each label
-    true_sizes: Counts  # number of texts with 0, 1, 2 … labels
-    given_sizes: Counts  # number of texts that were given 0, 1, 2 … labels; as long as true_sizes
-    tokens: Counts  # (n,)
+    given_counts: Sequence[int]  # (C,) number of texts that were given each label
+    true_sizes: Sequence[int]  # number of texts with 0, 1, 2 … labels
+    given_sizes: Sequence[int]  # number of texts that were given 0, 1, 2 … labels; as long as true_sizes
+    tokens: Sequence[int]  # (n,)
     unknown_share: float  # unknown words per token
     mistakes: tuple[Mistake, ...]  # labels that were given wrongly, most confident first
     missed: tuple[Mistake, ...] = ()  # multi-label: labels that were not given, most confident first
     answers: Answers | None = None  # single-label
-    thresholds: Floats | None = None  # multi-label: (C,) on the scale of the scores
+    thresholds: Sequence[float] | None = None  # multi-label: (C,) on the scale of the scores
 
 
 class Recorder:
     """Observes an evaluation. Keeps a few numbers per text, and the texts of the most confident mistakes."""
 
     def __init__(self, classifier: Classifier) -> None:
-        self.classifier = classifier
-        self.given_counts = np.zeros(len(classifier.labels), np.int64)
-        # numbers of true labels, given labels, tokens and unknown words; true and given class; certainty: each (B,)
-        self.columns: list[tuple[NDArray[Any], ...]] = []
+        self.classifier, num_classes = classifier, len(classifier.labels)
+        self.thresholds = score_thresholds(classifier)
+        self.given_counts = [0] * num_classes
+        self.sizes = Counter[int](), Counter[int]()  # texts by number of true labels, and of given labels
+        self.tokens, self.unknown = array("q"), 0  # tokens of each text; unknown words of all texts
+        self.confusions: list[dict[int, int]] = [{} for _ in range(num_classes)]
+        self.right, self.certainty = array("b"), array("d")  # of each text; single-label
         # margin, label and mistake; labels given wrongly, and labels missed; most confident first
         self.mistakes: list[list[tuple[float, str, Unexplained]]] = [[], []] if classifier.multi_label else [[]]
 
-    def __call__(self, window: LabelledTexts, lengths: NDArray[np.float32]) -> None:
+    def __call__(self, window: LabelledTexts, lengths: Matrix) -> None:
         """Take in texts with their class lengths (B, C)."""
-        texts, encoded, truth = window
-        given, session = given_labels(lengths, self.classifier.thresholds), self.classifier.session
-        self.keep_mistakes(texts, truth, given, lengths)
-        self.given_counts += given.sum(0)
-        unknown = [np.count_nonzero(session.word_ids.is_unknown(ids)) for ids in encoded]
-        counts = truth.sum(1), given.sum(1), np.array([len(ids) for ids in encoded]), np.array(unknown)
-        certainty = abstention.certainty(lengths, unknown_shares(encoded, session))
-        self.columns.append((*counts, truth.argmax(1), given.argmax(1), certainty))
+        classifier, session, rows = self.classifier, self.classifier.session, lengths.tolist()
+        given = [given_labels(row, classifier.thresholds) for row in rows]
+        scores = classifier.probabilities(lengths).tolist() if classifier.calibrated else rows
+        self.keep_mistakes(window, given, scores)
+        for places in given:
+            for place in places:
+                self.given_counts[place] += 1
+        for sizes, labels in zip(self.sizes, (window.truth, given), strict=True):
+            sizes.update(map(len, labels))
+        self.tokens.extend(map(len, window.encoded))
+        self.unknown += sum(map(session.word_ids.count_unknown, window.encoded))
+        if not classifier.multi_label:
+            self.certainty.extend(session.certainty(lengths, unknown_shares(window.encoded, session)))
+            for (true,), (predicted,) in zip(window.truth, given, strict=True):
+                self.right.append(true == predicted)
+                self.confusions[true][predicted] = self.confusions[true].get(predicted, 0) + 1
 
-    def keep_mistakes(self, texts: Sequence[str], truth: Flags, given: Flags, lengths: NDArray[np.float32]) -> None:
+    def keep_mistakes(self, window: LabelledTexts, given: Sequence[Places], scores: Sequence[Sequence[float]]) -> None:
         """Keep the most confident mistakes of each kind: at most one per text."""
-        scores: Floats = lengths.astype(np.float64)
-        if self.classifier.calibration is not None:
-            scores = self.classifier.probabilities(lengths)
-        names, thresholds = np.array(self.classifier.labels, object), self.classifier.score_thresholds
-        if thresholds is None:
-            margins = [np.where(given & ~truth, scores, -1.0)]
-        else:
-            # distance of a score from its threshold, as a share of the largest possible distance
-            above = np.maximum(scores - thresholds, 0) / np.maximum(1 - thresholds, 1e-9)
-            below = np.maximum(thresholds - scores, 0) / np.maximum(thresholds, 1e-9)
-            margins = [np.where(given & ~truth, above, -1.0), np.where(truth & ~given, below, -1.0)]
-        most = MOST_MISTAKES // len(margins)
-        for mistakes, margin in zip(self.mistakes, margins, strict=True):
-            largest = margin.max(1)
-            for row in np.argsort(-largest, kind="stable")[: min(most, np.count_nonzero(largest >= 0))]:
-                place = int(margin[row].argmax())
-                order = np.flatnonzero(given[row])[np.argsort(-scores[row, given[row]], kind="stable")]
-                compared = scores[row, truth[row].argmax()] if thresholds is None else thresholds[place]
-                true, predicted = tuple(names[truth[row]]), tuple(names[order])
-                mistake = texts[row], true, predicted, float(scores[row, place]), float(compared)
-                mistakes.append((float(largest[row]), names[place], mistake))
+        names, most = self.classifier.labels, MOST_MISTAKES // len(self.mistakes)
+        for kind, mistakes in enumerate(self.mistakes):
+            found = (
+                (margin, text, place)
+                for text, (own, said) in enumerate(zip(window.truth, given, strict=True))
+                if own != said
+                for margin, place in self.largest_margin(own, said, scores[text], missed=kind == 1)
+            )
+            for margin, text, place in nlargest(most, found, key=lambda entry: entry[0]):
+                own, row, limits = window.truth[text], scores[text], self.thresholds
+                order = sorted(given[text], key=row.__getitem__, reverse=True)
+                true, predicted = (tuple(names[label] for label in labels) for labels in (own, order))
+                compared = row[own[0]] if limits is None else limits[place]
+                mistake = window.texts[text], true, predicted, row[place], compared
+                mistakes.append((margin, names[place], mistake))
             mistakes.sort(key=lambda entry: -entry[0])  # stable: the first of equal margins stays
             del mistakes[most:]
+
+    def largest_margin(
+        self, own: Places, given: Places, scores: Sequence[float], missed: bool
+    ) -> Iterator[tuple[float, int]]:
+        """Yield the most confident label of a text that was given wrongly, or missed, with its margin; if there is one.
+
+        The margin is the score. For a multi-label model it is the distance of the score from its threshold, as a share
+        of the largest possible distance.
+        """
+        wrong = [place for place in (own if missed else given) if place not in (given if missed else own)]
+        limits = self.thresholds
+        if limits is None:
+            margins = [scores[place] for place in wrong]
+        elif missed:
+            margins = [max(limits[place] - scores[place], 0) / max(limits[place], 1e-9) for place in wrong]
+        else:
+            margins = [max(scores[place] - limits[place], 0) / max(1 - limits[place], 1e-9) for place in wrong]
+        if wrong:
+            largest = max(margins)
+            yield largest, wrong[margins.index(largest)]
 
     def finish(self, evaluation: Evaluation) -> Measures:
         """Return the measures, after all texts were observed."""
@@ -114,24 +137,31 @@ class Recorder:
             tuple(Mistake(*mistake, self.classifier.explain(mistake[0], label)) for _, label, mistake in entries)
             for entries in (*self.mistakes, [])[:2]
         )
-        *sizes, tokens, unknown, true, given, certainty = map(np.concatenate, zip(*self.columns, strict=True))
-        most = max(int(column.max()) for column in sizes)
-        true_sizes, given_sizes = (np.bincount(column, minlength=most + 1) for column in sizes)
-        answers, num_classes = None, len(self.classifier.labels)
+        most = max(max(sizes) for sizes in self.sizes)
+        true_sizes, given_sizes = ([sizes[number] for number in range(most + 1)] for sizes in self.sizes)
+        answers = None
         if not self.classifier.multi_label:
-            matrix = np.zeros((num_classes, num_classes), np.int64)
-            np.add.at(matrix, (true, given), 1)
-            answers = Answers(matrix, true == given, certainty)
+            answers = Answers(self.confusions, self.right, self.certainty)
         return Measures(
-            evaluation, self.classifier.labels, self.given_counts, true_sizes, given_sizes, tokens,
-            int(unknown.sum()) / max(int(tokens.sum()), 1), mistakes, missed, answers, self.classifier.score_thresholds,
+            evaluation, self.classifier.labels, self.given_counts, true_sizes, given_sizes, self.tokens,
+            self.unknown / max(sum(self.tokens), 1), mistakes, missed, answers, self.thresholds,
         )  # fmt: skip
 
 
-def coverage(certainty: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def score_thresholds(classifier: Classifier) -> list[float] | None:
+    """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
+    if classifier.thresholds is None:
+        return None
+    lengths = Matrix.of_rows([classifier.thresholds], len(classifier.labels), "f")
+    return list(classifier.probabilities(lengths)[0])
+
+
+def coverage(certainty: Sequence[float], right: Sequence[int]) -> tuple[list[float], list[float]]:
     """Share of the texts answered and accuracy among them, if only the 1, 2 … n most certain texts are answered."""
-    answered = np.arange(1, len(right) + 1)
-    return answered / len(right), np.cumsum(right[np.argsort(-certainty, kind="stable")]) / answered
+    order = sorted(range(len(right)), key=certainty.__getitem__, reverse=True)  # stable: the first of equals is first
+    reached = accumulate(right[text] for text in order)
+    accuracy = [good / number for number, good in enumerate(reached, 1)]
+    return [number / len(right) for number in range(1, len(right) + 1)], accuracy
 
 
 def interval(right: int, count: int) -> tuple[float, float]:
@@ -140,18 +170,3 @@ def interval(right: int, count: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     width = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return max(middle - width, 0.0), min(middle + width, 1.0)
-
-
-def corpus_texts(corpus: Corpus, classifier: Classifier) -> Iterator[LabelledTexts]:
-    """Texts of a corpus as the model reads them, with a sign for unknown words. Of many texts, a regular sample."""
-    tokenizer, word_ids = classifier.session.tokenizer, classifier.session.word_ids
-    unknown = next(sign for sign in map(chr, range(0x25A1, 0x2600)) if tokenizer.token_to_id(sign) is None)
-    words: dict[int, str] = {UNKNOWN_ID: unknown}
-    every = np.arange(0, len(corpus), max(len(corpus) / MOST_TEXTS, 1)).astype(np.int64)
-    for start in range(0, len(every), LARGEST_WINDOW):
-        rows = every[start : start + LARGEST_WINDOW]
-        encoded = [np.asarray(corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]) for row in rows]
-        for number in np.unique(np.concatenate([word_ids.read_as(ids) for ids in encoded])).tolist():
-            words.setdefault(number, str(tokenizer.id_to_token(number)))
-        texts = [" ".join(words[number] for number in word_ids.read_as(ids).tolist()) for ids in encoded]
-        yield LabelledTexts(texts, encoded, true_labels(corpus, rows))

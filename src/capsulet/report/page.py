@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-from numpy.typing import NDArray
-
 from capsulet.report import charts
 from capsulet.report.classes import class_table, labels_per_text
 from capsulet.report.confusions import confusion
@@ -130,14 +127,15 @@ def epoch_series(epochs: Sequence[Epoch], fields: Mapping[str, str], colours: Se
 def data(report: Report) -> str:
     """Return the amount of text in the training and in this evaluation."""
     known, tokens = report.config.data, report.measures.tokens
-    median, high = np.percentile(tokens, [50, 95])
+    ranked = sorted(tokens)
+    median, high = percentile(ranked, 50), percentile(ranked, 95)
     pairs = [
         ("training texts", f"{known.train_rows:,}"),
         ("validation texts", f"{known.valid_rows:,}"),
         ("training tokens", f"{known.train_tokens:,}"),
         ("vocabulary", f"{report.config.vocab_size:,} words"),
         ("texts measured", f"{len(tokens):,}"),
-        ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {tokens.max():,}"),
+        ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {ranked[-1]:,}"),
         ("unknown words", f"{100 * report.measures.unknown_share:.1f} % of the tokens measured"),
     ]
     drawn = charts.histogram(*length_bars(tokens), "tokens", "texts")
@@ -145,13 +143,23 @@ def data(report: Report) -> str:
     return section("Data", columns(facts(pairs), shown))
 
 
-def length_bars(tokens: NDArray[np.int64]) -> tuple[list[float], list[int]]:
+def length_bars(tokens: Sequence[int]) -> tuple[list[float], list[int]]:
     """Return edges and heights of a histogram of lengths. The last bar includes the longest 1 % of the texts."""
-    usual = max(float(np.percentile(tokens, 99)), 10) + 1
+    usual = max(percentile(sorted(tokens), 99), 10) + 1
     width = math.ceil(usual / MOST_BARS)  # a whole number, as lengths are: other widths would leave gaps
-    edges = width * np.arange(math.ceil(usual / width) + 1)
-    counts, _ = np.histogram(np.minimum(tokens, edges[-1] - 1), edges)
-    return edges.astype(float).tolist(), counts.tolist()
+    bars = math.ceil(usual / width)
+    counts = [0] * bars
+    for number in tokens:
+        counts[min(number // width, bars - 1)] += 1
+    return [float(width * number) for number in range(bars + 1)], counts
+
+
+def percentile(ranked: Sequence[int], percent: float) -> float:
+    """Return the value below which this percentage of ascending values lies, interpolated between neighbours."""
+    place = (len(ranked) - 1) * (percent / 100)
+    below = int(place)
+    low, high = ranked[below], ranked[min(below + 1, len(ranked) - 1)]
+    return low + (high - low) * (place - below)
 
 
 def sizes(report: Report) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-import numpy as np
-
 MOST_POINTS = 300  # points of a line: more cannot be seen
 WIDTH, HEIGHT = 380, 250  # size of a chart on a page, about the pixels of a narrow screen
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 40  # margins of a chart on a page
@@ -136,7 +134,8 @@ class Frame:
     def line(self, kind: str, points: Sequence[tuple[float, float]]) -> None:
         """Draw a line; `kind` is its class."""
         if len(points) > MOST_POINTS:
-            points = [points[round(place)] for place in np.linspace(0, len(points) - 1, MOST_POINTS)]
+            step = (len(points) - 1) / (MOST_POINTS - 1)
+            points = [points[round(step * number)] for number in range(MOST_POINTS)]
         path = "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
         self.parts.append(f'<path class="{kind}" d="M{path}"/>')
 

@@ -1,11 +1,12 @@
 """How reliable scores are, and what is gained by answering only the texts that the model is sure about."""
 
 import math
+from collections.abc import Sequence
 
 from capsulet.evaluation.metrics import BINS
 from capsulet.report import charts
 from capsulet.report.elements import cell, columns, figure, scrolled, section, table
-from capsulet.report.measures import Floats, Measures, coverage
+from capsulet.report.measures import Measures, coverage
 from capsulet.report.svg import Series, percent, share_axis
 from capsulet.results import Reliability
 
@@ -45,11 +46,11 @@ def reliability_figure(reliability: Reliability, of: str) -> str:
     return figure("Reliability", drawn, f"{of}{words} {diagonal}")
 
 
-def coverage_figure(share: Floats, accuracy: Floats) -> str:
+def coverage_figure(share: Sequence[float], accuracy: Sequence[float]) -> str:
     """Return accuracy by the share of texts that are answered."""
     start = min(max(len(share) // 50, FEWEST), len(share)) - 1
-    low = min(max(math.floor(float(accuracy[start:].min()) * 20) / 20, 0.0), 0.95)
-    curve = Series("accuracy", "one", list(zip(share.tolist(), accuracy.tolist(), strict=True))[start:])
+    low = min(max(math.floor(min(accuracy[start:]) * 20) / 20, 0.0), 0.95)
+    curve = Series("accuracy", "one", list(zip(share, accuracy, strict=True))[start:])
     across = share_axis("share of texts answered, most certain first")
     words = "Accuracy if only the most certain texts are answered, as with `predict --coverage`."
     return figure("Coverage", charts.line_chart([curve], across, share_axis("", low)), words)

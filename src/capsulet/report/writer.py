@@ -17,7 +17,7 @@ from capsulet.storage.atomic import closed_folder, replace_file
 from capsulet.storage.folder import FILES, LOG, is_model
 from capsulet.storage.model_config import ModelConfig
 
-LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "torch")
+LIBRARIES = ("numpy", "torch")
 
 
 def check_report(path: Path) -> None:

@@ -1,59 +1,57 @@
 """The classifier: predicts labels and scores of texts, in order and in bounded memory."""
 
-import dataclasses
-import functools
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, overload
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import os
+import time
 
 from capsulet.errors import InputError, unknown_label
-from capsulet.evaluation import abstention, calibration
-from capsulet.evaluation.labels import given_labels
-from capsulet.model import outputs
-from capsulet.results import Explanation, Prediction
-from capsulet.runtime.attribution import Layer
-from capsulet.runtime.explanation import explain, occlusion
+from capsulet.prediction import Prediction
+from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session
-from capsulet.storage.model_config import ModelConfig
-from capsulet.text.batch import pad
-from capsulet.text.tokens import check_text
+from capsulet.text.strings import check_text
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, overload
+
+    from capsulet.evaluation.abstention import Rules
+    from capsulet.results import Explanation
+    from capsulet.storage.model_config import ModelConfig
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
-BATCH = 64
-LARGEST_BATCH = 64 * 512  # tokens of a batch, with padding: batches of long texts are smaller
-LARGEST_GIVEN = 1 << 22  # tokens times classes of a batch
-LARGEST_VOTES = 64 * 256  # texts times classes of a batch
+REASONS = "", "low confidence", "unknown words"  # why the model abstains, by the numbers of the core
 
 
 class Classifier:
     """A trained model that predicts without PyTorch."""
 
     def __init__(self, session: Session, path: str) -> None:
-        self.session, self.path = session, path
-        self.config: ModelConfig = session.config
-        self.labels: tuple[str, ...] = session.config.labels
-        stored, self.multi_label = session.config.calibration, session.config.multi_label
-        self.calibration = None if stored is None else calibration.from_json(stored, path)
-        # multi-label: the class length from which a label is given (C,)
-        self.thresholds: NDArray[np.float64] | None = np.array(session.config.thresholds) if self.multi_label else None
+        self.session, self.path, self.labels = session, path, session.labels
+        self.multi_label, self.calibrated = session.multi_label, session.calibrated
 
     @property
-    def score_thresholds(self) -> NDArray[np.float64] | None:
-        """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
-        return None if self.thresholds is None else np.asarray(self.probabilities(self.thresholds[None])[0])
+    def config(self) -> ModelConfig:
+        """The configuration of the model."""
+        return self.session.config
+
+    @property
+    def thresholds(self) -> tuple[float, ...] | None:
+        """Multi-label: the class length from which each label is given (C,)."""
+        return self.config.thresholds if self.multi_label else None
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
-    @overload
-    def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
-    @overload
-    def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
+        @overload
+        def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+
     def predict(
         self, texts: Iterable[str], top_k: int = 1, *, raw_scores: bool = False, **options: Any
     ) -> Iterable[Prediction]:
@@ -67,81 +65,98 @@ class Classifier:
             raise InputError(f"predict got one {type(texts).__name__}, expected a list of texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
-        rules = self.abstention_rules(**options)
-        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: batches are as large as possible
-            return list(self.answers(texts, top_k, LARGEST_WINDOW, raw_scores, rules))
-        return self.answers(texts, top_k, FIRST_WINDOW, raw_scores, rules)
+        rules = self.abstention_rules(**options) if options else None
+        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
+            windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
+            return list(self.answers(windows_of, top_k, raw_scores, rules))
+        return self.answers(windows(texts, FIRST_WINDOW), top_k, raw_scores, rules)
 
     def answers(
-        self, texts: Iterable[str], top_k: int, first_window: int, raw_scores: bool, rules: abstention.Rules
+        self, windows_of: Iterable[Sequence[str]], top_k: int, raw_scores: bool, rules: Rules | None
     ) -> Iterator[Prediction]:
-        """Yield the predictions of texts, reading ahead at most a window of texts; the other arguments are valid."""
-        for window in windows(checked(texts), first_window):
-            encoded = self.session.encode(window)
-            lengths = self.lengths_of(encoded)
-            scores = lengths if raw_scores or self.calibration is None else self.probabilities(lengths)
-            reasons = rules.reasons(lengths, unknown_shares(encoded, self.session))
-            sets = rules.conformal_sets(lengths, self.labels)
-            for row, (reason, label_set) in enumerate(zip(reasons, sets, strict=True)):
-                order = np.argsort(-lengths[row], kind="stable")[:top_k]
-                top = tuple((self.labels[index], float(scores[row, index])) for index in order)
+        """Yield the predictions of the texts in some windows; the other arguments are valid."""
+        labels, first = self.labels, 0
+        for window in windows_of:
+            lengths, unknown = self.classify(window, first)
+            first += len(window)
+            rows = lengths.tolist()
+            scores = rows if raw_scores or not self.calibrated else self.probabilities(lengths).tolist()
+            reasons: Sequence[int] = bytes(len(rows))
+            if rules and (rules.least_confidence is not None or rules.least_certainty is not None):
+                reasons = self.session.reasons(rules, lengths, unknown)
+            sets = self.session.label_sets(rules, lengths) if rules and rules.least_set_score is not None else None
+            for row, own in enumerate(rows):
+                if top_k == 1:
+                    best = own.index(max(own))
+                    top: tuple[tuple[str, float], ...] = ((labels[best], scores[row][best]),)
+                else:
+                    order = sorted(range(len(own)), key=own.__getitem__, reverse=True)[:top_k]
+                    top = tuple((labels[place], scores[row][place]) for place in order)
                 label, score = top[0]
-                given = self.given(lengths[row], scores[row]) if self.multi_label else None
+                given = self.given(own, scores[row]) if self.multi_label else None
+                label_set = None if sets is None else tuple(labels[place] for place in sets[row])
+                reason = REASONS[reasons[row]]
                 yield Prediction(None if reason else label, score, top, given, label_set, reason)
 
-    def given(self, lengths: NDArray[np.float32], scores: NDArray[Any]) -> tuple[tuple[str, float], ...]:
+    def given(self, lengths: Sequence[float], scores: Sequence[float]) -> tuple[tuple[str, float], ...]:
         """Labels of a text by its class lengths (C,), longest first, with their scores."""
-        places = np.flatnonzero(given_labels(lengths[None], self.thresholds)[0])
-        order = places[np.argsort(-lengths[places], kind="stable")]
-        return tuple((self.labels[index], float(scores[index])) for index in order)
+        from capsulet.evaluation.labels import given_labels
+
+        order = sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
+        return tuple((self.labels[index], scores[index]) for index in order)
 
     def abstention_rules(
         self, abstain: bool = False, coverage: float | None = None, max_error: float | None = None,
         sets: float | None = None,
-    ) -> abstention.Rules:  # fmt: skip
-        """Return the thresholds for these options of `predict`."""
-        if self.multi_label and (abstain or {coverage, max_error, sets} != {None}):
+    ) -> Rules | None:  # fmt: skip
+        """Return the thresholds for these options of `predict`; None if none of them is given."""
+        if not abstain and coverage is None and max_error is None and sets is None:
+            return None
+        if self.multi_label:
             raise InputError(
                 f"{self.path} is a multi-label model, which gives each label by its own threshold: leave out "
                 "--abstain, --coverage, --max-error and --sets"
             )
-        return abstention.rules(self.config.calibration, self.path, abstain, coverage, max_error, sets)
+        from capsulet.evaluation.abstention import find_rules
 
-    def predict_proba(self, texts: Iterable[str]) -> NDArray[np.float64]:
+        return find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
+
+    def predict_proba(self, texts: Iterable[str]) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
+        The result is a NumPy array if NumPy is installed, else a list of lists.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
-        parts = [self.probabilities(self.lengths(window)) for window in windows(checked(texts), LARGEST_WINDOW)]
-        return np.concatenate([np.empty((0, len(self.labels))), *parts])
+        parts = [self.probabilities(self.lengths(window)) for window in windows(texts, LARGEST_WINDOW)]
+        whole = Matrix(b"".join(bytes(part.values) for part in parts), len(self.labels), "d")
+        try:
+            import numpy as np
+        except ImportError:
+            return whole.tolist()
+        return np.asarray(whole)
 
-    def probabilities(self, lengths: NDArray[Any]) -> NDArray[np.float64]:
+    def probabilities(self, lengths: Matrix) -> Matrix:
         """Convert class lengths (B, C) to probabilities, in proportion to the lengths if there is no calibration."""
-        if self.calibration:
-            return self.calibration.probabilities(lengths)
-        if self.multi_label:
-            return lengths.astype(np.float64)
-        whole = np.maximum(lengths.astype(np.float64), 1e-12)
-        return np.asarray(whole / whole.sum(1, keepdims=True))
+        return self.session.probabilities(lengths)
 
-    def lengths(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def lengths(self, texts: Sequence[str]) -> Matrix:
         """Return the class lengths of texts: (len(texts), C)."""
-        return self.lengths_of(self.session.encode(texts))
+        return self.classify(texts)[0]
 
-    def lengths_of(self, encoded: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
-        """Return the class lengths of tokenised texts: (len(encoded), C)."""
-        sizes = np.array([len(ids) for ids in encoded])
-        order = np.argsort(sizes, kind="stable")
-        lengths = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
+    def classify(self, texts: Sequence[str], first: int = 0) -> tuple[Matrix, Any]:
+        """Return class lengths (n, C) and shares of unknown words (n); `first` is the number of the first text."""
+        try:
+            return self.session.classify(texts)
+        except (TypeError, UnicodeEncodeError):
+            for index, text in enumerate(texts, first):
+                check_text(text, index)
+            raise
 
-        def fill(rows: NDArray[np.int64]) -> None:
-            lengths[rows] = self.session.run([outputs.LENGTHS], *pad([encoded[row] for row in rows]))[0]
-
-        parts = batches(sizes[order].tolist(), order, len(self.labels), self.session.workers)
-        self.session.for_each(list(parts), fill)
-        return lengths
+    def lengths_of(self, encoded: Sequence[Any]) -> Matrix:
+        """Return the class lengths of tokenised texts, arrays of 32-bit ids: (len(encoded), C)."""
+        return self.session.lengths_of(encoded)
 
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
@@ -157,12 +172,17 @@ class Classifier:
         check_text(text, 0)
         if contrast is not None and contrast == label:
             raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
-        explanation = explain(self.session, self.layers, text, label, contrast)
-        place, changes = self.labels.index(explanation.label), dict[str, Any]()
-        if self.calibration:
-            changes["probability"] = float(self.probabilities(self.lengths([text]))[0, place])
+        import dataclasses
+
+        from capsulet.runtime.explanation import explain, occlusion
+
+        explanation = explain(self.session, text, label, contrast)
+        place = self.labels.index(explanation.label)
+        changes: dict[str, Any] = {}
+        if self.calibrated:
+            changes["probability"] = self.probabilities(self.lengths([text]))[0][place]
         if self.thresholds is not None:
-            changes["threshold"] = float(self.thresholds[place])
+            changes["threshold"] = self.thresholds[place]
         if check:
             changes["occlusion"] = occlusion(self.session, text, place, explanation.length_before_squash)
         return dataclasses.replace(explanation, **changes)
@@ -170,29 +190,25 @@ class Classifier:
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
         """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
         check_text(text, 0)
-        lengths = self.lengths([text])[0]
+        lengths = self.lengths([text])[0].tolist()
         given = self.given(lengths, lengths) if self.multi_label else ()
         labels: list[str | None] = [label for label, _ in given if label != contrast]
         return [self.explain(text, label, contrast, check) for label in labels or [None]]
 
-    @functools.cached_property
-    def layers(self) -> list[Layer]:
-        """Weights of the encoder, which are outputs of the graph, for explanations."""
-        one_word, layers = (np.zeros((1, 1), np.int64), np.ones(1, np.int64)), list[Layer]()
-        while self.session.has(outputs.encoder_output(len(layers), outputs.ENCODER_KINDS[0])):
-            names = [outputs.encoder_output(len(layers), kind) for kind in outputs.ENCODER_KINDS]
-            layers.append(Layer(*self.session.run(names, *one_word)))
-        return layers
+
+def load(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Classifier:
+    """Load the classifier in a model folder or file.
+
+    `precision` is the arithmetic of the network: int8 (auto) is several times faster and gives the same answers on
+    every machine; float32 is closer to the training.
+    """
+    return Classifier(open_session(path, threads, precision), str(path))
 
 
-def load(path: str | Path, threads: int | None = None) -> Classifier:
-    """Load the classifier in a model folder or file."""
-    return Classifier(open_session(Path(path), threads), str(path))
-
-
-def unknown_shares(encoded: Sequence[NDArray[np.int32]], session: Session) -> NDArray[np.float64]:
-    """Return the share of unknown words in each text: (B,)."""
-    return np.array([float(session.word_ids.is_unknown(ids).mean()) for ids in encoded])
+def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:
+    """Return the share of unknown words in each text."""
+    word_ids = session.word_ids
+    return [word_ids.count_unknown(ids) / len(ids) for ids in encoded]
 
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
@@ -213,18 +229,3 @@ def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
         waiting_since = time.monotonic()
     if window:
         yield window
-
-
-def batches(
-    lengths: Sequence[int], rows: NDArray[np.int64], num_classes: int, at_once: int = 1
-) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of rows, shortest text first, that bound the padded tokens and the votes of `at_once` batches."""
-    # n-gram features hold one number per token and class in memory
-    most_tokens = min(LARGEST_BATCH, max(1, LARGEST_GIVEN // num_classes)) // at_once
-    start, most_texts = 0, min(BATCH, max(1, LARGEST_VOTES // at_once // num_classes))
-    while start < len(rows):
-        size = min(most_texts, len(rows) - start)
-        while size > 1 and size * lengths[start + size - 1] > most_tokens:  # the last row of a batch is its longest
-            size = (size + 1) // 2
-        yield rows[start : start + size]
-        start += size

@@ -1,84 +1,79 @@
-"""Contributions of tokens, primary capsules and codewords to a class, and occlusion, from outputs of the graph."""
+"""Contributions of tokens, primary capsules and codewords to a class, and occlusion."""
 
+from __future__ import annotations
+
+from array import array
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from capsulet.model import outputs
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
-from capsulet.runtime.attribution import Layer, word_contributions
 from capsulet.runtime.session import Session
-from capsulet.text.batch import pad
-from capsulet.text.tokens import encodings
 
 MOST_CODEWORDS, WORDS_EACH = 8, 3
-LARGEST_BATCH = 64 * 512  # tokens at once
-ALWAYS = outputs.LENGTHS, outputs.NORMS, outputs.COUPLING, outputs.SHARES, outputs.DIRECTIONS, outputs.EMBEDDED
 
 
-def explain(
-    session: Session, layers: Sequence[Layer], text: str, label: str | None, contrast: str | None
-) -> Explanation:
+def explain(session: Session, text: str, label: str | None, contrast: str | None) -> Explanation:
     """Explain a label of a text (default: the predicted one), optionally in contrast to another label."""
-    labels, (encoding,) = session.config.labels, encodings(session.tokenizer, [text])
-    ids, counts = pad(session.encode([text]))
-    names = [*ALWAYS, *filter(session.has, (outputs.CODES, outputs.NGRAMS))]
-    values = dict(zip(names, session.run(names, ids, counts), strict=True))
-    lengths, norms = values[outputs.LENGTHS][0], values[outputs.NORMS][0]
-    places = encoding.offsets or [(0, 0)]  # a text without tokens is read as one unknown word
-    read_as = session.read_as(ids[0])
-
-    def tokens(contributions: NDArray[np.float64]) -> tuple[TokenContribution, ...]:
-        return tuple(
-            TokenContribution(text[start:end], start, end, float(contribution), known)
-            for (start, end), contribution, known in zip(places, contributions, read_as, strict=True)
-        )
-
-    chosen = int(lengths.argmax()) if label is None else labels.index(label)
+    labels, tokens = session.config.labels, session.tokens(text)
+    ids = [number for number, _, _ in tokens]
+    lengths = session.lengths_of([array("i", ids)])[0].tolist() if label is None or contrast is not None else []
+    by_length = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    chosen = by_length[0] if label is None else labels.index(label)
     against = chosen if contrast is None else labels.index(contrast)
     if contrast is not None and against == chosen:  # the contrast is the label itself: take the next best
-        against = int(np.argsort(-lengths, kind="stable")[1])
-    pair, pooling = [chosen, against], session.config.options.model.pooling
-    (parts,) = word_contributions(values[outputs.EMBEDDED], layers, pooling, values[outputs.DIRECTIONS][:, :, pair])
-    ngrams = values[outputs.NGRAMS][0][:, pair] if outputs.NGRAMS in values else None  # (T, 2)
-    if ngrams is not None:
-        parts += ngrams
-    contributions, difference = tokens(parts[:, 0]), tokens(parts[:, 0] - parts[:, 1])
-    coupling, shares = values[outputs.COUPLING][0, :, chosen], values[outputs.SHARES][0, :, chosen]  # (N,)
-    largest_first = np.argsort(-np.abs(shares), kind="stable")
-    other = Contrast(labels[against], float(lengths[against]), float(norms[against]), difference)
+        against = by_length[1]
+    parts = session.explain(ids, [chosen] if contrast is None else [chosen, against])
+
+    def described(contributions: Sequence[float]) -> tuple[TokenContribution, ...]:
+        return tuple(
+            TokenContribution(text[start:end], start, end, contribution, read_as(session, number))
+            for (number, start, end), contribution in zip(tokens, contributions, strict=True)
+        )
+
+    rows = parts.contributions.tolist()
+    contributions = described([row[0] for row in rows])
+    other = None
+    if contrast is not None:
+        differences = described([row[0] - row[1] for row in rows])
+        other = Contrast(labels[against], parts.lengths[0][against], parts.norms[0][against], differences)
+    shares = [row[0] for row in parts.shares]
+    largest_first = sorted(range(len(shares)), key=lambda row: -abs(shares[row]))
     return Explanation(
-        labels[chosen], float(lengths[chosen]), float(norms[chosen]), contributions,
-        contrast=None if contrast is None else other,
-        capsules=tuple(CapsuleShare(int(row), float(coupling[row]), float(shares[row])) for row in largest_first),
-        ngrams=0.0 if ngrams is None else float(ngrams[:, 0].sum()),
-        codewords=codeword_shares(values[outputs.CODES][0], contributions) if outputs.CODES in values else (),
+        labels[chosen], parts.lengths[0][chosen], parts.norms[0][chosen], contributions, contrast=other,
+        capsules=tuple(CapsuleShare(row, parts.coupling[row][0], shares[row]) for row in largest_first),
+        ngrams=sum(row[0] for row in parts.ngrams),
+        codewords=codeword_shares(session, ids, contributions) if session.codes else (),
     )  # fmt: skip
 
 
-def codeword_shares(codes: NDArray[np.float32], tokens: Sequence[TokenContribution]) -> tuple[CodewordShare, ...]:
-    """Codewords that contributed most: codes (T, M, K) have weights that sum to one per codebook."""
-    parts = np.array([token.contribution for token in tokens])[:, None, None] * codes / codes.shape[1]  # (T, M, K)
-    totals = parts.sum(0)
-    order = np.argsort(-np.abs(totals), axis=None, kind="stable")[:MOST_CODEWORDS]
-    shares = []
+def read_as(session: Session, number: int) -> str | None:
+    """The known word that an unknown word is read as; None for every other id."""
+    word_ids = session.word_ids
+    return session.word(word_ids.read_as(number)) if word_ids.is_similar(number) else None
+
+
+def codeword_shares(
+    session: Session, ids: Sequence[int], tokens: Sequence[TokenContribution]
+) -> tuple[CodewordShare, ...]:
+    """Codewords that contributed most; the weights of the codewords of a word sum to one per codebook."""
+    weights = {number: session.code_weights(number) for number in set(ids)}
+    factors = [token.contribution / session.codebooks for token in tokens]
+    totals = [0.0] * session.codes
+    for number, factor in zip(ids, factors, strict=True):
+        totals = [total + factor * weight for total, weight in zip(totals, weights[number], strict=True)]
+    order, shares = sorted(range(session.codes), key=lambda place: -abs(totals[place]))[:MOST_CODEWORDS], []
     for place in order:
-        codebook, codeword = divmod(int(place), totals.shape[1])
-        ranked = np.argsort(-np.abs(parts[:, codebook, codeword]), kind="stable")
-        words = dict.fromkeys(tokens[row].text for row in ranked if tokens[row].text)
-        shares.append(CodewordShare(codebook, codeword, float(totals[codebook, codeword]), tuple(words)[:WORDS_EACH]))
+        parts = [abs(factor * weights[number][place]) for number, factor in zip(ids, factors, strict=True)]
+        ranked = sorted(range(len(ids)), key=lambda token: -parts[token])
+        words = dict.fromkeys(tokens[token].text for token in ranked if tokens[token].text)
+        codebook, codeword = divmod(place, session.codes // session.codebooks)
+        shares.append(CodewordShare(codebook, codeword, totals[place], tuple(words)[:WORDS_EACH]))
     return tuple(shares)
 
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
     """How much shorter a class capsule of length `norm` before squash is without each token."""
     (ids,) = session.encode([text])
-    # a single token leaves an empty text, which is read as one unknown word
-    variants = [np.delete(ids, token) for token in range(len(ids))] if len(ids) > 1 else session.encode([""])
-    size = max(1, LARGEST_BATCH // len(ids))
-    norms = [
-        session.run([outputs.NORMS], *pad(variants[start : start + size]))[0][:, place]
-        for start in range(0, len(variants), size)
-    ]
-    return tuple(float(norm - without) for without in np.concatenate(norms))
+    variants = [ids[:token] + ids[token + 1 :] for token in range(len(ids))]
+    if len(ids) == 1:  # it leaves an empty text, which is read as one unknown word
+        variants = session.encode([""])
+    return tuple(norm - session.explain(variant, []).norms[0][place] for variant in variants)

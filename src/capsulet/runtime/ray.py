@@ -12,7 +12,7 @@ from typing import Any
 
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.runtime.classifier import load
-from capsulet.storage.folder import CONFIG
+from capsulet.storage.model_file import MODEL
 from capsulet.text.tables import cells, find_columns
 
 ROWS_AT_ONCE = 4096  # rows of a shard that a worker holds
@@ -59,7 +59,7 @@ def predict_on_ray(
         raise InputError(f"{folder}: no file ends in .parquet, expected a folder of Parquet files: name another folder")
     if out == folder:
         raise InputError(f"{out} holds the texts: choose another folder for the labels")
-    digest = hashlib.sha256((model / CONFIG if model.is_dir() else model).read_bytes()).hexdigest()
+    digest = hashlib.sha256((model / MODEL if model.is_dir() else model).read_bytes()).hexdigest()
     load(model)  # one clear error here if the model cannot be loaded, not one per worker
     out.mkdir(parents=True, exist_ok=True)
     rows, waiting = 0, []

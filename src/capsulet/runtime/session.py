@@ -1,193 +1,243 @@
-"""Load a model folder, or a file with tokenizer and configuration in its metadata, and run its graph."""
+"""A model in the C core: texts to ids, class lengths, probabilities and contributions. Needs no other package."""
 
-import json
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from array import array
 
-import numpy as np
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from capsulet.errors import CapsuletError, InputError, ModelError
+from capsulet.native import core_module
+from capsulet.runtime.matrix import Matrix
 
-from capsulet.errors import InputError, ModelError
-from capsulet.model import outputs
-from capsulet.runtime.engine import onnxruntime
-from capsulet.storage.file import CONFIG_KEY, TOKENIZER_KEY, check_seal
-from capsulet.storage.folder import GRAPH, TOKENIZER, read_config, read_file
-from capsulet.storage.model_config import ModelConfig, parse_config
-from capsulet.text.packed_dictionary import add_words, unpack_words
-from capsulet.text.tokens import encode
-from capsulet.text.vocabulary import UNKNOWN, SimilarWords, WordIds
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
 
-INPUTS = {outputs.IDS, outputs.TOKEN_COUNTS}
-REQUIRED_OUTPUTS = {outputs.LENGTHS, outputs.NORMS, outputs.CONTRIBUTIONS}
+    from capsulet.evaluation.abstention import Rules
+    from capsulet.storage.model_config import ModelConfig
+    from capsulet.text.vocabulary import WordIds
 
-Part = TypeVar("Part")
+    Part = TypeVar("Part")
+    Answer = TypeVar("Answer")
+
+PRECISIONS = {"auto": 0, "float32": 1, "int8": 2}
+AT_ONCE = 256  # texts that a thread takes at a time: enough to find texts of similar length to run together
+
+NAN = float("nan")
 
 
-class Session(NamedTuple):
-    """A loaded model: graph, tokenizer and configuration."""
+class Parts:
+    """Contributions to Q classes of a text of T tokens."""
 
-    graph: onnxruntime.InferenceSession
-    tokenizer: Tokenizer
-    config: ModelConfig
-    workers: int = 1
-    similar_words: SimilarWords | None = None  # for a model that reads unknown words as known ones
+    def __init__(self, found: dict[str, bytes], classes: int, wanted: int) -> None:
+        self.lengths = Matrix(found["lengths"], classes)  # (1, C)
+        self.norms = Matrix(found["norms"], classes)  # (1, C) lengths before squash; linear head: logits
+        # (T, Q) of the tokens, which sum to the norm of the class, and the part of the n-gram features in them
+        self.contributions, self.ngrams = Matrix(found["contributions"], wanted), Matrix(found["ngrams"], wanted)
+        # (N, Q) coupling of the primary capsules, and their shares in the norm
+        self.coupling, self.shares = Matrix(found["coupling"], wanted), Matrix(found["shares"], wanted)
+
+
+class Session:
+    """A loaded model. It may be used by several threads at the same time."""
+
+    def __init__(self, core: Any, threads: int | None, source: str) -> None:
+        self.core, self.source, self.threads = core, source, count_threads(threads)
+        facts = core.facts()
+        self.facts: dict[str, Any] = facts
+        self.labels: tuple[str, ...] = core.labels()
+        self.classes: int = facts["classes"]
+        self.multi_label, self.calibrated = bool(facts["multi_label"]), bool(facts["calibrated"])
+        self.kernel: str = facts["kernel"]
+        self.codebooks: int = facts["codebooks"]  # 0: the words have no codes
+        self.codes: int = facts["codebooks"] * facts["codewords"]  # codewords of all codebooks
+        self.primary: int = facts["primary"]
+        self.has_ngrams = bool(facts["ngrams"])
+        self.stored_config: ModelConfig | None = None
+
+    @property
+    def config(self) -> ModelConfig:
+        """The configuration, parsed at its first use: a prediction does not need it."""
+        if self.stored_config is None:
+            from capsulet.storage.model_config import parse_config
+            from capsulet.storage.tensors import parse_json
+
+            value = parse_json(self.core.config(), self.source, "its configuration")
+            self.stored_config = parse_config(value, self.source)
+        return self.stored_config
 
     @property
     def word_ids(self) -> WordIds:
         """Ids of the model's words; the id of the unknown word is 0 in compressed models."""
-        return WordIds(self.config.vocab_size, self.tokenizer.token_to_id(UNKNOWN) or 0)
+        from capsulet.text.vocabulary import WordIds
 
-    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        return WordIds(self.facts["vocabulary"], self.facts["unknown"])
+
+    def encode(self, texts: Sequence[str]) -> list[array[int]]:
         """Ids of each text; a text without tokens is read as one unknown word."""
-        return encode(self.tokenizer, texts, self.similar_words)
+        ids, counts = self.core.encode(texts)
+        found: list[array[int]] = []
+        numbers, start = memoryview(ids).cast("i"), 0
+        for count in memoryview(counts).cast("i"):
+            found.append(array("i", numbers[start : start + count]))
+            start += count
+        return found
 
-    def read_as(self, ids: NDArray[Any]) -> list[str | None]:
-        """The known word that each unknown word (T,) is read as; None for every other word."""
-        pairs = zip(self.word_ids.read_as(ids).tolist(), self.word_ids.is_similar(ids), strict=True)
-        return [self.tokenizer.id_to_token(known) if similar else None for known, similar in pairs]
+    def tokens(self, text: str) -> list[tuple[int, int, int]]:
+        """Id, start and end of each token, in characters; a text without tokens has one unknown word at 0 to 0."""
+        found: list[tuple[int, int, int]] = self.core.tokens(text)
+        return found
 
-    def run(self, names: Sequence[str], ids: NDArray[np.int64], counts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
-        """Outputs of the graph for ids (B, T) and token counts (B,); only what they need is computed."""
-        settings = onnxruntime.RunOptions()
-        settings.only_execute_path_to_fetches = True
-        if self.similar_words:
-            ids = self.word_ids.read_as(ids)
-        return list(self.graph.run(list(names), {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}, settings))
+    def word(self, number: int) -> str:
+        """The word of an id."""
+        return str(self.core.word(number))
 
-    def has(self, output: str) -> bool:
-        """Whether the graph has an output of this name."""
-        return any(node.name == output for node in self.graph.get_outputs())
+    def words(self) -> list[str]:
+        """All entries of the vocabulary by id."""
+        return list(map(self.word, range(self.word_ids.size)))
 
-    def for_each(self, parts: Sequence[Part], work: Callable[[Part], None]) -> None:
-        """Call `work`, which spends its time in `run`, for every part, in as many threads as there are workers.
+    def classify(self, texts: Sequence[str]) -> tuple[Matrix, array[float]]:
+        """Class lengths (n, C) of texts, and the share of unknown words of each."""
+        parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+        answers = self.each(self.core.classify, parts)
+        return self.matrix(*(lengths for lengths, _ in answers)), array("f", b"".join(own for _, own in answers))
 
-        Threads with one batch each are faster than threads that share the small products of a recurrent layer
-        (benchmarks/runtime.py), so the graph itself runs on one thread.
-        """
-        threads = min(self.workers, len(parts))
-        if threads < 2:
-            for part in parts:
-                work(part)
-            return
-        pool = ThreadPoolExecutor(threads)
+    def lengths_of(self, encoded: Sequence[Any]) -> Matrix:
+        """Class lengths (n, C) of tokenised texts: arrays of 32-bit ids."""
+        parts = [encoded[start : start + AT_ONCE] for start in range(0, len(encoded), AT_ONCE)]
+        return self.matrix(*self.each(lambda part: self.core.lengths(*joined(part)), parts))
+
+    def probabilities(self, lengths: Matrix) -> Matrix:
+        """Probabilities (n, C) of class lengths (n, C), in proportion to the lengths if there is no calibration."""
+        return Matrix(self.core.probabilities(lengths.floats()), self.classes, "d")
+
+    def confidence(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
+        """Similarity of each text to any of the classes, by its class lengths and its share of unknown words."""
+        return array("d", self.core.confidence(lengths.floats(), array("f", unknown).tobytes()))
+
+    def certainty(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
+        """Similarity of each text to exactly one class, by its class lengths and its share of unknown words."""
+        return array("d", self.core.certainty(lengths.floats(), array("f", unknown).tobytes()))
+
+    def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
+        """Return the thresholds for these requests; InputError if the validation texts are too few for them."""
+        from capsulet.evaluation.abstention import Rules
+
         try:
-            list(pool.map(work, parts))
-        finally:
-            while True:  # finish running work after Ctrl-C: exiting while a graph runs would crash
-                try:
-                    pool.shutdown(cancel_futures=True)
-                    break
-                except KeyboardInterrupt:
-                    pass
+            values = self.core.rules(
+                abstain, *(NAN if value is None else value for value in (coverage, max_error, sets))
+            )
+        except ValueError as error:
+            raise InputError(f"--max-error {max_error:g} {error}: raise --max-error, or calibrate on more texts") from None
+        confidence, certainty, set_score = (value if value == value else None for value in values[:3])
+        return Rules(confidence, certainty, set_score, texts=values[3])
+
+    def reasons(self, rules: Rules, lengths: Matrix, unknown: array[float]) -> bytes:
+        """Per text: 0 it gets an answer, 1 the confidence is too low, 2 too many words are unknown."""
+        least = (NAN if value is None else value for value in (rules.least_confidence, rules.least_certainty))
+        reasons: bytes = self.core.reasons(lengths.floats(), unknown.tobytes(), *least)
+        return reasons
+
+    def label_sets(self, rules: Rules, lengths: Matrix) -> list[tuple[int, ...]]:
+        """Classes in the conformal set of each text, most probable first; a set may be empty."""
+        sets: list[tuple[int, ...]] = self.core.label_sets(lengths.floats(), rules.least_set_score)
+        return sets
+
+    def explain(self, ids: Sequence[int], classes: Sequence[int]) -> Parts:
+        """Contributions of the tokens of one text to some classes."""
+        with self.reported():
+            found = self.core.explain(array("i", ids).tobytes(), array("i", classes).tobytes())
+        return Parts(found, self.classes, len(classes))
+
+    def code_weights(self, number: int) -> array[float]:
+        """Weight of each codeword for the word of an id."""
+        return array("f", self.core.codes(number))
+
+    def usage(self, encoded: Sequence[Any]) -> Matrix:
+        """Mean weight of each codeword over the known words of each text (n, codes); NaN where no word is known."""
+        return Matrix(self.core.usage(*joined(encoded)), self.codes, "d")
+
+    def matrix(self, *parts: bytes) -> Matrix:
+        """The rows of some parts, one after the other."""
+        return Matrix(parts[0] if len(parts) == 1 else b"".join(parts), self.classes)
+
+    def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
+        """Results of `work` for every part, on all threads; the core releases the lock of the interpreter."""
+        threads = min(self.threads, len(parts))
+        with self.reported():
+            if threads < 2:
+                return list(map(work, parts))
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(work, parts))
+
+    def reported(self) -> Reported:
+        """A context that turns errors of the core into ModelErrors."""
+        return Reported(self.source)
 
 
-def open_session(path: Path, threads: int | None = None) -> Session:
-    """Load a model folder or file. `threads` is the number of batches that run in parallel; None: one per core."""
-    if path.is_dir():
-        config = read_config(path)
-        tokenizer = parse_tokenizer(read_file(path, TOKENIZER, config), path / TOKENIZER)
-        return joined(start(read_file(path, GRAPH, config), path / GRAPH), tokenizer, config, threads, path)
-    if not path.exists():
-        raise ModelError(
-            f"{path} does not exist: expected a model folder or .onnx file; `capsulet train … --out {path}` makes one"
-        )
+class Reported:
+    """A context that turns errors of the core into ModelErrors. (contextlib takes milliseconds to import.)"""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if kind is ValueError:
+            raise ModelError(f"{self.source} is damaged: {error}; restore it from a copy or train again") from None
+
+
+def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
+    """Ids of all texts one after the other, and how many each has, as bytes."""
+    views: list[memoryview[int]] = [memoryview(ids) for ids in encoded]
+    assert all(view.itemsize == 4 for view in views), "ids of 32 bits"
+    return b"".join(views), array("i", map(len, encoded)).tobytes()
+
+
+def open_session(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Session:
+    """Load a model folder or file. `threads` is the number of threads for many texts; None: one per core."""
+    place = os.fspath(path)
+    file = os.path.join(place, "model.safetensors") if os.path.isdir(place) else place  # noqa: PTH112, PTH118
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read ({error.strerror or error}): check its permissions") from None
-    check_seal(data, path)
-    graph = start(data, path)
-    try:
-        metadata = graph.get_modelmeta().custom_metadata_map
-    except UnicodeDecodeError:
-        raise ModelError(f"{path} is damaged: its metadata are not UTF-8; export or compress it again") from None
-    if CONFIG_KEY not in metadata or TOKENIZER_KEY not in metadata:
-        raise ModelError(
-            f"{path} is a graph without tokenizer and labels: load its folder, or a file that `capsulet export` or "
-            "`capsulet compress` wrote"
-        )
-    try:
-        config = parse_config(json.loads(metadata[CONFIG_KEY]), str(path))
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged: its configuration is not JSON ({error}); export it again") from None
-    return joined(graph, parse_tokenizer(metadata[TOKENIZER_KEY].encode(), path), config, threads, path)
+        return start(file, place, threads, precision)
+    except ModelError:
+        from pathlib import Path
+
+        from capsulet.storage.model_file import read_model
+
+        read_model(Path(place))  # describes what is wrong in more detail
+        raise
 
 
-def session_of(graph: bytes, tokenizer: bytes, config: ModelConfig, threads: int | None = None) -> Session:
-    """Load a model that is not on a disk yet."""
-    source = Path("the new model")
-    return joined(start(graph, source), parse_tokenizer(tokenizer, source), config, threads, source)
-
-
-def joined(
-    graph: onnxruntime.InferenceSession, tokenizer: Tokenizer, config: ModelConfig, threads: int | None, source: Path
+def session_of(
+    data: bytes | memoryview[int], threads: int | None = None, precision: str = "auto", source: str = "the new model"
 ) -> Session:
-    """Join the parts of a model; ModelError if graph, tokenizer and labels do not belong together."""
-    similar_words = SimilarWords(tokenizer.get_vocab) if config.reads_similar_words else None
-    session = Session(graph, tokenizer, config, count_workers(threads), similar_words)
-    if config.dictionary_words is not None:  # the words of a compressed model are an output of its graph
-        try:
-            (data,) = session.run([outputs.DICTIONARY], np.zeros((1, 1), np.int64), np.ones(1, np.int64))
-            add_words(tokenizer, unpack_words(data.tobytes(), config.dictionary_words))
-        except Exception as error:  # ONNX Runtime raises its own unrelated classes
-            raise ModelError(f"{source} is damaged: {first_line(error):.120}; compress the model again") from None
-    (classes,) = (node.shape[-1] for node in graph.get_outputs() if node.name == outputs.LENGTHS)
-    words = tokenizer.get_vocab_size()
-    if (words, classes) != (config.vocab_size, len(config.labels)):
-        raise ModelError(
-            f"{source} is damaged: tokenizer of {words} words and graph of {classes} classes, expected "
-            f"{config.vocab_size} and {len(config.labels)}; its parts come from different models: copy the "
-            "whole model again"
-        )
-    return session
+    """Load a model from the bytes of a model file."""
+    return start(bytes(data), source, threads, precision)
 
 
-def count_workers(threads: int | None) -> int:
+def start(where: str | bytes, source: str, threads: int | None, precision: str) -> Session:
+    """Load a model from a file or bytes; ModelError if it is damaged."""
+    if precision not in PRECISIONS:
+        raise InputError(f"precision is {precision!r}: expected one of {', '.join(PRECISIONS)}")
+    try:
+        core = core_module().Model(where, PRECISIONS[precision], os.environ.get("CAPSULET_KERNEL"))
+        return Session(core, threads, source)
+    except MemoryError:
+        raise CapsuletError(f"{source} cannot be loaded: not enough memory") from None
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{source} is damaged: {error}; restore it from a copy or train again") from None
+
+
+def count_threads(threads: int | None) -> int:
     """Return `threads`, or the number of cores that this process may use."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise InputError(f"--threads is {threads!r}: expected at least 1, or auto for one per core")
     return threads
-
-
-def start(data: bytes, source: Path) -> onnxruntime.InferenceSession:
-    """Load a graph; ModelError unless it is a capsulet model."""
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = 1
-    settings.log_severity_level = 3
-    try:
-        graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises its own unrelated classes
-        # the message starts with "[ONNXRuntimeError]", a number and a name
-        reason = first_line(error).rpartition(" : ")[2].rstrip(".")
-        raise ModelError(
-            f"{source} is not a model, or it is damaged ({reason:.120}): name a folder that `capsulet train` wrote, or "
-            "a file that `capsulet export` or `capsulet compress` wrote"
-        ) from None
-    takes, gives = ([node.name for node in nodes] for nodes in (graph.get_inputs(), graph.get_outputs()))
-    if set(takes) != INPUTS or not set(gives) >= REQUIRED_OUTPUTS:
-        names = f"inputs {', '.join(takes) or 'none'}; outputs {', '.join(gives)}"
-        raise ModelError(
-            f"{source} is an ONNX model, but not a capsulet one ({names:.200}): name a model that capsulet wrote"
-        )
-    return graph
-
-
-def parse_tokenizer(data: bytes, source: Path) -> Tokenizer:
-    """Parse a tokenizer; ModelError if that fails."""
-    try:
-        return Tokenizer.from_str(data.decode())
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(
-            f"{source} is damaged: its tokenizer cannot be read ({error}); restore it from a copy or train again"
-        ) from None
-
-
-def first_line(error: Exception) -> str:
-    """First line of the message of an error, or the name of its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

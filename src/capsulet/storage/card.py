@@ -1,8 +1,12 @@
-"""The model card: the README.md of a model folder."""
+"""The model card: the README.md of a model folder. Labels and the command are shown as they are, never as markup."""
+
+import re
 
 from capsulet.storage.model_config import ModelConfig
+from capsulet.text.visible import visible
 
 MOST_LABELS = 30
+MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {letter: f"\\{letter}" for letter in "\\`*[]|~"}
 
 
 def model_card(config: ModelConfig) -> str:
@@ -23,7 +27,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 | parameters | {config.parameters:,} |
 | network | {network.embedding} embedding, {network.num_layers}-layer bidirectional GRU, {head} |
 | best epoch | {metrics.best_epoch} of {metrics.epochs} |
-| command | `{cell(config.command)}` |
+| command | {code(config.command)} |
 
 ## Use
 
@@ -91,7 +95,7 @@ def limits(config: ModelConfig) -> str:
     if config.multi_label:
         answer = (
             "It is a multi-label classifier. It gives a text each of the labels above whose class length reaches the\n"
-            "threshold of the label (`thresholds` in config.json): several labels, one or none."
+            "threshold of the label (`thresholds` in the configuration): several labels, one or none."
         )
     else:
         answer = "It gives one of the labels above to every text, also to texts that belong to none of them"
@@ -104,5 +108,18 @@ def limits(config: ModelConfig) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that fits into one cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Text for one cell of a Markdown table: one line, without markup, links and HTML."""
+    return "".join(MARKUP.get(letter, letter) for letter in one_line(text))
+
+
+def code(text: str) -> str:
+    """A code span for one cell of a Markdown table. Its fence is longer than any run of backticks in the text."""
+    line = one_line(text).replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " * (len(fence) > 1)
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def one_line(text: str) -> str:
+    """Text on one line, with control characters as escapes."""
+    return visible(" ".join(text.split()))

@@ -1,47 +1,114 @@
-"""`capsulet.export`: a model folder as one ONNX file."""
+"""`capsulet.export`: a model as an ONNX file for other programs, with configuration and tokenizer in its metadata."""
 
+from __future__ import annotations
+
+import importlib.util
+import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capsulet.errors import CapsuletError, InputError, ModelError
-from capsulet.runtime.classifier import load
+from capsulet.errors import CapsuletError, InputError, MissingExtraError
+from capsulet.model import outputs
+from capsulet.runtime.session import session_of
 from capsulet.storage.atomic import check_place, replace_file
-from capsulet.storage.file import single_file
-from capsulet.storage.folder import GRAPH
+from capsulet.storage.folder import read_card
+from capsulet.storage.model_config import ModelConfig
+from capsulet.storage.model_file import ModelFile, read_model
+from capsulet.storage.weights import unpack_weights
+from capsulet.text.batch import pad
+from capsulet.text.tokens import TOKEN
+from capsulet.text.vocabulary import PADDING, UNKNOWN
 
-TOLERANCE = 1e-6
+if TYPE_CHECKING:
+    import onnx
 
-
-def export(model: str | Path, file: str | Path) -> Path:
-    """Write a model folder as one self-contained file, and check that both give the same answers."""
-    model = Path(model)
-    file = check_file(file, model)
-    if not model.is_dir():
-        raise ModelError(
-            f"{model} is not a folder: expected a model folder that `capsulet train` wrote; check the path"
-        )
-    replace_file(file, single_file(model), check=lambda part: compare(model, part))
-    return file
+FORMATS = ("onnx",)
+CONFIG_KEY, TOKENIZER_KEY, CARD_KEY = "capsulet.config", "capsulet.tokenizer", "capsulet.card"  # of the metadata
+TOLERANCE = 1e-5
 
 
-def check_file(file: str | Path, model: Path) -> Path:
-    """The path of the file to write; refuse a path that cannot be written."""
-    file = Path(file)
+def export(model: str | Path, file: str | Path, to: str = "onnx") -> Path:
+    """Write a model as an ONNX file, and check that ONNX Runtime gives the answers of the model."""
+    path, file = Path(model), Path(file)
+    if to not in FORMATS:
+        raise InputError(f"--to is {to!r}: expected {', '.join(FORMATS)}")
     check_place(file, ".onnx")
-    if (model / GRAPH).exists() and file.exists() and file.samefile(model / GRAPH):
-        raise InputError(f"{file} is part of the model itself: choose another file")
+    for package in ("onnx", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "onnx", "Exporting")
+    stored = read_model(path)
+    data = onnx_file(stored, read_card(path).decode(errors="replace"))
+    check_answers(stored, data)
+    replace_file(file, data)
     return file
 
 
-def compare(folder: Path, file: Path) -> None:
-    """Refuse a file that answers random texts differently from its folder."""
-    model, exported, dice = load(folder), load(file), random.Random(0)
-    words = sorted(model.session.tokenizer.get_vocab())
-    texts = [" ".join(dice.choices(words, k=dice.randint(1, 60))) for _ in range(32)] + ["", "☃ 你好", "qzxv " * 10]
-    difference = float(np.abs(model.lengths(texts) - exported.lengths(texts)).max())
-    if model.labels != exported.labels or difference > TOLERANCE:
+def onnx_file(model: ModelFile, card: str) -> bytes:
+    """The bytes of the ONNX file of a model."""
+    from onnx.helper import set_model_props
+
+    from capsulet.model.graph import build_graph
+
+    graph = build_graph(unpack_weights(model), model.config.options.model)
+    shorten_names(graph)
+    config = json.dumps(model.config.as_json(), ensure_ascii=False, separators=(",", ":"))
+    tokenizer = json.dumps(tokenizer_of(model.config, model.words), ensure_ascii=False, separators=(",", ":"))
+    set_model_props(graph, {CONFIG_KEY: config, TOKENIZER_KEY: tokenizer, CARD_KEY: card})
+    return bytes(graph.SerializeToString(deterministic=True))
+
+
+def tokenizer_of(config: ModelConfig, words: Sequence[str]) -> dict[str, Any]:
+    """The tokenizer of a model as the Hugging Face library `tokenizers` reads it. Other words are unknown."""
+    special = (PADDING, UNKNOWN) if config.dictionary_words is None else (UNKNOWN,)
+    length = config.options.text.max_tokens
+    return {
+        "version": "1.0",
+        "truncation": {"direction": "Right", "max_length": length, "strategy": "LongestFirst", "stride": 0},
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": {"type": "Lowercase"},
+        # inverted: the parts that match are kept, all others are removed
+        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": TOKEN}, "behavior": "Removed", "invert": True},
+        "post_processor": None,
+        "decoder": None,
+        "model": {
+            "type": "WordLevel",
+            "vocab": {word: number for number, word in enumerate((*special, *words))},
+            "unk_token": UNKNOWN,
+        },
+    }
+
+
+def shorten_names(model: onnx.ModelProto) -> None:
+    """Shorten the names of inner nodes, which take a tenth of a small file; outer names and constants stay."""
+    graph = model.graph
+    keep = {value.name for value in [*graph.input, *graph.output]} | {value.name for value in graph.initializer}
+    short: dict[str, str] = {}
+    for node in graph.node:
+        node.name = ""
+        node.input[:] = [short.get(name, name) for name in node.input]
+        node.output[:] = [name if name in keep else short.setdefault(name, f"_{len(short)}") for name in node.output]
+
+
+def check_answers(model: ModelFile, data: bytes) -> None:
+    """CapsuletError if ONNX Runtime answers random texts differently from the model."""
+    from capsulet.storage.onnx_runtime import onnxruntime
+
+    session, dice, words = session_of(bytes(model.data), 1, "float32", model.source), random.Random(0), model.words
+    texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
+    encoded = session.encode([*texts, "", "☃ 你好", "qzxv " * 10])
+    expected = np.asarray(session.lengths_of(encoded))
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
+    ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
+    (found,) = graph.run([outputs.LENGTHS], {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts})
+    difference = float(np.abs(found - expected).max())
+    if not difference <= TOLERANCE:
         raise CapsuletError(
-            f"the exported file and the folder differ by {difference:g}: nothing was written; please report this error"
+            f"the exported file and the model differ by {difference:g}: nothing was written; please report this error"
         )

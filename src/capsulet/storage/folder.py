@@ -1,26 +1,21 @@
 """A model folder. No pickle: loading a model runs no code.
 
-config.json        the configuration (storage/model_config.py), with the size and digest of the other files
-tokenizer.json     text to ids
-model.safetensors  the weights, for training and compression
-model.onnx         the graph, for prediction
+model.safetensors  the model file (storage/model_file.py): everything that a prediction needs
+README.md          the model card, which users may edit
 training.jsonl     one line per epoch
-README.md          the model card
 """
 
-import dataclasses
-import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from capsulet.errors import InputError, ModelError
-from capsulet.storage.atomic import closed_folder, digest, replace_folder
-from capsulet.storage.model_config import ModelConfig, parse_config
+from capsulet.storage.atomic import closed_folder, replace_folder
+from capsulet.storage.model_config import ModelConfig
+from capsulet.storage.model_file import MODEL, NAME, OLD_CONFIG, old_version, read_model
+from capsulet.storage.tensors import map_file, read_header
 
-CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD = (
-    "config.json", "tokenizer.json", "model.safetensors", "model.onnx", "training.jsonl", "README.md",
-)  # fmt: skip
-FILES = (CONFIG, TOKENIZER, WEIGHTS, GRAPH, LOG, CARD)
+LOG, CARD = "training.jsonl", "README.md"
+FILES = (MODEL, LOG, CARD)
+OLD_FILES = (OLD_CONFIG, "tokenizer.json", "model.onnx")  # of formats 1 and 2, which a new model may replace
 
 
 def check_target(path: Path) -> None:
@@ -41,8 +36,8 @@ def check_resolved(path: Path, place: Path) -> None:
     if place.is_dir():
         if place.samefile(Path.cwd()):
             raise InputError(f"{path} is the current folder, which a model would replace: choose another --out")
-        entries = sorted(place.iterdir())
-        foreign = next((entry.name for entry in entries if entry.name not in FILES or not entry.is_file()), None)
+        entries, known = sorted(place.iterdir()), FILES if old_version(place) is None else (*FILES, *OLD_FILES)
+        foreign = next((entry.name for entry in entries if entry.name not in known or not entry.is_file()), None)
         if foreign is not None:
             raise InputError(f"{path} holds {foreign!r}, which is not part of a model: choose another --out")
         if entries and not is_model(place):  # other libraries' models have files of the same names
@@ -54,54 +49,34 @@ def check_resolved(path: Path, place: Path) -> None:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether the folder is a capsulet model."""
-    try:
-        config = json.loads((folder / CONFIG).read_bytes())
-    except (OSError, ValueError, RecursionError):
+    """Whether the folder is a capsulet model of any format. The weights are not read."""
+    if not (folder / MODEL).is_file():
         return False
-    return isinstance(config, dict) and {"format_version", "files"} <= config.keys()
+    if old_version(folder) is not None:
+        return True
+    try:
+        return read_header(map_file(folder / MODEL), str(folder)).metadata.get("format") == NAME
+    except ModelError:
+        return False
 
 
-def write_folder(path: Path, files: Mapping[str, bytes], config: ModelConfig) -> None:
+def write_folder(path: Path, model: bytes, card: bytes, log: bytes) -> None:
     """Write a model folder; a crash or a full disk leaves the old model."""
     check_target(path)
-    path = path.resolve()
-    digests = {name: {"bytes": len(data), "sha256": digest(data)} for name, data in files.items()}
-    complete = json.dumps(dataclasses.replace(config, files=digests).as_json(), indent=2, ensure_ascii=False)
-    replace_folder(path, {**files, CONFIG: complete.encode() + b"\n"})
+    replace_folder(path.resolve(), {MODEL: model, CARD: card, LOG: log})
 
 
-def read_config(folder: Path) -> ModelConfig:
-    """The configuration of a model folder."""
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        reason = f"{folder} has no {CONFIG}, so it is not a model"
-        raise ModelError(f"{reason}: name a folder that `capsulet train` wrote") from None
-    except OSError as error:
-        reason = str(error.strerror or error)
-        raise ModelError(f"{folder / CONFIG} cannot be read ({reason}): check its permissions") from None
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{folder / CONFIG} is damaged ({error}): train again or restore it from a copy") from None
-    return parse_config(config, str(folder / CONFIG))
+def read_config(path: Path) -> ModelConfig:
+    """The configuration of a model folder or file. The weights are not read, so their damage is not noticed."""
+    return read_model(path, verify=False).config
 
 
-def read_file(folder: Path, name: str, config: ModelConfig) -> bytes:
-    """One file of a model folder, checked against its digest. The card is not checked: users may edit it."""
-    try:
-        data = (folder / name).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{folder} has no {name}: the model is incomplete; copy the whole folder again") from None
-    except OSError as error:
-        raise ModelError(f"{folder / name} cannot be read ({error.strerror or error}): check its permissions") from None
-    if name == CARD:
-        return data
-    expected = config.files.get(name)
-    if not isinstance(expected, dict) or not {"bytes", "sha256"} <= expected.keys():
-        raise ModelError(f"{folder / CONFIG} is damaged: no size and digest of {name}; restore it from a copy")
-    if len(data) != expected["bytes"] or digest(data) != expected["sha256"]:
-        raise ModelError(
-            f"{folder / name} is damaged: {len(data)} bytes, expected {expected['bytes']} with another digest; "
-            "restore it from a copy or train again"
-        )
-    return data
+def read_card(path: Path) -> bytes:
+    """The card of a model: README.md of a folder, which users may edit, or the card in the file."""
+    readme = path / CARD
+    return readme.read_bytes() if readme.is_file() else read_model(path, verify=False).card.encode()
+
+
+def read_log(folder: Path) -> bytes:
+    """The training log of a model folder; empty if there is none."""
+    return (folder / LOG).read_bytes() if (folder / LOG).is_file() else b""

@@ -1,17 +1,19 @@
-"""The configuration of a model (`config.json`, or metadata of a single file): parsed and checked once."""
+"""The configuration of a model, which is JSON in the model file: parsed and checked once."""
 
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from capsulet.config import GROUPS, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
+from capsulet.storage.tensors import damaged
 
-FORMAT_VERSION = 2
-REMEDY = "restore it from a copy or train again"
+FORMAT_VERSION = 3
+LARGEST_SIZE = 2**31 - 1  # of vocabularies and tables
+LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
 }  # fmt: skip
@@ -49,6 +51,7 @@ class NgramTable:
 
     rows: int
     strength: float
+    bits: int = 8  # per number in the table
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,6 @@ class ModelConfig:
     histograms: dict[str, Any] | None = None  # read by drifting/histograms.py
     compression: dict[str, Any] | None = None  # of a compressed file
     dictionary_words: int | None = None  # words in the packed dictionary of a compressed file
-    files: dict[str, Any] = field(default_factory=dict)  # of a folder: size and digest of its other files
 
     @property
     def multi_label(self) -> bool:
@@ -91,7 +93,7 @@ class ModelConfig:
         """The configuration as JSON values; absent parts are left out."""
         values = dataclasses.asdict(self)
         values |= {name: present(values[name]) for name in ("metrics", "data")}
-        return {"format_version": FORMAT_VERSION, **present({**values, "files": self.files or None})}
+        return {"format_version": FORMAT_VERSION, **present(values)}
 
 
 def present(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,18 +109,63 @@ def parse_config(value: Any, source: str) -> ModelConfig:
             f"{source} has no format_version, so it is not a capsulet model: name a model that capsulet wrote"
         )
     if version != FORMAT_VERSION:
-        remedy = "pip install --upgrade capsulet" if version > FORMAT_VERSION else "train the model again"
-        raise ModelError(f"{source} has format {version}, this capsulet reads format {FORMAT_VERSION}: {remedy}")
+        raise wrong_version(version, source)
+    check_values(value, source)
     values = {**value, "options": parse_options(value.get("options"), source)}
     config: ModelConfig = parse_record(ModelConfig, values, source, "")
-    labels, thresholds = config.labels, config.thresholds or ()
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        found, expected = f"labels is {list(labels)!r:.40}", "two or more different strings"
-    elif config.multi_label and (len(thresholds) != len(labels) or not all(0 <= value <= 1 for value in thresholds)):
-        found, expected = f"thresholds is {config.thresholds!r:.40}", "one number from 0 to 1 per label"
-    else:
-        return config
-    raise ModelError(f"{source} is damaged: {found}, expected {expected}; {REMEDY}")
+    if problem := problem_of(config):
+        damaged(source, problem)
+    return config
+
+
+def wrong_version(version: int, source: str) -> ModelError:
+    """The error for a format that this version does not read."""
+    remedy = "pip install --upgrade capsulet" if version > FORMAT_VERSION else "train the model again"
+    return ModelError(f"{source} has format {version}, this capsulet reads format {FORMAT_VERSION}: {remedy}")
+
+
+def check_values(value: Any, source: str) -> None:
+    """ModelError unless all numbers are finite, all integers exact in every reader, and all strings valid Unicode."""
+    remaining = [("", value)]  # not recursive: the depth is bounded by the reader of JSON only
+    while remaining:
+        name, value = remaining.pop()
+        if isinstance(value, dict):
+            remaining += [(f"{name}.{key}" if name else key, item) for key, item in value.items()]
+            remaining += [(name, key) for key in value]
+        elif isinstance(value, list):
+            remaining += [(name, item) for item in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            damaged(source, f"{name!r:.80} has {value!r}, expected finite numbers")
+        elif type(value) is int and abs(value) > LARGEST_INTEGER:
+            damaged(source, f"{name!r:.80} has {value!r:.40}, expected at most 2^53")
+        elif isinstance(value, str) and not is_unicode(value):
+            damaged(source, f"{name!r:.80} has an unpaired surrogate in {value!r:.40}")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a string has no unpaired surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def problem_of(config: ModelConfig) -> str | None:
+    """What is wrong with a configuration whose values have the right types; None if nothing is."""
+    labels, thresholds, size, ngrams = config.labels, config.thresholds or (), config.vocab_size, config.ngrams
+    words = config.dictionary_words
+    if len(labels) < 2 or len(set(labels)) < len(labels) or not all(labels):
+        return f"labels is {list(labels)!r:.40}, expected two or more different strings, none of them empty"
+    if config.multi_label and (len(thresholds) != len(labels) or not all(0 <= value <= 1 for value in thresholds)):
+        return f"thresholds is {config.thresholds!r:.40}, expected one number from 0 to 1 per label"
+    if not 1 <= size <= LARGEST_SIZE:
+        return f"vocab_size is {size}, expected 1 to {LARGEST_SIZE}"
+    if words is not None and words != size - 1:
+        return f"dictionary_words is {words}, expected {size - 1}, one less than vocab_size"
+    if ngrams and not (1 <= ngrams.rows <= LARGEST_SIZE and 1 <= ngrams.bits <= 8):
+        return f"ngrams has {ngrams.rows} rows of {ngrams.bits} bits, expected at least 1 row of 1 to 8 bits"
+    return None
 
 
 def parse_options(value: Any, source: str) -> Options:
@@ -131,13 +178,13 @@ def parse_options(value: Any, source: str) -> Options:
             raise KeyError(wrong[0])
         return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})
     except (AttributeError, KeyError, TypeError, InputError) as error:
-        raise ModelError(f"{source} is damaged: its options cannot be read ({error}); {REMEDY}") from None
+        damaged(source, f"its options cannot be read ({error!s:.120})")
 
 
 def parse_record(kind: type[Any], value: Any, source: str, prefix: str) -> Any:
     """A dataclass from a parsed JSON object, each field checked against its type; unknown keys are ignored."""
     if not isinstance(value, dict):
-        raise ModelError(f"{source} is damaged: {prefix or 'it'} is {value!r:.40}, expected an object; {REMEDY}")
+        damaged(source, f"{prefix or 'it'} is {value!r:.40}, expected an object")
     hints, parsed = get_type_hints(kind), {}
     for spec in dataclasses.fields(kind):
         name = f"{prefix}.{spec.name}" if prefix else spec.name
@@ -161,7 +208,7 @@ def parse_value(hint: Any, value: Any, source: str, name: str) -> Any:
         inner is Any or fits(inner, item) for item in items
     ):
         what = KIND_NAMES[plain] + ("" if inner is Any else f" of {KIND_NAMES[inner].split(' ')[1]}s")
-        raise ModelError(f"{source} is damaged: {name} is {value!r:.40}, expected {what}; {REMEDY}")
+        damaged(source, f"{name} is {value!r:.40}, expected {what}")
     return tuple(value) if plain is tuple else value
 
 

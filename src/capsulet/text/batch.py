@@ -1,5 +1,8 @@
 """Batches of texts of similar length, to keep padding small."""
 
+from __future__ import annotations
+
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -22,7 +25,7 @@ class Batch(NamedTuple):
     targets: NDArray[np.int64] | NDArray[np.float32]  # (B,) classes; multi-label: (B, C) zeros and ones
 
 
-def pad(texts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pad(texts: Sequence[NDArray[np.int32] | array[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Padded ids (B, T) and lengths (B,) of texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     ids = np.full((len(texts), int(lengths.max(initial=0))), PADDING_ID, dtype=np.int64)

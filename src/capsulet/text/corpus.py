@@ -6,7 +6,7 @@ counts, and size and digest of every other file.
 train.ids, valid.ids          int32, ids of all texts one after the other, encoded by text/vocabulary.py
 train.starts, valid.starts    int64, start of each text in the ids, and the end of the last one
 train.targets, valid.targets  int32, class of each text
-tokenizer.json                the tokenizer
+words.txt                     the words of the vocabulary by id, one per line, without padding and the unknown word
 
 In a multi-label corpus, targets holds the classes of all texts one after the other, with two more files:
 
@@ -28,17 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.text.numbering import NO_WORD, Words
-from capsulet.text.tokens import build_tokenizer
-from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID, SimilarWords, WordIds
+from capsulet.text.strings import Labels
+from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
 
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
 PARTS = ("train", "valid")
-DESCRIPTION, TOKENIZER = "corpus.json", "tokenizer.json"
-FILES = (TOKENIZER, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
+DESCRIPTION, WORDS = "corpus.json", "words.txt"
+FILES = (WORDS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
 LABEL_STARTS = tuple(f"{part}.label_starts" for part in PARTS)  # more files of a multi-label corpus
 
-Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
 RowNumbers = Sequence[int] | NDArray[np.int64]
 
 
@@ -76,7 +75,7 @@ class Corpora:
     valid_counts: dict[str, int]
     vocab_size: int
     notes: list[str]  # messages to the user about the files
-    tokenizer: str  # the text of tokenizer.json
+    words: list[str]  # of the vocabulary by id, without padding and the unknown word
     similar: bool  # whether unknown words are read as similar known ones
     digest: str  # of corpus.json, which has the digests of all files
 
@@ -155,12 +154,13 @@ class CorpusWriter:
         chosen = self.vocabulary(counts, min_count, max_words)
         new_ids = np.full(len(counts), UNKNOWN_ID, np.int32)
         new_ids[chosen] = FIRST_WORD + np.arange(len(chosen))
-        tokenizer = build_tokenizer([self.words.spelling(int(number)) for number in chosen], self.max_tokens)
+        words = [self.words.spelling(int(number)) for number in chosen]
         if similar:
-            similar_words = SimilarWords(tokenizer.get_vocab)
+            known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
+            similar_words = SimilarWords(lambda: known)
             for number in np.flatnonzero(new_ids[1:] == UNKNOWN_ID) + 1:  # all but NO_WORD
                 new_ids[number] = similar_words.id_of(self.words.spelling(int(number)), UNKNOWN_ID)
-        self.write(TOKENIZER, [tokenizer.to_str(pretty=False).encode()])
+        self.write(WORDS, ["".join(f"{word}\n" for word in words).encode()])  # no word has white space
         lengths, targets = np.frombuffer(self.lengths, np.int32), self.classes(labels)
         starts = None if self.label_starts is None else np.frombuffer(self.label_starts, np.int64)
         label_counts = {}
@@ -240,10 +240,15 @@ def open_corpora(folder: Path) -> Corpora:
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, description["vocab_size"], description["notes"],
-            (folder / TOKENIZER).read_text(encoding="utf-8"), description["similar"], hashlib.sha256(text).hexdigest(),
+            read_words(folder / WORDS), description["similar"], hashlib.sha256(text).hexdigest(),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a file, one per line. Only a line feed ends a line: a word may be another separator."""
+    return path.read_bytes().decode().split("\n")[:-1]
 
 
 def mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Numbered lines of text from plain files, gzip files and standard input."""
 
-import difflib
 import gzip
 import io
 import stat
@@ -58,6 +57,8 @@ def near_name(path: Path) -> str:
     """Return what to do about a missing file: a similar name in its folder, if any."""
     if not path.parent.is_dir():
         return f"; the folder {printable(str(path.parent), 1000)} does not exist either. Check the path"
+    import difflib
+
     siblings: list[str] = []
     with suppress(OSError):
         siblings = [entry.name for entry in path.parent.iterdir()]
@@ -153,12 +154,23 @@ def decode_lines(blob: bytes, first: int, end: bytes, cut_short: bool) -> Chunk:
 
 
 def peek_lines(chunks: Iterator[Chunk]) -> tuple[Chunk | None, Iterator[Chunk]]:
-    """Return a chunk that begins with the first line that is not blank (None: all are blank), and all chunks."""
-    blank: list[Chunk] = []
+    """Return a chunk that begins with the first line that is not blank (None: all are blank), and all chunks.
+
+    Whole chunks of blank lines are only counted, and returned as empty lines: a small gzip file may have gigabytes.
+    """
+    count = 0
     for chunk in chunks:
-        for place, line in enumerate(chunk.lines):
-            number = chunk.first + place
-            if number in chunk.problems or line.strip():
-                return Chunk(number, chunk.lines[place:], chunk.problems), chain(blank, [chunk], chunks)
-        blank.append(chunk)
-    return None, iter(blank)
+        if chunk.problems or "".join(chunk.lines).strip():
+            place = next(
+                place for place, line in enumerate(chunk.lines) if chunk.first + place in chunk.problems or line.strip()
+            )
+            head = Chunk(chunk.first + place, chunk.lines[place:], chunk.problems)
+            return head, chain(empty_lines(count), [chunk], chunks)
+        count += len(chunk.lines)
+    return None, empty_lines(count)
+
+
+def empty_lines(count: int) -> Iterator[Chunk]:
+    """Yield the first lines of a file, all empty."""
+    for start in range(0, count, CHUNK_BYTES):
+        yield Chunk(start + 1, [""] * min(CHUNK_BYTES, count - start), {})

@@ -15,7 +15,8 @@ from typing import IO, Any
 from capsulet.errors import InputError, MissingExtraError, RowError
 from capsulet.text import tables
 from capsulet.text.files import Chunk, Stream, printable
-from capsulet.text.rows import EMPTY_TEXT, FORMATS, NO_LABEL, Reading, Row
+from capsulet.text.flags import FORMATS
+from capsulet.text.rows import EMPTY_TEXT, NO_LABEL, Reading, Row
 
 LABEL_PREFIX = "__label__"
 FASTTEXT_LABEL = re.compile(rf"(?<!\S){LABEL_PREFIX}\S*")  # anywhere in a line, as in fastText

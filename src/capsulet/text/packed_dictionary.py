@@ -8,10 +8,7 @@ a raw deflate stream.
 import zlib
 from collections.abc import Iterable
 
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-
-from capsulet.text.vocabulary import UNKNOWN, common_prefix
+from capsulet.text.vocabulary import common_prefix
 
 RAW = -15  # wbits of zlib: deflate without header and checksum
 LARGEST_STREAM = 1 << 30  # bytes: bounds the memory that a damaged stream takes
@@ -71,9 +68,3 @@ def read_varint(stream: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return number, place
-
-
-def add_words(tokenizer: Tokenizer, words: Iterable[str]) -> None:
-    """Give the words the ids from 1 on in a tokenizer that knows only the unknown word, id 0."""
-    vocabulary = {word: number for number, word in enumerate((UNKNOWN, *words))}
-    tokenizer.model = WordLevel(vocabulary, unk_token=UNKNOWN)

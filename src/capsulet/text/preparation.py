@@ -2,7 +2,7 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,22 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from capsulet.config import SIMILAR, TextOptions, decided, resolve_text
-from capsulet.errors import CapsuletError, InputError, RowError, some
+from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
-from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, Labels, open_corpora
+from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
-from capsulet.text.reading import read_rows
-from capsulet.text.rows import LABEL_SEPARATOR, ReadOptions, SkippedRows
+from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN
-
-Paths = str | Path | Sequence[str | Path]
-Pair = tuple[str, Labels]  # text, label or labels
-Tell = Callable[[str], None]
-
-
-def silent(line: str) -> None:
-    """Print nothing."""
 
 
 @dataclass(frozen=True)
@@ -134,36 +127,6 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     similar = resolved.unknown_words == SIMILAR
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, similar)
-
-
-def paths(files: Paths) -> list[str]:
-    """Return one path or several paths as a list."""
-    return [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
-
-
-def labelled_pairs(
-    files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False
-) -> Iterator[Pair]:
-    """Yield texts with their labels. If `known` labels are given, a row with another label is a bad row."""
-    skipped = SkippedRows()
-    allowed = set(known)
-    for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
-        labels = row.labels if row.label is None else (row.label,)
-        unknown = [label for label in labels if label not in allowed] if known else []
-        if unknown:
-            problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
-            remedy = "Correct it, or skip such rows with --on-bad-row skip"
-            skipped.add(RowError(row.source, row.line, problem, remedy), reading.on_bad_row)
-        else:
-            yield row.text, row.labels if row.label is None else row.label
-    if skipped.count:
-        tell(skipped.summary())
-
-
-def sorted_labels(labels: set[str]) -> list[str]:
-    """Sort labels by value if all are whole numbers, otherwise by spelling."""
-    numeric = all(label.isdecimal() for label in labels)
-    return sorted(labels, key=lambda label: (int(label) if numeric else 0, label))
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:

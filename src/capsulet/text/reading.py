@@ -6,8 +6,9 @@ from pathlib import Path
 
 from capsulet.errors import InputError
 from capsulet.text.files import Stream, check_path, open_bytes, peek_lines, read_chunks, source_name
+from capsulet.text.flags import FORMATS
 from capsulet.text.formats import LABEL_PREFIX, fasttext_rows, json_rows, line_rows, parquet_rows, table_rows
-from capsulet.text.rows import FORMATS, Reading, ReadOptions, Row, SkippedRows
+from capsulet.text.rows import Reading, ReadOptions, Row, SkippedRows
 from capsulet.text.tables import recognise_delimiter, split_first_row
 
 SUFFIXES = {".ndjson": "jsonl", ".json": "jsonl", ".pq": "parquet"} | {f".{name}": name for name in FORMATS[:4]}

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from capsulet.config import option
 from capsulet.errors import InputError, RowError
 from capsulet.text.files import printable
+from capsulet.text.flags import FORMATS, HELP, LABEL_SEPARATOR
 from capsulet.text.tables import find_columns, has_column, kind, label_name, label_names, string_flaw
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "fasttext", "lines")
-LABEL_SEPARATOR = "|"  # rare inside labels; commas are common there
 Values = Mapping[str, object]  # by column
 EMPTY_TEXT = "empty text", "Fill it in, or skip such rows with --on-bad-row skip"
 NO_LABEL = "no label", "Fill it in, name its column with --label-column, or skip such rows with --on-bad-row skip"
@@ -33,17 +32,13 @@ class Row:
 class ReadOptions:
     """Options for reading files. `None`: decided by the name and content of each file."""
 
-    text_columns: tuple[str, ...] = option((), "text column; repeat it to join columns with spaces (default: text)")
-    label_column: str | None = option(None, "column of the label (default: label)")
-    header: bool | None = option(
-        None, "the first line is a row, not column names; the label is in the first column, texts in the others"
-    )
-    file_format: str | None = option(None, "format of the files (default: by name and content)", choices=FORMATS)
-    on_bad_row: str = option("fail", "stop at an invalid row, or skip and count it", choices=("fail", "skip"))
-    multi_label: bool = option(False, "a row may have several labels, or none")
-    label_separator: str | None = option(
-        None, f"separator of labels in one cell (default: {LABEL_SEPARATOR}); lists in JSONL and Parquet need none"
-    )
+    text_columns: tuple[str, ...] = option((), HELP["text_columns"])
+    label_column: str | None = option(None, HELP["label_column"])
+    header: bool | None = option(None, HELP["header"])
+    file_format: str | None = option(None, HELP["file_format"], choices=FORMATS)
+    on_bad_row: str = option("fail", HELP["on_bad_row"], choices=("fail", "skip"))
+    multi_label: bool = option(False, HELP["multi_label"])
+    label_separator: str | None = option(None, HELP["label_separator"])
 
     def __post_init__(self) -> None:
         if self.file_format not in (None, *FORMATS):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
@@ -54,6 +53,8 @@ def find_column(names: Sequence[str], wanted: str, source: str, flag: str) -> in
     wanted = printable(wanted)
     if places:
         raise InputError(f"{source}: {len(places)} columns are called '{wanted}'. Rename all but one, or use {flag}")
+    import difflib
+
     near = difflib.get_close_matches(wanted.lower(), plain, n=1)
     hint = f" Did you mean '{printable(names[plain.index(near[0])])}'?" if near else ""
     raise InputError(f"{source}: no column '{wanted}', found: {listing(names)}.{hint} Name the column with {flag}")

@@ -3,24 +3,30 @@
 A vocabulary of V entries has the ids 0 to V - 1. Most unknown words of new texts are other forms of known words:
 "fabulously" is read as "fabulous", "qualities" as "quality". Such a word has the id V + i, where i is the id of the
 known word. The network reads i. Abstention and drift detection still see an unknown word.
+
+Functions of ids take one id, or a NumPy array of ids. This module itself does not need NumPy.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ids = NDArray[Any]
+    Flags = NDArray[np.bool_]
 
 # The pattern of text/tokens.py never matches these, so no text contains them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID, FIRST_WORD = 0, 1, 2  # compressed models have no padding: unknown 0, first word 1
 SHORTEST_PREFIX = 4  # letters that similar words share
 AFTER_LETTERS = "{"  # sorts behind every letter and digit
-
-Ids = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -35,21 +41,39 @@ class WordIds:
         """Smallest id of a known word: padding and the unknown word come before it."""
         return self.unknown + 1
 
-    def read_as(self, ids: Ids) -> Ids:
+    @overload
+    def read_as(self, ids: int) -> int: ...
+    @overload
+    def read_as(self, ids: Ids) -> Ids: ...
+    def read_as(self, ids: int | Ids) -> int | Ids:
         """Ids that the network reads: those of known words, padding and the unknown word."""
         return ids % self.size
 
-    def is_similar(self, ids: Ids) -> NDArray[np.bool_]:
+    @overload
+    def is_similar(self, ids: int) -> bool: ...
+    @overload
+    def is_similar(self, ids: Ids) -> Flags: ...
+    def is_similar(self, ids: int | Ids) -> bool | Flags:
         """Which ids are unknown words that are read as a known word."""
-        return np.greater_equal(ids, self.size)
+        return ids >= self.size
 
-    def is_unknown(self, ids: Ids) -> NDArray[np.bool_]:
+    @overload
+    def is_unknown(self, ids: int) -> bool: ...
+    @overload
+    def is_unknown(self, ids: Ids) -> Flags: ...
+    def is_unknown(self, ids: int | Ids) -> bool | Flags:
         """Which ids are unknown words, read as a known word or not."""
-        return np.equal(ids, self.unknown) | self.is_similar(ids)
+        return (ids == self.unknown) | (ids >= self.size)
 
-    def mark_unknown(self, ids: Ids, which: NDArray[np.bool_]) -> Ids:
+    def mark_unknown(self, ids: Ids, which: Flags) -> Ids:
         """Return the ids, with the words `which` marked as unknown words that are read as these ids."""
-        return np.where(which & (ids != self.unknown), ids + self.size, ids)
+        marked: Ids = ids + (which & (ids != self.unknown)).astype(ids.dtype) * self.size
+        return marked
+
+    def count_unknown(self, ids: Iterable[int]) -> int:
+        """Number of unknown words among the ids of a text."""
+        unknown, size = self.unknown, self.size
+        return sum(1 for number in ids if number == unknown or number >= size)
 
     def similar(self, known: int) -> int:
         """Id of an unknown word that is read as the word `known`."""
@@ -91,11 +115,11 @@ class SimilarWords:
         nearest = self.nearest(word)
         return unknown if nearest is None else WordIds(len(self.ids), unknown).similar(self.ids[nearest])
 
-    def replace_unknown(self, ids: NDArray[np.int32], words: Sequence[str], unknown: int) -> None:
+    def replace_unknown(self, ids: Ids, words: Sequence[str], unknown: int) -> None:
         """Replace the id `unknown` in the ids of a text (T,) by that of each word, in place."""
-        for place in np.flatnonzero(ids == unknown).tolist():
-            if place < len(words):  # a text without words has one unknown word
-                ids[place] = self.id_of(words[place], unknown)
+        for place, (number, word) in enumerate(zip(ids.tolist(), words, strict=False)):
+            if number == unknown:  # a text without words has one unknown word
+                ids[place] = self.id_of(word, unknown)
 
 
 def common_prefix(left: str | bytes, right: str | bytes) -> int:

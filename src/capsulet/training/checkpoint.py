@@ -8,7 +8,6 @@ no generator state, because random numbers do not come from generators (model/no
 import dataclasses
 import hashlib
 import json
-import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,8 +22,9 @@ from torch import Tensor
 from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
 from capsulet.storage.atomic import replace_file, sweep
+from capsulet.storage.tensors import as_array, from_array, pack, read_header, unpack
 
-MAGIC = b"capsulet checkpoint 2\n"
+MAGIC = b"capsulet checkpoint 3\n"
 COUNTERS = ("epoch", "tokens", "highest")  # fields of State that are numbers
 Weights = dict[str, NDArray[Any]]
 
@@ -65,8 +65,6 @@ class Checkpoints:
         """Replace the checkpoint; the old one stays if the disk is full."""
         if self.path is None:
             return
-        from safetensors.numpy import save as serialise
-
         tensors = {f"network.{name}": array(value) for name, value in network.items()}
         tensors |= {f"optimiser.{name}": array(value) for name, value in optimiser.items()}
         if state.best:
@@ -77,7 +75,8 @@ class Checkpoints:
         counters = {name: getattr(state, name) for name in COUNTERS}
         counters["history"] = [dataclasses.asdict(epoch) for epoch in state.history]
         counters["best"] = state.best and dataclasses.asdict(state.best.epoch)
-        data = serialise(tensors, metadata={"identity": json.dumps(self.identity), "state": json.dumps(counters)})
+        packed = {name: from_array(value) for name, value in tensors.items()}
+        data = pack(packed, {"identity": json.dumps(self.identity), "state": json.dumps(counters)})
         try:
             replace_file(self.path, MAGIC, hashlib.sha256(data).digest(), data)
         except CapsuletError as error:
@@ -109,13 +108,10 @@ class Checkpoints:
 
 def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], State]:
     """Network, optimiser and state of a checkpoint; refuse one with other options or texts."""
-    from safetensors.numpy import load as deserialise
-
-    (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + size])["__metadata__"]
-    check_identity(json.loads(header["identity"]), json.loads(json.dumps(dict(identity))))
-    counters = json.loads(header["state"])
-    tensors = deserialise(data)
+    metadata = read_header(data, "the checkpoint").metadata
+    check_identity(json.loads(metadata["identity"]), json.loads(json.dumps(dict(identity))))
+    counters = json.loads(metadata["state"])
+    tensors = {name: as_array(tensor).copy() for name, tensor in unpack(data, "the checkpoint").items()}
     best, network, optimiser = (
         {name.removeprefix(kind): value for name, value in tensors.items() if name.startswith(kind)}
         for kind in ("best.", "network.", "optimiser.")

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from capsulet.config import TrainingOptions, decided
 from capsulet.errors import CapsuletError
-from capsulet.evaluation.metrics import counted_labels, fit_thresholds, macro_f1
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.metrics import macro_f1
+from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.heads import Classes
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
@@ -275,7 +277,8 @@ def validate(network: Network, corpus: Corpus, objective: Objective, select: str
                     counts[place] += np.bincount(labels.cpu().numpy(), minlength=corpus.num_classes)
     loss, accuracy = (number / max(len(corpus), 1) for number in workers.add(total, right))
     if not multi_label:
-        return Validation(loss, accuracy, macro_f1(*workers.add_array(counts)) if select == "macro-f1" else None)
+        per_class = workers.add_array(counts).tolist() if select == "macro-f1" else None
+        return Validation(loss, accuracy, None if per_class is None else macro_f1(*per_class))
     scores, truth = workers.add_array(scores), true_labels(corpus, np.arange(len(corpus)))
     thresholds = fit_thresholds(scores, truth)
     measured = counted_labels(truth, scores, thresholds)

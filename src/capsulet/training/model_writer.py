@@ -2,22 +2,26 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
-from capsulet.report.measures import Measures, Recorder, corpus_texts
+from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
-from capsulet.storage.folder import CARD, GRAPH, LOG, TOKENIZER, WEIGHTS, write_folder
+from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingMetrics
+from capsulet.storage.model_file import pack_model, word_tensors
+from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
-from capsulet.training.checkpoint import Snapshot
+from capsulet.training.checkpoint import Snapshot, Weights
 from capsulet.training.loop import History
+from capsulet.training.measured_texts import corpus_texts
 
 
 @dataclass(frozen=True)
@@ -30,20 +34,20 @@ class ModelWriter:
 
     def write_epoch(self, epochs: Sequence[Epoch], best: Snapshot) -> None:
         """Write the best model so far."""
-        self.write(self.config_of(History(tuple(epochs), best, "running")), self.files_of(best), epochs)
+        self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
     def finish(self, history: History) -> Measures | None:
         """Calibrate, measure and write the model of a training that has ended; return what a report shows of it."""
-        config, files = self.config_of(history), self.files_of(history.best)
-        config = dataclasses.replace(config, **describe_corpus(self.classifier(config, files), self.corpora.valid))
+        config, weights = self.config_of(history), history.best.weights
+        config = dataclasses.replace(config, **describe_corpus(self.classifier(config, weights), self.corpora.valid))
         measures = None
         if history.stopped != "interrupted":
-            classifier = self.classifier(config, files)
+            classifier = self.classifier(config, weights)
             recorder, corpora = Recorder(classifier), self.corpora
             corpus = corpora.valid if len(corpora.valid) else corpora.train  # the texts that selected the epoch
             measures = recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
-        self.write(config, files, history.epochs)
+        self.write(config, weights, history.epochs)
         return measures
 
     def config_of(self, history: History) -> ModelConfig:
@@ -59,24 +63,24 @@ class ModelWriter:
             ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
         )  # fmt: skip
 
-    def files_of(self, best: Snapshot) -> dict[str, bytes]:
-        """Tokenizer, weights and graph as the bytes of their files."""
-        from safetensors.numpy import save
+    @cached_property
+    def dictionary(self) -> dict[str, Tensor]:
+        """The tensors of the words, which are the same in every epoch."""
+        return word_tensors(self.corpora.words, self.start.reads_similar_words)
 
-        from capsulet.model.graph import build_graph
+    def file_of(self, config: ModelConfig, weights: Weights) -> bytes:
+        """The bytes of the model file."""
+        tensors = {name: from_array(value) for name, value in weights.items()}
+        return pack_model({**tensors, **self.dictionary}, config, model_card(config))
 
-        graph = build_graph(dict(best.weights), self.start.options.model).SerializeToString(deterministic=True)
-        return {TOKENIZER: self.corpora.tokenizer.encode(), WEIGHTS: save(dict(best.weights)), GRAPH: graph}
-
-    def classifier(self, config: ModelConfig, files: Mapping[str, bytes]) -> Classifier:
+    def classifier(self, config: ModelConfig, weights: Weights) -> Classifier:
         """The model in memory."""
-        threads = config.options.training.threads
-        return Classifier(session_of(files[GRAPH], files[TOKENIZER], config, threads), "the new model")
+        return Classifier(session_of(self.file_of(config, weights), config.options.training.threads), "the new model")
 
-    def write(self, config: ModelConfig, files: Mapping[str, bytes], epochs: Sequence[Epoch]) -> None:
+    def write(self, config: ModelConfig, weights: Weights, epochs: Sequence[Epoch]) -> None:
         """Write the folder with its log and its card."""
         log = "".join(json.dumps(epoch.record()) + "\n" for epoch in epochs)
-        write_folder(self.path, {**files, LOG: log.encode(), CARD: model_card(config).encode()}, config)
+        write_folder(self.path, self.file_of(config, weights), model_card(config).encode(), log.encode())
 
 
 def with_measures(metrics: TrainingMetrics, evaluation: Evaluation) -> TrainingMetrics:

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from capsulet.config import decided
-from capsulet.evaluation.metrics import counted_labels, fit_thresholds
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
 from capsulet.model.ngrams import NgramFeatures, features, root, sums

@@ -11,8 +11,9 @@ from typing import Any
 from capsulet.errors import InputError
 from capsulet.results import Epoch, Training
 from capsulet.runtime.ray import require_ray, start_ray
-from capsulet.storage.folder import LOG, check_target, read_config, read_file
-from capsulet.text.preparation import LabelledFiles, Tell
+from capsulet.storage.folder import check_target, read_config, read_log
+from capsulet.text.labelled import Tell
+from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import BALANCED, NONE
 from capsulet.training.run import checkpoint_path, report_path, train
@@ -75,7 +76,7 @@ def training_of(out: Path, seconds: float, report: str | None) -> Training:
     """The training that a model folder records."""
     config = read_config(out)
     data, metrics = config.data, config.metrics
-    epochs = tuple(Epoch(**json.loads(line)) for line in read_file(out, LOG, config).splitlines())
+    epochs = tuple(Epoch(**json.loads(line)) for line in read_log(out).splitlines())
     best = next(epoch for epoch in epochs if epoch.epoch == metrics.best_epoch)
     if config.ngrams:  # they were added after the last epoch
         names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")

@@ -20,7 +20,8 @@ from capsulet.results import Training
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.text.corpus import Corpora
-from capsulet.text.preparation import LabelledFiles, Listener, Paths, Tell, paths, prepare, silent
+from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import Weights, check_weights, class_weights
 
@@ -130,7 +131,7 @@ def checkpoint_path(out: Path) -> Path:
 
 def require_training(purpose: str = "Training") -> None:
     """Refuse to start if a package that training needs is not installed."""
-    for package in ("torch", "safetensors", "onnx"):
+    for package in ("torch", "numpy"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "train", purpose)
 

@@ -1,0 +1,31 @@
+"""Cells of CSV output. A spreadsheet runs a cell that begins like a formula, unless an apostrophe stands before it."""
+
+from capsulet.text.visible import visible
+
+FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # some spreadsheets also read the wide forms of = + - @
+
+
+def safe_cell(text: str) -> str:
+    """Return the text, with an apostrophe before it if a spreadsheet would read it as a formula. Numbers stay."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not is_number(text) else text
+
+
+def safe_label(label: str) -> str:
+    """Return a label without control characters: they are escapes, except line breaks and tabs."""
+    return visible(label, keep="\n\t")
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell with a sign is a plain number, such as -1 or +2.5e3."""
+    if (
+        not text.isascii()
+        or text[0] not in "+-"
+        or text[1:2] not in tuple("0123456789.")
+        or set(text) & set("_ \t\n\r")
+    ):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
