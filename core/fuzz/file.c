@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       continue;
     }
     capsulet_describe(model, &facts);
-    for (int32_t class = -1; class <= facts.classes; class++) sum += read_all(capsulet_label(model, class, &length), &length);
+    for (int32_t class = -1; class <= facts.classes; class++) check_utf8(capsulet_label(model, class, &length), &length);
     for (int32_t id = -1; id <= facts.vocabulary && id < 1000; id++) sum += read_all(capsulet_word(model, id, &length), &length);
     expect(sum + 1 > 0 && facts.config_size > 0);
     capsulet_close(model);

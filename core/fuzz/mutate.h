@@ -27,6 +27,14 @@ static inline size_t read_all(const char *text, const size_t *size) {
   return sum;
 }
 
+static inline void check_utf8(const char *text, const size_t *size) {
+  for (size_t at = 0, bytes; text && at < *size; at += bytes) {
+    uint32_t character;
+    bytes = read_character((const uint8_t *)text + at, *size - at, &character);
+    expect(bytes > 1 || (unsigned char)text[at] < 0x80);
+  }
+}
+
 enum { MOST_ENTRIES = 64, LONGEST_NAME = 48 };
 
 struct entry {

@@ -38,7 +38,7 @@ def build(
 @pytest.fixture(scope="session")
 def units(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Functions of core/tests/units.c, checked by the undefined behaviour sanitizer."""
-    flags = ["-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover=undefined"]
+    flags = ["-shared", "-fPIC", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
     path = tmp_path_factory.mktemp("units") / "units.so"
     return ctypes.CDLL(str(build(path, [CORE / "tests/units.c"], *flags, without="kernels.c")))
 

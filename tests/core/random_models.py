@@ -1,6 +1,6 @@
 """Model files with random weights, of every variant and with odd sizes. Standard library only.
 
-`Random(...)` describes a model, `weights` draws its numbers, and `model_file` writes the file (docs/reference/format.md).
+`Random(...)` describes a model, `weights` draws its numbers, `model_file` writes the file (docs/reference/format.md).
 """
 
 import json
@@ -138,14 +138,16 @@ def weights(model: Random) -> Weights:
             continue
         bits = min(8, max(2, model.bits + dice.choice((-1, 0, 0))))  # matrices of one file may differ
         levels = [dice.randrange(1 << bits) for _ in range(rows * columns)]
-        scales = struct.pack(f"<{rows}e", *(deviation / (1 << (bits - 1)) * dice.uniform(0.5, 1.5) for _ in range(rows)))
+        scales = struct.pack(
+            f"<{rows}e", *(deviation / (1 << (bits - 1)) * dice.uniform(0.5, 1.5) for _ in range(rows))
+        )
         steps = struct.unpack(f"<{rows}e", scales)
         numbers = [(level - (1 << (bits - 1))) * steps[place // columns] for place, level in enumerate(levels)]
         if name == "head.transforms":  # rows (N, C) of (P, L)
             primary, inside, classes, length = shape
             order = [
-                ((n * classes + c) * inside + p) * length + l
-                for n in range(primary) for p in range(inside) for c in range(classes) for l in range(length)
+                ((n * classes + c) * inside + p) * length + place
+                for n in range(primary) for p in range(inside) for c in range(classes) for place in range(length)
             ]  # fmt: skip
             numbers = [numbers[place] for place in order]
         values[name] = shape, numbers
@@ -169,7 +171,9 @@ def weights(model: Random) -> Weights:
         shape = (model.ngram_rows, model.classes)
         values["ngrams.levels"] = shape, [float(level) for own in rows for level in own]
         if bits == 8:
-            tensors["ngrams.levels"] = Tensor("I8", shape, array("b", (level for own in rows for level in own)).tobytes())
+            tensors["ngrams.levels"] = Tensor(
+                "I8", shape, array("b", (level for own in rows for level in own)).tobytes()
+            )
         else:
             packed = b"".join(pack([level + half for level in own], bits) for own in rows)
             tensors["ngrams.levels"] = Tensor("U8", (model.ngram_rows, len(packed) // model.ngram_rows), packed)
@@ -205,7 +209,8 @@ def dictionary(model: Random) -> dict[str, Tensor]:
     if model.bits:
         stream, before = bytearray(), b""
         for word in words:
-            shared = next((i for i, pair in enumerate(zip(before, word)) if pair[0] != pair[1]), min(len(before), len(word)))
+            pairs = enumerate(zip(before, word, strict=False))
+            shared = next((i for i, (left, right) in pairs if left != right), min(len(before), len(word)))
             stream += bytes((shared, len(word) - shared)) + word[shared:]  # no word of these has 128 letters
             before = word
         deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -332,7 +337,9 @@ ODD_SIZES = {
     "one-unit": Random(hidden_size=1, primary_length=1, embedding_size=1, class_length=1, classes=2, seed=30),
     "odd-two-layers": Random(hidden_size=17, primary_length=17, num_layers=2, embedding_size=33, strength=3, seed=31),
     "odd-bits": Random(bits=8, hidden_size=19, primary_length=1, num_layers=3, embedding_size=7, strength=4, seed=32),
-    "wide": Random(hidden_size=80, primary_length=8, embedding_size=70, class_length=5, classes=7, ngram_bits=8, seed=33),
+    "wide": Random(
+        hidden_size=80, primary_length=8, embedding_size=70, class_length=5, classes=7, ngram_bits=8, seed=33
+    ),
     "long-rows": Random(embedding="plain", hidden_size=3, primary_length=3, embedding_size=300, classes=5, seed=34),
 }
 

@@ -69,7 +69,9 @@ def test_contributions_sum_to_norms(name: str, precision: int) -> None:
     for text in TEXTS:
         ids = array("i", encoded(core, text))
         parts = core.explain(ids.tobytes(), array("i", range(model.classes)).tobytes())
-        norms, contributions, ngrams, shares = (np.frombuffer(parts[key], np.float32) for key in ("norms", "contributions", "ngrams", "shares"))
+        norms, contributions, ngrams, shares = (
+            np.frombuffer(parts[key], np.float32) for key in ("norms", "contributions", "ngrams", "shares")
+        )
         sums = contributions.reshape(len(ids), model.classes).astype(np.float64).sum(0)
         size = max(1.0, float(np.abs(contributions).max()))
         np.testing.assert_allclose(sums, norms, atol=1e-5 * size)
@@ -88,7 +90,9 @@ def by_kernel(printed: str) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_kernel_gives_the_same_bits(name: str, model_files: dict[str, Path], answers: list[str], answers_of: Callable[..., str]) -> None:
+def test_every_kernel_gives_the_same_bits(
+    name: str, model_files: dict[str, Path], answers: list[str], answers_of: Callable[..., str]
+) -> None:
     found = by_kernel(answers_of(answers, model_files[name]))
     for (kernel, precision), printed in found.items():
         assert printed == found["plain", precision], kernel
@@ -100,7 +104,9 @@ def test_a_text_alone_and_among_others() -> None:
     dice = random.Random(1)
     for name in ("cwc", "odd-two-layers", "bits-5"):
         model = MODELS[name]
-        texts = [" ".join(dice.choices([*file_words(model), "unknownword"], k=dice.randrange(1, 60))) for _ in range(30)]
+        texts = [
+            " ".join(dice.choices([*file_words(model), "unknownword"], k=dice.randrange(1, 60))) for _ in range(30)
+        ]
         for precision in (FLOAT32, INT8):
             core = _core.Model(model_file(model), precision)
             assert core.classify(texts)[0] == b"".join(core.classify([text])[0] for text in texts)

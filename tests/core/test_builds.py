@@ -10,11 +10,13 @@ from tests.core.conftest import CORE, build
 from tests.core.test_answers import by_kernel
 
 PROGRAM = [CORE / "tests/answers.c"]
-SANITIZERS = "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-g"
 AnswersOf = Callable[..., str]
 
 
-def compare(program: list[str], kernels: set[str], own: list[str], files: dict[str, Path], answers_of: AnswersOf) -> None:
+def compare(
+    program: list[str], kernels: set[str], own: list[str], files: dict[str, Path], answers_of: AnswersOf
+) -> None:
     """Check the kernels that a program has, and its answers against the plain kernel of this machine."""
     for path in files.values():
         expected, found = by_kernel(answers_of(own, path, "plain")), by_kernel(answers_of(program, path))
@@ -25,7 +27,9 @@ def compare(program: list[str], kernels: set[str], own: list[str], files: dict[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_sanitizers(compiler: str, tmp_path: Path, model_files: dict[str, Path], answers: list[str], answers_of: AnswersOf) -> None:
+def test_sanitizers(
+    compiler: str, tmp_path: Path, model_files: dict[str, Path], answers: list[str], answers_of: AnswersOf
+) -> None:
     program = build(tmp_path / "answers", PROGRAM, *SANITIZERS, compiler=compiler)
     kernels = {kernel for kernel, _ in by_kernel(answers_of(answers, model_files["cwc"]))}
     compare([str(program)], kernels, answers, model_files, answers_of)
@@ -46,12 +50,20 @@ def test_32_bits(tmp_path: Path, model_files: dict[str, Path], answers: list[str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ["armv8-a", "armv8.2-a+dotprod"])
-def test_arm64(arch: str, tmp_path: Path, model_files: dict[str, Path], answers: list[str], answers_of: AnswersOf) -> None:
+def test_arm64(
+    arch: str, tmp_path: Path, model_files: dict[str, Path], answers: list[str], answers_of: AnswersOf
+) -> None:
     """Both builds have the dot product: a build for older processors asks the system at run time."""
     if not shutil.which("qemu-aarch64"):
         pytest.skip("qemu-aarch64 is not installed")
     program = build(tmp_path / "answers", PROGRAM, "-static", f"-march={arch}", compiler="aarch64-linux-gnu-gcc")
-    compare(["qemu-aarch64", "-cpu", "max", str(program)], {"neon-dotprod", "neon", "plain"}, answers, model_files, answers_of)
+    compare(
+        ["qemu-aarch64", "-cpu", "max", str(program)],
+        {"neon-dotprod", "neon", "plain"},
+        answers,
+        model_files,
+        answers_of,
+    )
     if arch == "armv8-a":  # a processor without the dot product
         some = {name: model_files[name] for name in ("cwc", "bits-5")}
         compare(["qemu-aarch64", "-cpu", "cortex-a53", str(program)], {"neon", "plain"}, answers, some, answers_of)

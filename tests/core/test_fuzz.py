@@ -18,7 +18,7 @@ SECONDS = int(os.environ.get("CAPSULET_FUZZ_SECONDS", "20"))
 @pytest.mark.parametrize("target", ["file", "tokens", "run"])
 def test_seeds_and_regressions(target: str, tmp_path: Path) -> None:
     """Runs without libFuzzer, with the sanitizers of gcc."""
-    sanitizers = "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g"
+    sanitizers = "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-g"
     program = build(tmp_path / target, [CORE / f"fuzz/{target}.c", CORE / "fuzz/main.c"], *sanitizers)
     inputs = [*SEEDS, *sorted((CORE / "fuzz/regressions").glob(f"{target}-*"))]
     environment = {**os.environ, "CAPSULET_FUZZ_MODEL": str(CORE / "fuzz/corpus/cwc")}

@@ -16,7 +16,16 @@ import pytest
 from capsulet.errors import InputError
 from capsulet.evaluation.abstention import Ranking, threshold_for_error
 from capsulet.native import _core
-from tests.core.random_models import VARIANTS, Random, Tensor, all_tensors, configuration, from_bytes, model_file, pack_file
+from tests.core.random_models import (
+    VARIANTS,
+    Random,
+    Tensor,
+    all_tensors,
+    configuration,
+    from_bytes,
+    model_file,
+    pack_file,
+)
 
 FLOAT32, INT8 = 1, 2
 TEXT = "fabulous a quality fabulously 7 é playing"
@@ -89,7 +98,9 @@ def test_sizes_that_do_not_match(name: str) -> None:
     sizes += ["num_codebooks", "num_codewords"] * (model.embedding != "plain" and not model.bits)
     for key in sizes:
         for value in (0, -1, 1 << 20, 1 << 40, 1.5, model.options()[key] + 1, "8", None):
-            changed = with_config(model, lambda config, key=key, value=value: config["options"]["model"].update({key: value}))  # type: ignore[misc]
+            changed = with_config(
+                model, lambda config, key=key, value=value: config["options"]["model"].update({key: value})
+            )  # type: ignore[misc]
             with pytest.raises(ValueError):
                 _core.Model(changed, INT8)
     for value in (model.vocabulary + 1, model.vocabulary - 1, 0, -1, 1 << 31, 1 << 62):
@@ -139,7 +150,8 @@ def test_words_out_of_place() -> None:
     [
         {"factor": 1e308}, {"factor": "1"}, {"slope": -1e308}, {"offset": 1e10}, {"factor": None}, {"scale": "other"},
         {"method": "isotonic", "knots": [[0.5, 0.1], [0.2, 0.3]]}, {"method": "isotonic", "knots": [[0.5, 1e300]]},
-        {"method": "isotonic", "knots": [[0.5]]}, {"method": "isotonic", "knots": []}, {"method": "isotonic", "knots": [[[0], 1]]},
+        {"method": "isotonic", "knots": [[0.5]]}, {"method": "isotonic", "knots": []},
+        {"method": "isotonic", "knots": [[[0], 1]]},
         {"confidence": {"values": [1, 1], "reached": [5, 5], "wrong": [0, 0]}},
         {"confidence": {"values": [1], "reached": [1.5], "wrong": [0]}},
         {"confidence": {"values": [1], "reached": [2], "wrong": [3]}},
@@ -156,7 +168,9 @@ def test_calibrations_that_are_refused(change: dict[str, Any]) -> None:
 def test_extreme_calibrations_give_probabilities(name: str) -> None:
     for key in ("factor", "slope", "offset"):
         for value in (-1e9, -1.0, 0.0, 1e-300, 1e9):
-            data = with_config(VARIANTS[name], lambda config, key=key, value=value: config["calibration"].update({key: value}))  # type: ignore[misc]
+            data = with_config(
+                VARIANTS[name], lambda config, key=key, value=value: config["calibration"].update({key: value})
+            )  # type: ignore[misc]
             core = _core.Model(data, INT8)
             shares = np.frombuffer(core.probabilities(core.classify([TEXT])[0]), np.float64)
             assert ((shares >= 0) & (shares <= 1)).all(), (key, value, shares)
@@ -172,8 +186,12 @@ def test_thresholds_equal_python() -> None:
     for texts in (30, 200, 3000):
         rate = dice.uniform(0.005, 0.1)
         wrong = np.cumsum([dice.random() < rate * place / texts * 2 for place in range(texts)]).tolist()
-        ranking = Ranking(tuple(float(texts - place) for place in range(texts)), tuple(range(1, texts + 1)), tuple(wrong))
-        core = ranked_model({"values": list(ranking.values), "reached": list(ranking.reached), "wrong": list(ranking.wrong)})
+        ranking = Ranking(
+            tuple(float(texts - place) for place in range(texts)), tuple(range(1, texts + 1)), tuple(wrong)
+        )
+        core = ranked_model(
+            {"values": list(ranking.values), "reached": list(ranking.reached), "wrong": list(ranking.wrong)}
+        )
         for error in (0.01, 0.02, 0.05, 0.1, 0.3, 0.9):
             try:
                 expected: float | None = threshold_for_error(ranking, error)
@@ -190,7 +208,13 @@ def test_many_validation_texts_take_little_time() -> None:
     """A million texts, of which as many are wrong as a test just allows."""
     reached = [10**6 - 10**6 * (999 - place) // 1000 for place in range(1000)]
     values = [float(1000 - place) for place in range(1000)]
-    core = ranked_model({"values": values, "reached": reached, "wrong": [max(0, count // 2 - 2 * math.isqrt(count)) for count in reached]})
+    core = ranked_model(
+        {
+            "values": values,
+            "reached": reached,
+            "wrong": [max(0, count // 2 - 2 * math.isqrt(count)) for count in reached],
+        }
+    )
     start = time.perf_counter()
     assert core.rules(False, math.nan, 0.5, math.nan)[1] == 1.0
     assert time.perf_counter() - start < 1
@@ -207,7 +231,9 @@ def test_errors_that_no_texts_can_guarantee(error: float) -> None:
 
 def test_many_classes() -> None:
     """70,000 classes with lengths in the worst order: the label set is sorted in n log n steps."""
-    model = Random(embedding="plain", head="linear", hidden_size=1, primary_length=1, embedding_size=1, classes=70_000, texts=5)
+    model = Random(
+        embedding="plain", head="linear", hidden_size=1, primary_length=1, embedding_size=1, classes=70_000, texts=5
+    )
     core = _core.Model(model_file(model), INT8)
     assert np.isfinite(np.frombuffer(core.classify([TEXT])[0], np.float32)).all()
     dice = random.Random(4)

@@ -42,7 +42,8 @@ def parsed(units: ctypes.CDLL, text: bytes) -> str | None:
 @pytest.mark.parametrize(
     "text",
     [
-        "null", "[]", "{}", '""', "0", "-0.0", "0e999", "1.5e-3", "0.1", "123456789", "[1,[2,[3]],{}]", '{"a":{"b":[true,false]}}',
+        "null", "[]", "{}", '""', "0", "-0.0", "0e999", "1.5e-3", "0.1", "123456789", "[1,[2,[3]],{}]",
+        '{"a":{"b":[true,false]}}',
         '"\\u00e9\\ud83d\\ude00\\n\\/"', '"é中😀"', " [ 1 , 2 ] ", "1e22", "4503599627370497", "[" * 60 + "]" * 60,
         "0." + "0" * 400 + "1", "1E+5",
     ],
@@ -68,9 +69,9 @@ def test_numbers_of_json(units: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b" ", b"{", b"[1,]", b'{"a"}', b'{"a":}', b"{1:2}", b"01", b"1.", b"1e", b"+1", b".5", b"nul", b"[1 2]", b'"\x01"',
-        b'"\\x"', b'"\\u12g4"', b'"abc', b"1 2", b"[" * 70 + b"]" * 70, b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\xc0\x80"',
-        b"NaN", b"Infinity", b"\x00",
+        b"", b" ", b"{", b"[1,]", b'{"a"}', b'{"a":}', b"{1:2}", b"01", b"1.", b"1e", b"+1", b".5", b"nul", b"[1 2]",
+        b'"\x01"', b'"\\x"', b'"\\u12g4"', b'"abc', b"1 2", b"[" * 70 + b"]" * 70, b'"\xff"', b'"\xc3"',
+        b'"\xed\xa0\x80"', b'"\xc0\x80"', b"NaN", b"Infinity", b"\x00",
     ],
 )  # fmt: skip
 def test_json_that_is_refused(units: ctypes.CDLL, text: bytes) -> None:
@@ -150,7 +151,12 @@ def streams() -> list[bytes]:
         for level, strategy in ((0, 0), (1, 0), (9, 0), (9, zlib.Z_FIXED), (9, zlib.Z_HUFFMAN_ONLY), (9, zlib.Z_RLE)):
             packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, strategy)
             half = len(content) // 2
-            found.append(packer.compress(content[:half]) + packer.flush(zlib.Z_FULL_FLUSH) + packer.compress(content[half:]) + packer.flush())
+            found.append(
+                packer.compress(content[:half])
+                + packer.flush(zlib.Z_FULL_FLUSH)
+                + packer.compress(content[half:])
+                + packer.flush()
+            )
     return found
 
 
@@ -207,7 +213,9 @@ def test_exponentials_and_logarithms(units: ctypes.CDLL) -> None:
         x = dice.uniform(-690, 690)
         assert units.unit_exponential(ctypes.c_double(x)) == pytest.approx(math.exp(x), rel=1e-14)
         positive = math.exp(x)
-        assert units.unit_logarithm(ctypes.c_double(positive)) == pytest.approx(math.log(positive), rel=1e-14, abs=1e-15)
+        assert units.unit_logarithm(ctypes.c_double(positive)) == pytest.approx(
+            math.log(positive), rel=1e-14, abs=1e-15
+        )
         small = struct.unpack("f", struct.pack("f", dice.uniform(-87, 88)))[0]
         assert units.unit_power_of_e(ctypes.c_float(small)) == pytest.approx(math.exp(small), rel=4e-7)
     for odd in (math.nan, struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]):
@@ -284,7 +292,10 @@ def test_bytes_that_are_not_utf8(units: ctypes.CDLL) -> None:
     """Each such byte is a token; what is read never depends on bytes after the end."""
     dice = random.Random(7)
     for _ in range(3000):
-        text = b"".join(dice.choice((b"ab", b" ", b"\xff", b"\xc3", b"\xe4\xb8", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc3\xa9")) for _ in range(8))
+        text = b"".join(
+            dice.choice((b"ab", b" ", b"\xff", b"\xc3", b"\xe4\xb8", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc3\xa9"))
+            for _ in range(8)
+        )
         wanted = []
         at = 0
         for part in re.finditer(rb"(?:[\x00-\x7f]+|\xc3\xa9)|.", text, re.DOTALL):
