@@ -129,7 +129,9 @@ class Session:
                 abstain, *(NAN if value is None else value for value in (coverage, max_error, sets))
             )
         except ValueError as error:
-            raise InputError(f"--max-error {max_error:g} {error}: raise --max-error, or calibrate on more texts") from None
+            raise InputError(
+                f"--max-error {max_error:g} {error}: raise --max-error, or calibrate on more texts"
+            ) from None
         confidence, certainty, set_score = (value if value == value else None for value in values[:3])
         return Rules(confidence, certainty, set_score, texts=values[3])
 
