@@ -73,7 +73,7 @@ def main(words: list[str] | None = None) -> None:
         record.finished(capsulet.train(file, model, seed=arguments.seed, threads=1, cache=None, report=None, **given))
         cut = chosen[: arguments.cut]
         answers = {reading: answer(model, cut, reading == "similar") for reading in ("apart", "similar")}
-        reads = "similar" if capsulet.load(model).session.similar_words else "apart"
+        reads = "similar" if capsulet.load(model).config.reads_similar_words else "apart"
     shown = Table(title=f"{arguments.set}, {arguments.rows - arguments.cut:,} rows", title_justify="left")
     for column in ("unknown words", *(f"{share:g}" for share in sorted(SHARES))):
         shown.add_column(column, justify="left" if column == "unknown words" else "right")
