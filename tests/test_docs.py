@@ -31,7 +31,7 @@ MARKED = [
     (speed, speed.SCALE, lambda: {"costs": speed.costs()}),
     *((module, module.PAGE, module.parts) for module in (peers, labels, small, trust, drift)),
 ]
-OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
+OTHER_PROGRAMS = {  "--train", "--before", "--rounds", # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
