@@ -31,11 +31,11 @@ MARKED = [
     (speed, speed.SCALE, lambda: {"costs": speed.costs()}),
     *((module, module.PAGE, module.parts) for module in (peers, labels, small, trust, drift)),
 ]
-OTHER_PROGRAMS = {  "--train", "--before", "--rounds", # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
+OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
-    "--directory", "--top", "--explain",
+    "--directory", "--top", "--explain", "--train", "--before", "--rounds",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
