@@ -79,14 +79,19 @@ int inflate_raw(const uint8_t *from, size_t size, size_t most, uint8_t **output,
 
 enum { LONGEST_WORD = 255 }; /* bytes of a word that can be known; a longer token is unknown */
 
+enum rule { RULE_PAPER, RULE_UNICODE };
+enum kind { KIND_WORD, KIND_NUMBER, KIND_URL, KIND_NAME, KIND_TAG, KIND_ADDRESS, KIND_EMOJI, KIND_SYMBOL, KIND_CHARACTER };
+
 struct reader { /* reads the tokens of a text one by one */
   const uint8_t *text;
   size_t size, at;
-  int dot; /* 1: the combining dot of a lower-cased U+0130 is the next token */
+  enum rule rule;
+  int dot; /* paper's rule, 1: the combining dot of a lower-cased U+0130 is the next token */
 };
 
-struct word { /* one token: its place in the text and its lower-case spelling */
+struct word { /* one token: its place in the text and its spelling */
   size_t start, end;
+  enum kind kind; /* KIND_WORD for every token of the paper's rule; KIND_CHARACTER: of a script without spaces */
   uint32_t size; /* bytes of its spelling; more than LONGEST_WORD: cut off */
   uint32_t hash;
   char letters[LONGEST_WORD + 5];
@@ -95,6 +100,15 @@ struct word { /* one token: its place in the text and its lower-case spelling */
 bool next_word(struct reader *reader, struct word *word);
 /* Reads one character of `left` bytes; returns its bytes. A byte that is not UTF-8 is the character U+FFFD, of one byte. */
 size_t read_character(const uint8_t *from, size_t left, uint32_t *character);
+uint32_t write_character(uint32_t c, char *to); /* as UTF-8; returns its bytes */
+void finish_word(struct word *word);            /* computes the hash of the spelling */
+
+/* ---- unicode_tokens.c ---- */
+
+enum { LONGEST_SHAPE = 12 };
+
+bool next_unicode_word(struct reader *reader, struct word *word);
+uint32_t word_shape(const char *letters, uint32_t size, char *shape); /* of an unknown number, link, name...; 0: none */
 
 /* ---- words.c ---- */
 
@@ -111,6 +125,7 @@ struct words {
 
 int words_open(struct words *words, const struct file *file, uint32_t count, bool similar, bool packed, char *message);
 int64_t words_find(const struct words *words, const struct word *word);    /* number of a word, or -1 */
+int64_t words_shape(const struct words *words, const struct word *word);   /* of its shape, -1: unknown, -2: it has none */
 int64_t words_similar(const struct words *words, const struct word *word); /* of the known word it is read as, or -1 */
 
 /* ---- model.c ---- */
@@ -152,6 +167,7 @@ struct capsulet_model {
   const struct kernel *kernel;
   int32_t classes, vocabulary, unknown, first_word, max_tokens;
   bool similar, multi_label;
+  enum rule rule; /* of the tokens */
   char *label_letters;
   size_t *label_ends; /* (C) */
 

@@ -219,6 +219,7 @@ static int open_options(capsulet_model *model, char *message) {
   bool fine = true, packed;
   static const char *const embeddings[] = {"cwc", "cc", "plain", NULL}, *const heads[] = {"capsule", "linear", NULL};
   static const char *const routings[] = {"kmeans", "dynamic", NULL}, *const poolings[] = {"mean", "max", "mean+max", NULL};
+  static const char *const rules[] = {"paper", "unicode", NULL};
   static const char *const unknown_words[] = {"similar", "apart", NULL};
   static const float mean_shares[] = {1, 0, 0.5f};
   packed = json_get(&model->config, 0, "dictionary_words") != 0;
@@ -240,6 +241,8 @@ static int open_options(capsulet_model *model, char *message) {
   model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, &fine);
   model->class_length = (int32_t)integer(model, "options.model.class_length", 1, LARGEST_SIZE, &fine);
   model->similar = which(model, "options.text.unknown_words", unknown_words, &fine) == 0;
+  bool older = !json_find(&model->config, "options.text.tokens"); /* older files have the paper's rule */
+  model->rule = older || which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
   int64_t tokens = integer(model, "options.text.max_tokens", 1, INT32_MAX, &fine);
   model->max_tokens = tokens > MOST_TOKENS ? MOST_TOKENS : (int32_t)tokens;
   if (model->embedding != EMBEDDING_TABLE) {

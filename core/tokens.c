@@ -31,7 +31,7 @@ size_t read_character(const uint8_t *from, size_t left, uint32_t *character) {
   return size;
 }
 
-static uint32_t write_character(uint32_t c, char *to) {
+uint32_t write_character(uint32_t c, char *to) {
   if (c < 0x80) {
     to[0] = (char)c;
     return 1;
@@ -71,7 +71,7 @@ static bool is_space(uint32_t c) {
   return false;
 }
 
-static void finish(struct word *word) {
+void finish_word(struct word *word) {
   uint32_t hash = HASH_START;
   uint32_t size = word->size < LONGEST_WORD ? word->size : LONGEST_WORD;
   for (uint32_t i = 0; i < size; i++) hash = HASH_NEXT(hash, word->letters[i]);
@@ -85,11 +85,13 @@ static void append(struct word *word, uint32_t c) {
 }
 
 bool next_word(struct reader *reader, struct word *word) {
+  if (reader->rule == RULE_UNICODE) return next_unicode_word(reader, word);
+  word->kind = KIND_WORD;
   if (reader->dot) {
     word->start = reader->at - 2, word->end = reader->at;
     word->size = write_character(DOT_ABOVE, word->letters);
     reader->dot = 0;
-    finish(word);
+    finish_word(word);
     return true;
   }
   const uint8_t *text = reader->text;
@@ -131,21 +133,22 @@ bool next_word(struct reader *reader, struct word *word) {
     }
   }
   word->end = reader->at = at;
-  finish(word);
+  finish_word(word);
   return true;
 }
 
 size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, struct capsulet_token *tokens, size_t room) {
-  struct reader reader = {.text = (const uint8_t *)text, .size = size};
+  struct reader reader = {.text = (const uint8_t *)text, .size = size, .rule = model->rule};
   struct word word;
   size_t count = 0;
   if (size > UINT32_MAX) reader.size = UINT32_MAX;
   while (count < (size_t)model->max_tokens && next_word(&reader, &word)) {
     if (count < room) {
-      int64_t number = words_find(&model->words, &word);
+      int64_t number = words_find(&model->words, &word), shape = -2;
+      if (number < 0 && model->rule == RULE_UNICODE) number = shape = words_shape(&model->words, &word);
       int64_t id = number + model->first_word;
       if (number < 0) {
-        number = words_similar(&model->words, &word);
+        number = shape == -2 ? words_similar(&model->words, &word) : -1; /* another link or number is not similar */
         id = number < 0 ? model->unknown : model->vocabulary + number + model->first_word;
       }
       tokens[count] = (struct capsulet_token){(int32_t)id, (uint32_t)word.start, (uint32_t)word.end};

@@ -37,6 +37,14 @@ int64_t words_find(const struct words *words, const struct word *word) {
   return -1;
 }
 
+int64_t words_shape(const struct words *words, const struct word *word) {
+  struct word shape;
+  shape.size = word_shape(word->letters, word->size, shape.letters);
+  if (!shape.size) return -2;
+  finish_word(&shape);
+  return words_find(words, &shape);
+}
+
 /* Word number `place` in sorted order; an empty word where the file is wrong. */
 static const uint8_t *sorted(const struct words *words, uint64_t place, size_t *size) {
   uint32_t number = words->order[place];
@@ -49,18 +57,28 @@ static int compare(const uint8_t *left, size_t left_size, const uint8_t *right, 
   return order ? order : (left_size > right_size) - (left_size < right_size);
 }
 
+/* Bytes of the longest prefix of whole characters that two words share. */
 static size_t shared_letters(const uint8_t *left, size_t left_size, const uint8_t *right, size_t right_size) {
   size_t size = left_size < right_size ? left_size : right_size, shared = 0;
   while (shared < size && left[shared] == right[shared]) shared++;
+  bool inside = (shared < left_size && (left[shared] & 0xC0) == 0x80) || (shared < right_size && (right[shared] & 0xC0) == 0x80);
+  while (inside && shared && (left[--shared] & 0xC0) == 0x80) {
+  }
   return shared;
 }
 
-/* The known word with the longest common prefix: at least four letters and half of each word. Ties go to the shortest word,
+static size_t characters(const uint8_t *letters, size_t size) {
+  size_t count = 0;
+  for (size_t i = 0; i < size; i++) count += (letters[i] & 0xC0) != 0x80;
+  return count;
+}
+
+/* The known word with the longest common prefix: at least four characters and half of each word. Ties go to the shortest word,
  * then to the first in sorted order. */
 int64_t words_similar(const struct words *words, const struct word *word) {
   const uint8_t *letters = (const uint8_t *)word->letters;
   size_t size = word->size, own, shared = 0;
-  if (!words->order || size < SHORTEST_PREFIX || size > LONGEST_WORD || letters[0] >= 0x80) return -1;
+  if (!words->order || size < SHORTEST_PREFIX || size > LONGEST_WORD) return -1;
   uint64_t low = 0, high = words->count;
   while (low < high) {
     uint64_t middle = (low + high) / 2;
@@ -73,7 +91,8 @@ int64_t words_similar(const struct words *words, const struct word *word) {
     size_t common = shared_letters(other, own, letters, size);
     if (common > shared) shared = common;
   }
-  if (shared < SHORTEST_PREFIX) return -1;
+  size_t prefix = characters(letters, shared), length = characters(letters, size);
+  if (prefix < SHORTEST_PREFIX) return -1;
   uint64_t first = 0, last = low, end = low;
   while (first < last) { /* the first word that begins with the shared letters */
     uint64_t middle = (first + last) / 2;
@@ -89,12 +108,13 @@ int64_t words_similar(const struct words *words, const struct word *word) {
     else last = middle;
   }
   int64_t best = -1;
-  size_t best_size = SIZE_MAX;
+  size_t best_length = SIZE_MAX;
   for (uint64_t place = first; place < last; place++) {
-    sorted(words, place, &own);
-    if (own && own < best_size) best = words->order[place], best_size = own;
+    const uint8_t *other = sorted(words, place, &own);
+    size_t own_length = characters(other, own);
+    if (own && own_length < best_length) best = words->order[place], best_length = own_length;
   }
-  return best >= 0 && 2 * shared >= size && 2 * shared >= best_size ? best : -1;
+  return best >= 0 && 2 * prefix >= length && 2 * prefix >= best_length ? best : -1;
 }
 
 /* ---- opening ---- */

@@ -21,6 +21,7 @@ LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.c
 # share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
 SIMILAR, APART = "similar", "apart"  # how unknown words are read
+UNICODE, PAPER = "unicode", "paper"  # token rules
 
 # options that `capsulet train --help` lists first; all others are research options
 BASIC_OPTIONS = frozenset({"multi_label", "class_weight", "select", "epochs", "seed", "threads"})
@@ -73,6 +74,10 @@ class ModelOptions:
 class TextOptions:
     """How texts become word ids."""
 
+    tokens: str = option(
+        UNICODE, "token rule: words of any script, numbers, links and emoji (unicode), or words of the letters a to z "
+        "and every other character alone (paper)", choices=(UNICODE, PAPER),
+    )  # fmt: skip
     min_count: int | None = option(
         None, "leave out words that occur less often than this; auto: 1, or 2 from 20,000 training texts",
         low=1, high=2**31 - 1,
@@ -167,7 +172,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
         "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
-        "min_count": 1, "unknown_words": APART, "max_words": 10_000_000,
+        "tokens": PAPER, "min_count": 1, "unknown_words": APART, "max_words": 10_000_000,
         "epochs": 10, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False, "adversarial": 0.0,
         "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant", "warmup": 0.0, "clip": 0.0,
         "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats, gate_weighting
-from capsulet.config import ModelOptions
+from capsulet.config import UNICODE, ModelOptions
 from capsulet.errors import InputError
+from capsulet.native import core_module
 from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import read_model
@@ -123,11 +124,24 @@ class KeptWords:
         """Id in the model of the word that the file reads each word of the model as: (V,)."""
         read_as = np.full(len(self.source.words), UNKNOWN_ID, np.int64)
         read_as[self.kept] = self.kept
+        self.read_shapes(read_as)
         if similar := self.source.similar_words(self.kept):
             left_out = np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:]  # padding and the unknown word stay
-            for number in left_out.tolist():
+            for number in (number for number in left_out.tolist() if not self.shape(number)):
                 read_as[number] = similar.ids.get(similar.nearest(self.source.words[number]) or "", UNKNOWN_ID)
         return read_as
+
+    def shape(self, number: int) -> str | None:
+        """The shape of a word of the model, None if it has none or the model has another token rule."""
+        by_rule = self.source.config.options.text.tokens == UNICODE
+        shape: str | None = core_module().shape(self.source.words[number]) if by_rule else None
+        return shape
+
+    def read_shapes(self, read_as: Ids) -> None:
+        """Read each word that is left out as its shape, if it has one and the file has it."""
+        kept = {self.source.words[number]: number for number in self.kept.tolist()}
+        for number in np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:].tolist():
+            read_as[number] = kept.get(self.shape(number) or "", UNKNOWN_ID)
 
     @cached_property
     def file_ids(self) -> Ids:

@@ -497,7 +497,23 @@ static PyType_Spec model_specification = {"capsulet.native._core.Model", sizeof(
 
 #include "words_table.h"
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_core", "The C core.", 0, NULL, NULL, NULL, NULL, NULL};
+static PyObject *shape(PyObject *nothing, PyObject *word) {
+  (void)nothing;
+  Py_ssize_t size;
+  char letters[LONGEST_SHAPE];
+  const char *start = PyUnicode_Check(word) ? PyUnicode_AsUTF8AndSize(word, &size) : NULL;
+  if (!start) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected str");
+  uint32_t used = size > LONGEST_WORD ? 0 : word_shape(start, (uint32_t)size, letters);
+  if (used) return PyUnicode_DecodeUTF8(letters, (Py_ssize_t)used, NULL);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"shape", shape, METH_O, "The word that stands for unknown words of the kind of a word, or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_core", "The C core.", 0, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject *created = PyModule_Create(&module);

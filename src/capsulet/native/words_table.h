@@ -14,6 +14,7 @@ struct table {
 typedef struct {
   PyObject_HEAD
   struct table table;
+  enum rule rule;
   int busy; /* a scan is running without the interpreter's lock; nothing else may use the table */
 } Words;
 
@@ -107,8 +108,8 @@ static int put(struct output *output, uint32_t id) {
 }
 
 /* Appends the numbers of one text, at most `limit`; -1 without memory. */
-static int scan_text(struct table *table, const char *text, size_t size, int64_t limit, struct output *output) {
-  struct reader reader = {.text = (const uint8_t *)text, .size = size};
+static int scan_text(struct table *table, enum rule rule, const char *text, size_t size, int64_t limit, struct output *output) {
+  struct reader reader = {.text = (const uint8_t *)text, .size = size, .rule = rule};
   struct word word;
   uint64_t start = output->count;
   while ((int64_t)(output->count - start) < limit && next_word(&reader, &word)) {
@@ -132,7 +133,7 @@ static PyObject *Words_scan(Words *self, PyObject *arguments) {
   Py_BEGIN_ALLOW_THREADS
   for (size_t i = 0; lengths && i < texts.count && !state; i++) {
     uint64_t before = output.count;
-    state = scan_text(&self->table, texts.starts[i], texts.sizes[i], limit, &output);
+    state = scan_text(&self->table, self->rule, texts.starts[i], texts.sizes[i], limit, &output);
     lengths[i] = (int32_t)(output.count - before);
   }
   Py_END_ALLOW_THREADS
@@ -155,17 +156,42 @@ static PyObject *Words_spelling(Words *self, PyObject *argument) {
   return PyUnicode_DecodeUTF8(self->table.letters + start, (Py_ssize_t)(self->table.ends[number] - start), NULL);
 }
 
+/* For each word, the number of its shape, which is added if it is new; 0 if it has none. */
+static PyObject *Words_shapes(Words *self, PyObject *nothing) {
+  (void)nothing;
+  struct table *table = &self->table;
+  uint64_t count = table->count;
+  if (self->busy) return PyErr_Format(PyExc_RuntimeError, "these words are in use by another thread");
+  int32_t *shapes = calloc(count + 1, sizeof *shapes);
+  for (uint64_t number = 1; shapes && self->rule == RULE_UNICODE && number <= count; number++) {
+    struct word shape;
+    uint64_t start = table->ends[number - 1];
+    shape.size = word_shape(table->letters + start, (uint32_t)(table->ends[number] - start), shape.letters);
+    if (!shape.size) continue;
+    finish_word(&shape);
+    shapes[number] = (int32_t)intern(table, shape.letters, shape.size, shape.hash);
+    if (!shapes[number]) free(shapes), shapes = NULL;
+  }
+  if (!shapes) return PyErr_NoMemory();
+  PyObject *result = PyBytes_FromStringAndSize((const char *)shapes, (Py_ssize_t)((count + 1) * sizeof *shapes));
+  free(shapes);
+  return result;
+}
+
 static Py_ssize_t Words_length(PyObject *self) { return (Py_ssize_t)((Words *)self)->table.count; }
 
 static PyObject *Words_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   (void)keywords;
-  if (!PyArg_ParseTuple(arguments, "")) return NULL;
+  const char *rule;
+  if (!PyArg_ParseTuple(arguments, "s", &rule)) return NULL;
+  if (strcmp(rule, "paper") && strcmp(rule, "unicode")) return PyErr_Format(PyExc_ValueError, "the token rule %s is unknown", rule);
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   Words *self = (Words *)allocate(type, 0);
   if (self && table_start(&self->table)) {
     Py_DECREF(self);
     return PyErr_NoMemory();
   }
+  if (self) self->rule = strcmp(rule, "paper") ? RULE_UNICODE : RULE_PAPER;
   return (PyObject *)self;
 }
 
@@ -181,11 +207,13 @@ static PyMethodDef words_methods[] = {
     {"scan", (PyCFunction)(void (*)(void))Words_scan, METH_VARARGS,
      "Numbers of the words of the texts one after the other, and how many each text has, both as int32 bytes."},
     {"spelling", (PyCFunction)(void (*)(void))Words_spelling, METH_O, "The word of a number."},
+    {"shapes", (PyCFunction)(void (*)(void))Words_shapes, METH_NOARGS,
+     "For number 0 and each word the number of its shape, which is added, or 0, as int32 bytes."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot words_slots[] = {
-    {Py_tp_doc, "Distinct words, numbered from 1 in the order of their first appearance."},
+    {Py_tp_doc, "Words(rule): distinct words, numbered from 1 in the order of their first appearance."},
     {Py_tp_new, Words_new},
     {Py_tp_dealloc, Words_dealloc},
     {Py_tp_methods, words_methods},

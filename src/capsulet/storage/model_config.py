@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.config import GROUPS, SIMILAR, ModelOptions, Options, check
+from capsulet.config import GROUPS, PAPER, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.storage.tensors import damaged
 
@@ -172,6 +172,7 @@ def parse_options(value: Any, source: str) -> Options:
     """The options in parsed JSON."""
     try:
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
+        value = {**value, "text": {"tokens": PAPER, **value["text"]}}  # older files do not name the token rule
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
         wrong += [name for group in names for name, own in value[group].items() if own is None and name != "threads"]
         if wrong:  # missing, unknown, or an automatic value that was not resolved

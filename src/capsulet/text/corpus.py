@@ -27,12 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.config import UNICODE
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
 
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
+RARE = 2  # a number, link or name that occurs less often is read as its shape
 PARTS = ("train", "valid")
 DESCRIPTION, WORDS = "corpus.json", "words.txt"
 FILES = (WORDS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
@@ -99,8 +101,8 @@ class CorpusWriter:
     training rows are known after the last text. Then the ids of the vocabulary replace the numbers.
     """
 
-    def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False) -> None:
-        self.folder, self.max_tokens, self.words = folder, max_tokens, Words()
+    def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False, rule: str = UNICODE) -> None:
+        self.folder, self.max_tokens, self.words = folder, max_tokens, Words(rule)
         self.spool = folder / "words.part"  # words numbered in order of appearance
         self.lengths, self.targets = array("i"), array("i")  # per text; targets are numbers of `label_numbers`
         self.label_numbers: dict[str, int] = {}
@@ -151,14 +153,16 @@ class CorpusWriter:
         counts = np.zeros(len(self.words) + 1, np.int64)
         for ids, rows in self.blocks(valid):
             counts += np.bincount(ids[~rows], minlength=len(counts))
+        shapes, counts = self.count_shapes(counts, min_count)
         chosen = self.vocabulary(counts, min_count, max_words)
         new_ids = np.full(len(counts), UNKNOWN_ID, np.int32)
         new_ids[chosen] = FIRST_WORD + np.arange(len(chosen))
+        new_ids = np.where(new_ids == UNKNOWN_ID, new_ids[shapes], new_ids)
         words = [self.words.spelling(int(number)) for number in chosen]
         if similar:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
-            for number in np.flatnonzero(new_ids[1:] == UNKNOWN_ID) + 1:  # all but NO_WORD
+            for number in np.flatnonzero((new_ids[1:] == UNKNOWN_ID) & (shapes[1:] == NO_WORD)) + 1:  # all but NO_WORD
                 new_ids[number] = similar_words.id_of(self.words.spelling(int(number)), UNKNOWN_ID)
         self.write(WORDS, ["".join(f"{word}\n" for word in words).encode()])  # no word has white space
         lengths, targets = np.frombuffer(self.lengths, np.int32), self.classes(labels)
@@ -179,6 +183,21 @@ class CorpusWriter:
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
+
+    def count_shapes(
+        self, counts: NDArray[np.int64], min_count: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """For each word the number of its shape, or 0; and the counts, where rare words count as their shape.
+
+        The model then knows the shape of numbers, links and names that it will not know.
+        """
+        found = self.words.shapes()
+        new = np.zeros(len(self.words) + 1 - len(found), np.int32)
+        shapes, counts = np.concatenate([found, new]), np.concatenate([counts, new.astype(np.int64)])
+        rare = np.flatnonzero((shapes != NO_WORD) & (counts < max(min_count, RARE)))
+        np.add.at(counts, shapes[rare], counts[rare])
+        counts[rare] = 0
+        return shapes, counts
 
     def blocks(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
         """Numbers of the words of each block of texts, and which words belong to the texts `wanted`."""

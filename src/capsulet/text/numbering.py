@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.config import UNICODE
 from capsulet.native import core_module
 from capsulet.text.strings import check_text
 
@@ -17,13 +18,13 @@ Numbers = NDArray[np.int32]
 
 
 class Words:
-    """Words numbered from 1 in order of appearance.
+    """Words by a token rule, numbered from 1 in order of appearance.
 
     A text without words has the one number 0, and so has a word of more than 255 bytes, which no model knows.
     """
 
-    def __init__(self) -> None:
-        self.table = core_module().Words()
+    def __init__(self, rule: str = UNICODE) -> None:
+        self.table = core_module().Words(rule)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -31,6 +32,10 @@ class Words:
     def spelling(self, number: int) -> str:
         """Word of a number."""
         return str(self.table.spelling(number))
+
+    def shapes(self) -> Numbers:
+        """For number 0 and each word the number of its shape, which is added if it is new, or 0."""
+        return np.frombuffer(self.table.shapes(), np.int32)
 
     def scan(self, texts: Sequence[str], limit: int) -> tuple[Numbers, Numbers]:
         """Numbers of all words, at most `limit` per text, and words per text."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capsulet.config import SIMILAR, TextOptions, decided, resolve_text
+from capsulet.config import PAPER, SIMILAR, TextOptions, decided, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
@@ -18,7 +18,7 @@ from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
-from capsulet.text.tokens import TOKEN
+from capsulet.text.tokens import TOKEN, UNICODE_RULE
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def cached(cache: Cache, files: LabelledFiles, options: TextOptions, fraction: f
     """Return the corpora from the cache, after building them if they are missing or damaged."""
     settings = {
         "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
-        "valid_fraction": fraction, "token": TOKEN,
+        "valid_fraction": fraction, "token": TOKEN if options.tokens == PAPER else UNICODE_RULE,
     }  # fmt: skip
     key = cache.key({"train": files.train, "valid": files.valid}, settings)
     if cache.entry(key).exists():
@@ -102,7 +102,7 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
         listener.tell(line)
 
     reading = files.reading
-    writer = CorpusWriter(folder, options.max_tokens, reading.multi_label)
+    writer = CorpusWriter(folder, options.max_tokens, reading.multi_label, options.tokens)
     writer.add(labelled_pairs(files.train, reading, note), listener.rows_read)
     rows = len(writer)
     labels = sorted_labels(set(writer.label_numbers))

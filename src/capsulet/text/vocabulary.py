@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     Ids = NDArray[Any]
     Flags = NDArray[np.bool_]
 
-# The pattern of text/tokens.py never matches these, so no text contains them.
+# No rule of text/tokens.py gives these tokens, so no text contains them.
 PADDING, UNKNOWN = "[PAD]", "[UNK]"
 PADDING_ID, UNKNOWN_ID, FIRST_WORD = 0, 1, 2  # compressed models have no padding: unknown 0, first word 1
 SHORTEST_PREFIX = 4  # letters that similar words share
-AFTER_LETTERS = "{"  # sorts behind every letter and digit
+AFTER_LETTERS = chr(0x10FFFF)  # sorts behind every character of a word
 
 
 @dataclass(frozen=True)
