@@ -27,7 +27,7 @@ def kernel(name: str) -> Extension:
 
 core = Extension(
     "capsulet.native._core",
-    sources=[f"{NATIVE}/core.c", *sorted(str(source) for source in Path(CORE).glob("*.c"))],
+    sources=[f"{NATIVE}/core.c", f"{NATIVE}/ngrams.c", *sorted(str(source) for source in Path(CORE).glob("*.c"))],
     depends=HEADERS,
     include_dirs=[CORE],
     extra_compile_args=["-std=c11", *COMMON, EXACT],

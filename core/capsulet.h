@@ -7,7 +7,7 @@
  *   char message[CAPSULET_MESSAGE];
  *   if (capsulet_open(bytes, size, CAPSULET_AUTO, &model, message)) { puts(message); exit(1); }
  *   float lengths[MANY];                                  one per class
- *   capsulet_classify(model, &text, &text_size, 1, lengths, NULL);
+ *   capsulet_classify(model, &text, &text_size, 1, CAPSULET_TEXT, lengths, NULL);
  *
  * Letters: n texts, T tokens of a text, C classes, N primary capsules, V entries of the vocabulary.
  */
@@ -69,17 +69,20 @@ struct capsulet_token {
   int32_t id;
   uint32_t start, end; /* bytes of the text */
 };
+/* Forms of a text: as people write it, or its tokens as the model spells them (capsulet_spell), with a space between them. */
+enum { CAPSULET_TEXT = 0, CAPSULET_SPELLED = 1 };
 /* Tokens of a text, at most max_tokens, and their number. At most `room` of them are written; a text of `size` bytes has
  * at most size + 1. A text without a token has one unknown word at 0 to 0. Bytes that are not UTF-8 are tokens. */
-size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, struct capsulet_token *tokens, size_t room);
+size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, int form, struct capsulet_token *tokens, size_t room);
+/* Writes the tokens of a text as the model spells them, with a space after each, if `room` is enough; returns the bytes needed. */
+size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size, char *spelled, size_t room);
 
 /* Class lengths (n, C) of texts and, unless it is NULL, the share of unknown words (n). */
-int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
+int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, int form, float *lengths,
                       float *unknown);
 
-/* Class lengths (n, C) of tokenised texts: `ids` has the ids of all texts one after the other, `counts` (n) how many: 1 to 2^20
- * each. */
-int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths);
+/* Scores (C) of the n-gram features of a text, zeros without them: programs that run an ONNX export give them to it. */
+int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, int form, float *scores);
 
 /* Probabilities (n, C) of class lengths (n, C). */
 void capsulet_probabilities(const capsulet_model *model, const float *lengths, size_t n, double *probabilities);
@@ -118,8 +121,8 @@ struct capsulet_explanation {
   float *coupling;      /* (N, wanted) of each primary capsule with each class */
   float *shares;        /* (N, wanted) of each primary capsule in norms; with ngrams they sum to norms */
 };
-/* The ids: 1 to 2^20 of them. After an error, what was written means nothing. */
-int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted,
+/* T is what capsulet_tokenize returns. After an error, what was written means nothing. */
+int capsulet_explain(const capsulet_model *model, const char *text, size_t size, int form, const int32_t *classes, size_t wanted,
                      const struct capsulet_explanation *explanation);
 
 /* Weights of all codewords (codebooks * codewords) for the word of an id. */

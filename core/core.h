@@ -79,7 +79,7 @@ int inflate_raw(const uint8_t *from, size_t size, size_t most, uint8_t **output,
 
 enum { LONGEST_WORD = 255 }; /* bytes of a word that can be known; a longer token is unknown */
 
-enum rule { RULE_PAPER, RULE_UNICODE };
+enum rule { RULE_PAPER, RULE_UNICODE, RULE_SPELLED }; /* spelled: tokens with a space between them */
 enum kind { KIND_WORD, KIND_NUMBER, KIND_URL, KIND_NAME, KIND_TAG, KIND_ADDRESS, KIND_EMOJI, KIND_SYMBOL, KIND_CHARACTER };
 
 struct reader { /* reads the tokens of a text one by one */
@@ -102,12 +102,16 @@ bool next_word(struct reader *reader, struct word *word);
 size_t read_character(const uint8_t *from, size_t left, uint32_t *character);
 uint32_t write_character(uint32_t c, char *to); /* as UTF-8; returns its bytes */
 void finish_word(struct word *word);            /* computes the hash of the spelling */
+struct reader text_reader(const capsulet_model *model, const char *text, size_t size, int form);
+int32_t word_id(const capsulet_model *model, const struct word *word);
 
 /* ---- unicode_tokens.c ---- */
 
 enum { LONGEST_SHAPE = 12 };
 
 bool next_unicode_word(struct reader *reader, struct word *word);
+/* Whether a spelling is a character of a script without spaces. */
+bool is_lone_character(const char *letters, uint32_t size);
 uint32_t word_shape(const char *letters, uint32_t size, char *shape); /* of an unknown number, link, name...; 0: none */
 
 /* ---- words.c ---- */
@@ -195,7 +199,8 @@ struct capsulet_model {
   size_t ngram_row_bytes;
   const uint8_t *ngram_levels;
   const float *ngram_scales;
-  struct tensor ngram_keys; /* ids of the words when the table was fitted */
+  const uint8_t *ngram_checks; /* (S) check of the feature in each row; 0: none */
+  int32_t pieces;              /* characters of the longest piece of a word; 0: none */
 
   /* answers */
   double *thresholds; /* (C) multi-label */
@@ -221,9 +226,9 @@ struct trace {
 };
 
 struct classes;
-/* Runs one text and keeps what it computed; `pooled` (H), `head` scratch memory of the head, which `classes` points into. */
-int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, struct trace *trace, float *pooled, float *head,
-               struct classes *classes);
+/* Runs one text with the scores of its n-gram features, or NULL, and keeps what it computed; `pooled` (H), `head` scratch memory of the head, which `classes` points into. */
+int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const float *ngrams, struct trace *trace, float *pooled,
+               float *head, struct classes *classes);
 
 /* ---- head.c ---- */
 
@@ -236,12 +241,6 @@ struct classes { /* of one text; only lengths must have room, the others are set
 
 uint64_t head_room(const capsulet_model *model); /* floats of scratch memory */
 void head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *classes);
-
-/* ---- features.c ---- */
-
-/* Scores (C) of the n-gram features of a text, and the share of each token in some of them (T, wanted). */
-void ngram_scores(const capsulet_model *model, const int32_t *ids, size_t tokens, int32_t *sums, float *scores);
-void ngram_parts(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted, float *parts);
 
 /* ---- calibration.c ---- */
 

@@ -12,7 +12,7 @@
  *
  * With int8, W and R multiply rounded numbers x' instead of x. Each x' is written as (x' / x) x with a fixed quotient.
  */
-#include "core.h"
+#include "ngrams.h"
 
 #include "numbers.h"
 
@@ -177,33 +177,30 @@ static uint64_t divide_work(const capsulet_model *model, uint64_t tokens, struct
   return used;
 }
 
-int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *wanted_classes, size_t wanted,
-                     const struct capsulet_explanation *explanation) {
-  int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
-  if (!tokens || tokens > MOST_TOKENS || wanted > INT32_MAX) return CAPSULET_IMPOSSIBLE;
-  for (size_t token = 0; token < tokens; token++)
-    if (ids[token] < 0 || ids[token] >= most) return CAPSULET_IMPOSSIBLE;
-  for (size_t i = 0; i < wanted; i++)
-    if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
+/* Explains a text by its ids and its n-gram features. */
+static int explain_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const struct hits *hits,
+                        const int32_t *wanted_classes, size_t wanted, const struct capsulet_explanation *explanation) {
   struct trace trace = {0};
   struct work work = {0};
   uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
   size_t classes = (size_t)model->classes, hidden = (size_t)model->hidden;
-  float *memory = reserve(first + second + head_room(model) + classes + hidden + (uint64_t)tokens * wanted, sizeof *memory);
+  float *memory = reserve(first + second + head_room(model) + 2 * classes + hidden + (uint64_t)tokens * wanted, sizeof *memory);
   double *parts = reserve(tokens, sizeof *parts);
-  int result = memory && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  int result = memory && parts && sums ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
     divide_trace(model, tokens, &trace, memory);
     divide_work(model, tokens, &work, memory + first);
     float *pooled = memory + first + second, *lengths = pooled + hidden, *scratch = lengths + classes;
-    float *ngrams = scratch + head_room(model);
+    float *scores = scratch + head_room(model), *ngrams = scores + classes;
     struct classes answer = {.lengths = lengths};
-    result = trace_text(model, ids, tokens, &trace, pooled, scratch, &answer);
+    if (model->ngram_rows) ngram_scores(model, hits, sums, scores);
+    result = trace_text(model, ids, tokens, model->ngram_rows ? scores : NULL, &trace, pooled, scratch, &answer);
     bool fine = !result && all_finite(answer.norms, classes);
     if (!result) {
       if (explanation->lengths) memcpy(explanation->lengths, lengths, classes * sizeof *lengths);
       if (explanation->norms) memcpy(explanation->norms, answer.norms, classes * sizeof *lengths);
-      if (model->ngram_rows) ngram_parts(model, ids, tokens, wanted_classes, wanted, ngrams);
+      if (model->ngram_rows) ngram_parts(model, hits, tokens, wanted_classes, wanted, ngrams);
       else memset(ngrams, 0, tokens * wanted * sizeof *ngrams);
       if (explanation->ngrams) memcpy(explanation->ngrams, ngrams, tokens * wanted * sizeof *ngrams);
       for (size_t i = 0; i < wanted; i++) {
@@ -231,5 +228,30 @@ int capsulet_explain(const capsulet_model *model, const int32_t *ids, size_t tok
   }
   free(memory);
   free(parts);
+  free(sums);
+  return result;
+}
+
+int capsulet_explain(const capsulet_model *model, const char *text, size_t size, int form, const int32_t *wanted_classes, size_t wanted,
+                     const struct capsulet_explanation *explanation) {
+  if (wanted > INT32_MAX) return CAPSULET_IMPOSSIBLE;
+  for (size_t i = 0; i < wanted; i++)
+    if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
+  struct reader reader = text_reader(model, text, size, form);
+  struct word word;
+  struct hits hits = {0};
+  size_t room = size + 1 < (size_t)model->max_tokens ? size + 1 : (size_t)model->max_tokens, tokens = 0;
+  int32_t *ids = reserve(room, sizeof *ids);
+  int result = ids ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  if (model->ngram_rows) hits_start(&hits, model);
+  while (!result && tokens < room && next_word(&reader, &word)) {
+    ids[tokens++] = word_id(model, &word);
+    if (model->ngram_rows) hits_word(&hits, &word);
+  }
+  if (!result && !tokens) ids[tokens++] = model->unknown;
+  if (!result && model->ngram_rows) result = hits_end(&hits);
+  if (!result) result = explain_text(model, ids, tokens, &hits, wanted_classes, wanted, explanation);
+  hits_free(&hits);
+  free(ids);
   return result;
 }

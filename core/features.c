@@ -1,28 +1,71 @@
-/* N-gram features: hashed words and pairs of neighbouring words, with a row of small integers per feature. */
-#include "core.h"
+/* N-gram features: a table with a row of small integers per feature. A feature counts once per text.
+ *
+ * The scores of a text are the sum of its rows, divided by the square root of their number: once for words and pairs, once for
+ * pieces, then added. A row has a check byte, so that features that the table does not have are found to be absent (with one
+ * error in about 255). */
+#include "ngrams.h"
 
 #include "numbers.h"
 
-static const uint64_t prime = 2147483647, first_factor = 1103515245, second_factor = 1021387129, word_offset = 12345,
-                      pair_offset = 715225741;
-enum { FIRST_WORD = 2 }; /* in the ids that the table was fitted with; 0 is padding, 1 the unknown word */
-
-/* The id that a word had when the table was fitted. */
-static uint64_t key_of(const capsulet_model *model, int32_t id) {
-  size_t known = (size_t)known_id(model, id);
-  const struct tensor *keys = &model->ngram_keys;
-  if (!keys->data) return known;
-  if (keys->dtype == TYPE_U16) return ((const uint16_t *)(const void *)keys->data)[known];
-  return ((const uint32_t *)(const void *)keys->data)[known] & 0x7FFFFFFF;
+static int64_t find_row(const capsulet_model *model, uint64_t hash) {
+  struct ngram_place place = ngram_place(hash, model->ngram_rows);
+  for (int i = 0; i < 2; i++)
+    if (model->ngram_checks[place.rows[i]] == place.check) return place.rows[i];
+  return -1;
 }
 
-static const uint8_t *word_row(const capsulet_model *model, uint64_t key) {
-  return model->ngram_levels + (key * first_factor + word_offset) % prime % model->ngram_rows * model->ngram_row_bytes;
+static uint32_t slot_of(const struct hits *hits, uint32_t row) {
+  uint32_t slot = row * 2654435769u & hits->mask;
+  while (hits->slots[slot] && hits->items[hits->slots[slot] - 1].row != row) slot = (slot + 1) & hits->mask;
+  return slot;
 }
 
-static const uint8_t *pair_row(const capsulet_model *model, uint64_t key, uint64_t next) {
-  uint64_t number = (key * first_factor + next * second_factor + pair_offset) % prime;
-  return model->ngram_levels + number % model->ngram_rows * model->ngram_row_bytes;
+static bool grow(struct hits *hits) {
+  uint32_t room = hits->room ? 2 * hits->room : 1024;
+  struct hit *items = fits(room, sizeof *items) ? realloc(hits->items, room * sizeof *items) : NULL;
+  if (items) hits->items = items;
+  uint32_t *slots = items ? reserve_zeros((uint64_t)4 * room, sizeof *slots) : NULL;
+  if (!slots) return false;
+  free(hits->slots);
+  hits->slots = slots, hits->mask = 4 * room - 1, hits->room = room;
+  for (uint32_t i = 0; i < hits->count; i++)
+    if (hits->items[i].times) slots[slot_of(hits, hits->items[i].row)] = i + 1;
+  return true;
+}
+
+static void note_hit(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  struct hits *hits = to;
+  int64_t row = find_row(hits->model, hash);
+  if (row < 0 || hits->failed) return;
+  if (hits->count == hits->room && !grow(hits)) {
+    hits->failed = true;
+    return;
+  }
+  uint32_t slot = slot_of(hits, (uint32_t)row);
+  struct hit *hit = &hits->items[hits->count++];
+  *hit = (struct hit){(uint32_t)row, first, tokens, 0, (uint32_t)(hash & 1)};
+  if (!hits->slots[slot]) hits->slots[slot] = hits->count;
+  hits->items[hits->slots[slot] - 1].times++;
+}
+
+void hits_start(struct hits *hits, const capsulet_model *model) {
+  for (uint32_t i = 0; i < hits->count; i++) /* only what the last text filled: a short text costs little after a long one */
+    if (hits->items[i].times) hits->slots[slot_of(hits, hits->items[i].row)] = 0;
+  hits->model = model;
+  hits->count = 0;
+  hits->reader = (struct ngrams){.pieces = model->pieces, .emit = note_hit, .to = hits};
+}
+
+void hits_word(struct hits *hits, const struct word *word) { ngram_word(&hits->reader, word); }
+
+int hits_end(struct hits *hits) {
+  ngram_end(&hits->reader);
+  return hits->failed ? CAPSULET_NO_MEMORY : CAPSULET_OK;
+}
+
+void hits_free(struct hits *hits) {
+  free(hits->items);
+  free(hits->slots);
 }
 
 static int32_t level(const capsulet_model *model, const uint8_t *row, int32_t class) {
@@ -31,57 +74,48 @@ static int32_t level(const capsulet_model *model, const uint8_t *row, int32_t cl
   return (row[class * bits / 8] >> (class * bits % 8) & ((1 << bits) - 1)) - (1 << (bits - 1));
 }
 
-static void add_row(const capsulet_model *model, const uint8_t *row, int32_t *sums) {
-  if (model->ngram_bits == 8)
-    for (int32_t class = 0; class < model->classes; class++) sums[class] += (int8_t)row[class];
-  else
-    for (int32_t class = 0; class < model->classes; class++) sums[class] += level(model, row, class);
+static const uint8_t *row_of(const capsulet_model *model, uint32_t row) {
+  return model->ngram_levels + (size_t)row * model->ngram_row_bytes;
 }
 
-/* 1 / sqrt(features), by which sums are multiplied through the scales; features: known words, and pairs of them. */
-static float divisor(const capsulet_model *model, const int32_t *ids, size_t tokens) {
-  int64_t count = 0;
-  bool before = false;
-  for (size_t token = 0; token < tokens; token++) {
-    bool known = key_of(model, ids[token]) >= FIRST_WORD;
-    count += known + (known && before);
-    before = known;
+static void roots(const struct hits *hits, float under[2]) {
+  uint32_t counts[2] = {0, 0};
+  for (uint32_t i = 0; i < hits->count; i++) counts[hits->items[i].block] += hits->items[i].times > 0;
+  for (int block = 0; block < 2; block++) under[block] = root((float)(counts[block] ? counts[block] : 1));
+}
+
+void ngram_scores(const capsulet_model *model, const struct hits *hits, int32_t *sums, float *scores) {
+  float under[2];
+  size_t classes = (size_t)model->classes;
+  roots(hits, under);
+  memset(sums, 0, 2 * classes * sizeof *sums);
+  for (uint32_t i = 0; i < hits->count; i++) {
+    const struct hit *hit = &hits->items[i];
+    if (!hit->times) continue;
+    const uint8_t *row = row_of(model, hit->row);
+    int32_t *sum = sums + hit->block * classes;
+    if (model->ngram_bits == 8)
+      for (size_t class = 0; class < classes; class++) sum[class] += (int8_t)row[class];
+    else
+      for (size_t class = 0; class < classes; class++) sum[class] += level(model, row, (int32_t)class);
   }
-  return root((float)(count ? count : 1));
+  for (size_t class = 0; class < classes; class++)
+    scores[class] = ((float)sums[class] / under[0] + (float)sums[classes + class] / under[1]) * model->ngram_scales[class];
 }
 
-void ngram_scores(const capsulet_model *model, const int32_t *ids, size_t tokens, int32_t *sums, float *scores) {
-  uint64_t before = 0, key;
-  int64_t count = 0;
-  memset(sums, 0, (size_t)model->classes * sizeof *sums);
-  for (size_t token = 0; token < tokens; token++, before = key) {
-    key = key_of(model, ids[token]);
-    if (key < FIRST_WORD) continue;
-    add_row(model, word_row(model, key), sums);
-    count++;
-    if (before < FIRST_WORD) continue;
-    add_row(model, pair_row(model, before, key), sums);
-    count++;
-  }
-  float under = root((float)(count ? count : 1));
-  for (int32_t class = 0; class < model->classes; class++) scores[class] = (float)sums[class] * model->ngram_scales[class] / under;
-}
-
-/* The row of a word belongs to it, half of the row of a pair to each of its words. */
-void ngram_parts(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted, float *parts) {
-  float under = divisor(model, ids, tokens);
+/* The row of a feature is shared equally by its occurrences in the text, and by the tokens of an occurrence. */
+void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t tokens, const int32_t *classes, size_t wanted, float *parts) {
+  float under[2];
+  roots(hits, under);
   memset(parts, 0, tokens * wanted * sizeof *parts);
-  for (size_t token = 0; token < tokens; token++) {
-    uint64_t key = key_of(model, ids[token]), before = token ? key_of(model, ids[token - 1]) : 0;
-    if (key < FIRST_WORD) continue;
-    const uint8_t *word = word_row(model, key), *pair = before < FIRST_WORD ? NULL : pair_row(model, before, key);
-    for (size_t i = 0; i < wanted; i++) {
-      float scale = model->ngram_scales[classes[i]] / under;
-      parts[token * wanted + i] += (float)level(model, word, classes[i]) * scale;
-      if (!pair) continue;
-      float half = 0.5f * (float)level(model, pair, classes[i]) * scale;
-      parts[token * wanted + i] += half;
-      parts[(token - 1) * wanted + i] += half;
+  for (uint32_t i = 0; i < hits->count; i++) {
+    const struct hit *hit = &hits->items[i];
+    const uint8_t *row = row_of(model, hit->row);
+    uint32_t times = hits->items[hits->slots[slot_of(hits, hit->row)] - 1].times;
+    for (size_t wish = 0; wish < wanted; wish++) {
+      float whole = (float)level(model, row, classes[wish]) / under[hit->block] * model->ngram_scales[classes[wish]];
+      float part = whole / (float)times / (float)hit->tokens;
+      for (uint32_t token = hit->first; token < hit->first + hit->tokens; token++) parts[token * wanted + wish] += part;
     }
   }
 }

@@ -1,5 +1,5 @@
 /* Opening a model: the configuration, and weights in the layout of the kernels. */
-#include "core.h"
+#include "ngrams.h"
 
 #include "numbers.h"
 
@@ -241,6 +241,7 @@ static int open_options(capsulet_model *model, char *message) {
   model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, &fine);
   model->class_length = (int32_t)integer(model, "options.model.class_length", 1, LARGEST_SIZE, &fine);
   model->similar = which(model, "options.text.unknown_words", unknown_words, &fine) == 0;
+  model->pieces = (int32_t)integer(model, "options.model.pieces", 0, LONGEST_PIECE, &fine);
   bool older = !json_find(&model->config, "options.text.tokens"); /* older files have the paper's rule */
   model->rule = older || which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
   int64_t tokens = integer(model, "options.text.max_tokens", 1, INT32_MAX, &fine);
@@ -330,22 +331,21 @@ static int open_head(capsulet_model *model, char *message) {
 
 static int open_ngrams(capsulet_model *model, char *message) {
   struct tensor levels = file_tensor(&model->file, "ngrams.levels"), scales = file_tensor(&model->file, "ngrams.scales");
+  struct tensor checks = file_tensor(&model->file, "ngrams.checks");
   uint64_t classes = (uint64_t)model->classes;
   int64_t bits = 8;
   if (!levels.data) return CAPSULET_OK;
   json_integer(&model->config, json_find(&model->config, "ngrams.bits"), 2, 8, &bits);
   model->ngram_bits = (int32_t)bits;
   model->ngram_row_bytes = (size_t)((classes * (uint64_t)bits + 7) / 8);
-  model->ngram_keys = file_tensor(&model->file, "ngrams.keys");
   bool fine = levels.axes == 2 && levels.dtype == (bits == 8 ? TYPE_I8 : TYPE_U8) && (bits == 8 || bits == 4 || bits == 2);
   fine = fine && levels.shape[0] >= 1 && levels.shape[0] <= 1 << 30 && levels.shape[1] == model->ngram_row_bytes;
   fine = fine && scales.data && scales.dtype == TYPE_F32 && scales.count == classes;
-  const struct tensor *keys = &model->ngram_keys;
-  if (keys->data) fine = fine && (keys->dtype == TYPE_U16 || keys->dtype == TYPE_U32) && keys->count == (uint64_t)model->vocabulary;
-  else fine = fine && model->embedding != EMBEDDING_PACKED;
+  fine = fine && checks.data && checks.dtype == TYPE_U8 && checks.count == levels.shape[0];
   if (!fine) return fail(message, "its n-gram features are of another size");
   model->ngram_rows = (uint32_t)levels.shape[0];
   model->ngram_levels = levels.data;
+  model->ngram_checks = checks.data;
   model->ngram_scales = (const float *)(const void *)scales.data;
   return all_finite(model->ngram_scales, classes) ? CAPSULET_OK : fail(message, "a scale of its n-gram features is not a finite number");
 }

@@ -1,5 +1,5 @@
 /* Texts to class lengths: word vectors, encoder, pooling, head. Texts of similar length run together. */
-#include "core.h"
+#include "ngrams.h"
 
 #include "numbers.h"
 
@@ -113,8 +113,7 @@ struct scratch { /* for groups of at most `tokens` tokens */
   int32_t *cached;     /* (CACHE) id of each vector in the cache, or -1 */
   float *cached_scales;
   uint8_t *cached_vectors;
-  float *pooled, *head, *ngrams;
-  int32_t *ngram_sums;
+  float *pooled, *head;
 };
 
 static uint64_t input_width(const capsulet_model *model) { /* numbers of an input row, at most */
@@ -150,8 +149,6 @@ static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scra
   TAKE(cached_vectors, CACHE * vector);
   TAKE(pooled, MOST_TEXTS * (uint64_t)model->hidden);
   TAKE(head, head_room(model));
-  TAKE(ngrams, (uint64_t)model->classes);
-  TAKE(ngram_sums, (uint64_t)model->classes);
 #undef TAKE
   return used;
 }
@@ -280,10 +277,8 @@ static int run_encoder(const capsulet_model *model, const struct group *group, s
 
 /* ---- the head ---- */
 
-static int run_head(const capsulet_model *model, const float *pooled, const int32_t *ids, int32_t count, struct scratch *scratch,
-                    struct classes *classes) {
-  if (model->ngram_rows) ngram_scores(model, ids, (size_t)count, scratch->ngram_sums, scratch->ngrams);
-  head_run(model, pooled, model->ngram_rows ? scratch->ngrams : NULL, scratch->head, classes);
+static int run_head(const capsulet_model *model, const float *pooled, const float *ngrams, struct scratch *scratch, struct classes *classes) {
+  head_run(model, pooled, ngrams, scratch->head, classes);
   return all_finite(classes->lengths, (uint64_t)model->classes) ? CAPSULET_OK : CAPSULET_DAMAGED;
 }
 
@@ -310,26 +305,17 @@ static void sort(struct order *order, struct order *other, size_t count) {
     order[i] = right == count || (left < half && longer_first(&other[left], &other[right]) < 0) ? other[left++] : other[right++];
 }
 
-int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, float *lengths) {
-  if (!n) return CAPSULET_OK;
-  if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
+/* Class lengths (n, C) of texts by their ids, one text after the other, with the scores (n, C) of their n-gram features or NULL. */
+static int run_texts(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, const float *ngrams, float *lengths) {
   struct order *order = reserve(2 * (uint64_t)n, sizeof *order);
   const int32_t **texts = reserve(n, sizeof *texts);
   struct scratch scratch = {0};
   int result = order && texts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
-  size_t longest = 0;
-  const int32_t *next = ids;
-  int64_t most = model->similar ? 2 * (int64_t)model->vocabulary : model->vocabulary;
+  size_t longest = 0, classes = (size_t)model->classes;
   for (size_t i = 0; !result && i < n; i++) {
-    if (counts[i] < 1 || counts[i] > MOST_TOKENS) {
-      result = CAPSULET_IMPOSSIBLE;
-      break;
-    }
-    for (int32_t token = 0; token < counts[i]; token++)
-      if (next[token] < 0 || next[token] >= most) result = CAPSULET_IMPOSSIBLE;
     order[i] = (struct order){counts[i], (uint32_t)i};
-    texts[i] = next;
-    next += counts[i];
+    texts[i] = ids;
+    ids += counts[i];
     if ((size_t)counts[i] > longest) longest = (size_t)counts[i];
   }
   size_t room = longest > MOST_GROUP ? longest : longest * MOST_TEXTS < MOST_GROUP ? longest * MOST_TEXTS : MOST_GROUP;
@@ -348,8 +334,9 @@ int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int3
     }
     result = run_encoder(model, &group, &scratch, NULL);
     for (int32_t text = 0; !result && text < group.texts; text++) {
-      struct classes classes = {.lengths = lengths + (size_t)order[first + (size_t)text].text * (size_t)model->classes};
-      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, group.ids[text], group.counts[text], &scratch, &classes);
+      size_t number = order[first + (size_t)text].text;
+      struct classes answer = {.lengths = lengths + number * classes};
+      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, ngrams ? ngrams + number * classes : NULL, &scratch, &answer);
     }
     first += (size_t)group.texts;
   }
@@ -359,50 +346,74 @@ int capsulet_lengths(const capsulet_model *model, const int32_t *ids, const int3
   return result;
 }
 
-int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, float *lengths,
+int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, int form, float *lengths,
                       float *unknown) {
-  int32_t *ids = NULL, *counts = reserve(n, sizeof *counts);
-  struct capsulet_token *tokens = NULL;
-  size_t used = 0, room = 0, tokens_room = 0;
-  int result = counts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  if (!n) return CAPSULET_OK;
+  if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
+  size_t used = 0, room = 0, classes = (size_t)model->classes;
+  int32_t *ids = NULL, *counts = reserve(n, sizeof *counts), *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  float *ngrams = model->ngram_rows ? reserve((uint64_t)n * classes, sizeof *ngrams) : NULL;
+  struct hits hits = {0};
+  int result = counts && sums && (ngrams || !model->ngram_rows) ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; !result && i < n; i++) {
-    size_t most = sizes[i] + 1 < (size_t)model->max_tokens ? sizes[i] + 1 : (size_t)model->max_tokens;
-    if (most > tokens_room) {
-      free(tokens);
-      tokens_room = most > 1024 ? most : 1024;
-      tokens = reserve(tokens_room, sizeof *tokens);
-    }
-    size_t count = tokens ? capsulet_tokenize(model, texts[i], sizes[i], tokens, tokens_room) : 0;
-    if (tokens && used + count > room) {
-      room = 2 * room > used + count ? 2 * room : used + count + 4096;
-      int32_t *more = fits(room, sizeof *ids) ? realloc(ids, room * sizeof *ids) : NULL;
-      if (more) ids = more;
-      else count = 0;
-    }
-    if (!count) {
-      result = CAPSULET_NO_MEMORY;
-      break;
-    }
-    int32_t strange = 0;
-    for (size_t token = 0; token < count; token++) {
-      ids[used + token] = tokens[token].id;
-      strange += tokens[token].id == model->unknown || tokens[token].id >= model->vocabulary;
-    }
-    counts[i] = (int32_t)count;
-    used += count;
-    if (unknown) unknown[i] = (float)strange / (float)count;
+    struct reader reader = text_reader(model, texts[i], sizes[i], form);
+    struct word word;
+    int32_t count = 0, strange = 0;
+    if (ngrams) hits_start(&hits, model);
+    do {
+      bool more = count < model->max_tokens && next_word(&reader, &word);
+      if (!more && count) break;
+      if (used == room) {
+        room = room ? 2 * room : 4096;
+        int32_t *longer = fits(room, sizeof *ids) ? realloc(ids, room * sizeof *ids) : NULL;
+        if (!longer) {
+          result = CAPSULET_NO_MEMORY;
+          break;
+        }
+        ids = longer;
+      }
+      int32_t id = more ? word_id(model, &word) : model->unknown; /* a text without a token is one unknown word */
+      if (more && ngrams) hits_word(&hits, &word);
+      strange += id == model->unknown || id >= model->vocabulary;
+      ids[used++] = id;
+      count++;
+      if (!more) break;
+    } while (true);
+    counts[i] = count;
+    if (unknown) unknown[i] = (float)strange / (float)(count ? count : 1);
+    if (ngrams && !result) result = hits_end(&hits);
+    if (ngrams && !result) ngram_scores(model, &hits, sums, ngrams + i * classes);
   }
-  if (!result) result = capsulet_lengths(model, ids, counts, n, lengths);
-  free(tokens);
+  if (!result) result = run_texts(model, ids, counts, n, ngrams, lengths);
+  hits_free(&hits);
   free(ids);
   free(counts);
+  free(sums);
+  free(ngrams);
+  return result;
+}
+
+int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, int form, float *scores) {
+  memset(scores, 0, (size_t)model->classes * sizeof *scores);
+  if (!model->ngram_rows) return CAPSULET_OK;
+  struct reader reader = text_reader(model, text, size, form);
+  struct word word;
+  struct hits hits = {0};
+  int32_t *sums = reserve(2 * (uint64_t)model->classes, sizeof *sums);
+  hits_start(&hits, model);
+  for (int32_t count = 0; count < model->max_tokens && next_word(&reader, &word); count++) hits_word(&hits, &word);
+  int result = hits_end(&hits);
+  if (!sums) result = CAPSULET_NO_MEMORY;
+  if (!result) ngram_scores(model, &hits, sums, scores);
+  hits_free(&hits);
+  free(sums);
   return result;
 }
 
 /* ---- one text with everything that an explanation needs ---- */
 
-int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, struct trace *trace, float *pooled, float *head,
-               struct classes *classes) {
+int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const float *ngrams, struct trace *trace, float *pooled,
+               float *head, struct classes *classes) {
   struct scratch scratch = {0};
   struct group group = {.ids = {ids}, .counts = {(int32_t)tokens}, .texts = 1};
   int result = borrow(model, tokens, &scratch);
@@ -410,7 +421,7 @@ int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, s
   if (!result) {
     memcpy(pooled, scratch.pooled, (size_t)model->hidden * sizeof *pooled);
     scratch.head = head;
-    result = run_head(model, pooled, ids, (int32_t)tokens, &scratch, classes);
+    result = run_head(model, pooled, ngrams, &scratch, classes);
   }
   free(scratch.memory);
   return result;

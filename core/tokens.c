@@ -84,8 +84,24 @@ static void append(struct word *word, uint32_t c) {
   if (word->size <= LONGEST_WORD) word->size++;
 }
 
+/* The next token of a text of spelled tokens. */
+static bool next_spelled(struct reader *reader, struct word *word) {
+  while (reader->at < reader->size && reader->text[reader->at] == ' ') reader->at++;
+  if (reader->at >= reader->size) return false;
+  word->kind = KIND_WORD;
+  word->start = reader->at;
+  while (reader->at < reader->size && reader->text[reader->at] != ' ') reader->at++;
+  word->end = reader->at;
+  size_t size = word->end - word->start;
+  word->size = size > LONGEST_WORD ? LONGEST_WORD + 1 : (uint32_t)size;
+  memcpy(word->letters, reader->text + word->start, word->size < LONGEST_WORD ? word->size : LONGEST_WORD);
+  finish_word(word);
+  return true;
+}
+
 bool next_word(struct reader *reader, struct word *word) {
   if (reader->rule == RULE_UNICODE) return next_unicode_word(reader, word);
+  if (reader->rule == RULE_SPELLED) return next_spelled(reader, word);
   word->kind = KIND_WORD;
   if (reader->dot) {
     word->start = reader->at - 2, word->end = reader->at;
@@ -137,24 +153,39 @@ bool next_word(struct reader *reader, struct word *word) {
   return true;
 }
 
-size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, struct capsulet_token *tokens, size_t room) {
-  struct reader reader = {.text = (const uint8_t *)text, .size = size, .rule = model->rule};
+struct reader text_reader(const capsulet_model *model, const char *text, size_t size, int form) {
+  return (struct reader){.text = (const uint8_t *)text, .size = size < UINT32_MAX ? size : UINT32_MAX,
+                         .rule = form == CAPSULET_SPELLED ? RULE_SPELLED : model->rule};
+}
+
+int32_t word_id(const capsulet_model *model, const struct word *word) {
+  int64_t number = words_find(&model->words, word), shape = -2;
+  if (number < 0 && model->rule == RULE_UNICODE) number = shape = words_shape(&model->words, word);
+  if (number >= 0) return (int32_t)number + model->first_word;
+  if (shape == -2) number = words_similar(&model->words, word); /* another link or number is not similar */
+  return number < 0 ? model->unknown : model->vocabulary + (int32_t)number + model->first_word;
+}
+
+size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, int form, struct capsulet_token *tokens, size_t room) {
+  struct reader reader = text_reader(model, text, size, form);
   struct word word;
   size_t count = 0;
-  if (size > UINT32_MAX) reader.size = UINT32_MAX;
   while (count < (size_t)model->max_tokens && next_word(&reader, &word)) {
-    if (count < room) {
-      int64_t number = words_find(&model->words, &word), shape = -2;
-      if (number < 0 && model->rule == RULE_UNICODE) number = shape = words_shape(&model->words, &word);
-      int64_t id = number + model->first_word;
-      if (number < 0) {
-        number = shape == -2 ? words_similar(&model->words, &word) : -1; /* another link or number is not similar */
-        id = number < 0 ? model->unknown : model->vocabulary + number + model->first_word;
-      }
-      tokens[count] = (struct capsulet_token){(int32_t)id, (uint32_t)word.start, (uint32_t)word.end};
-    }
+    if (count < room) tokens[count] = (struct capsulet_token){word_id(model, &word), (uint32_t)word.start, (uint32_t)word.end};
     count++;
   }
   if (!count && room) tokens[0] = (struct capsulet_token){model->unknown, 0, 0};
   return count ? count : 1;
+}
+
+size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size, char *spelled, size_t room) {
+  struct reader reader = text_reader(model, text, size, CAPSULET_TEXT);
+  struct word word;
+  size_t used = 0;
+  for (int32_t count = 0; count < model->max_tokens && next_word(&reader, &word); count++) {
+    size_t own = word.size < LONGEST_WORD ? word.size : LONGEST_WORD;
+    if (used + own < room) memcpy(spelled + used, word.letters, own), spelled[used + own] = ' ';
+    used += own + 1;
+  }
+  return used;
 }

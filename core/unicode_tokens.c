@@ -475,3 +475,10 @@ uint32_t word_shape(const char *letters, uint32_t size, char *shape) {
   memcpy(shape, letters, own);
   return own;
 }
+
+bool is_lone_character(const char *letters, uint32_t size) {
+  uint32_t code, value;
+  if (!size || (uint8_t)letters[0] < 0x80) return false;
+  read_character((const uint8_t *)letters, size, &code);
+  return property_of(code, &value).class == LONE;
+}

@@ -22,7 +22,7 @@ encoded = [text.encode(errors="replace") for text in texts]
 starts = (ctypes.c_char_p * len(texts))(*encoded)
 sizes = (ctypes.c_size_t * len(texts))(*map(len, encoded))
 lengths = (ctypes.c_float * (len(texts) * len(labels)))()
-if core.capsulet_classify(model, starts, sizes, ctypes.c_size_t(len(texts)), lengths, None):
+if core.capsulet_classify(model, starts, sizes, ctypes.c_size_t(len(texts)), 0, lengths, None):
     sys.exit(f"{model_path}: its weights give numbers that are not finite")
 for row, text in enumerate(texts):
     own = lengths[row * len(labels) : (row + 1) * len(labels)]

@@ -16,7 +16,7 @@ static void answer(const capsulet_model *model, const char *text, size_t size) {
   uint8_t *given = malloc(classes);
   const char *texts[] = {text, text};
   size_t sizes[] = {size, size / 2};
-  int result = capsulet_classify(model, texts, sizes, 2, lengths, unknown);
+  int result = capsulet_classify(model, texts, sizes, 2, CAPSULET_TEXT, lengths, unknown);
   expect(result == CAPSULET_OK || result == CAPSULET_DAMAGED);
   if (!result) {
     check_finite(lengths, 2 * classes);
@@ -34,21 +34,24 @@ static void answer(const capsulet_model *model, const char *text, size_t size) {
       for (size_t place = 1; place < count; place++) expect(lengths[set[place - 1]] >= lengths[set[place]]);
     }
   }
+  size = size < 63 ? size : 63;
   struct capsulet_token tokens[64];
-  int32_t ids[64], wanted[] = {0, facts.classes - 1};
-  size_t count = capsulet_tokenize(model, text, size, tokens, 64);
-  count = count < 64 ? count : 64;
-  for (size_t i = 0; i < count; i++) ids[i] = tokens[i].id;
+  int32_t wanted[] = {0, facts.classes - 1};
+  size_t count = capsulet_tokenize(model, text, size, CAPSULET_TEXT, tokens, 64);
   float contributions[2 * 64], ngrams[2 * 64], *norms = malloc(classes * sizeof *norms);
+  char spelled[512];
+  size_t spelled_size = capsulet_spell(model, text, size, spelled, sizeof spelled);
+  if (spelled_size <= sizeof spelled && capsulet_tokenize(model, text, size, CAPSULET_TEXT, NULL, 0) > 0)
+    capsulet_tokenize(model, spelled, spelled_size, CAPSULET_SPELLED, NULL, 0);
   float *coupling = malloc(2 * primary * sizeof *coupling), *parts = malloc(2 * primary * sizeof *parts);
   struct capsulet_explanation explanation = {lengths, norms, contributions, ngrams, coupling, parts};
-  if (!capsulet_explain(model, ids, count, wanted, 2, &explanation)) {
+  if (!capsulet_explain(model, text, size, CAPSULET_TEXT, wanted, 2, &explanation)) {
     check_finite(norms, classes);
     check_finite(contributions, 2 * count);
   }
   size_t codes = (size_t)facts.codebooks * (size_t)facts.codewords;
   float *weights = malloc((codes + 1) * sizeof *weights);
-  if (!capsulet_codes(model, ids[0], weights)) check_finite(weights, codes);
+  if (!capsulet_codes(model, tokens[0].id, weights)) check_finite(weights, codes);
   free(weights);
   free(lengths), free(shares), free(set), free(given), free(norms), free(coupling), free(parts);
 }

@@ -74,13 +74,11 @@ static void put_labels(struct output *output, const int32_t *classes, size_t cou
 static int put_explanation(struct output *output, const char *text, size_t size, int32_t class) {
   size_t most = (size_t)all.facts.max_tokens < size + 1 ? (size_t)all.facts.max_tokens : size + 1;
   struct capsulet_token *tokens = reserve(most, sizeof *tokens);
-  int32_t *ids = reserve(most, sizeof *ids);
   float *parts = reserve(most, sizeof *parts);
-  int result = tokens && ids && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
-  size_t count = result ? 0 : capsulet_tokenize(all.model, text, size, tokens, most);
-  for (size_t i = 0; i < count; i++) ids[i] = tokens[i].id;
+  int result = tokens && parts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  size_t count = result ? 0 : capsulet_tokenize(all.model, text, size, CAPSULET_TEXT, tokens, most);
   struct capsulet_explanation wanted = {.contributions = parts};
-  if (!result) result = capsulet_explain(all.model, ids, count, &class, 1, &wanted);
+  if (!result) result = capsulet_explain(all.model, text, size, CAPSULET_TEXT, &class, 1, &wanted);
   put_text(output, ", \"tokens\": [");
   for (size_t i = 0; !result && i < count; i++) {
     put_text(output, i ? ", {\"text\": " : "{\"text\": ");
@@ -90,7 +88,7 @@ static int put_explanation(struct output *output, const char *text, size_t size,
     put_text(output, "}");
   }
   put_text(output, "]");
-  free(tokens), free(ids), free(parts);
+  free(tokens), free(parts);
   return result;
 }
 
@@ -149,7 +147,7 @@ static void answer(struct batch *batch) {
   const char *texts[BATCH_LINES];
   int result = lengths && scores && order && given ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; i < batch->lines; i++) texts[i] = batch->text + batch->starts[i];
-  if (!result) result = capsulet_classify(all.model, texts, batch->sizes, batch->lines, lengths, unknown);
+  if (!result) result = capsulet_classify(all.model, texts, batch->sizes, batch->lines, CAPSULET_TEXT, lengths, unknown);
   for (size_t i = 0; !result && i < batch->lines; i++)
     result = put_answer(&batch->output, texts[i], batch->sizes[i], lengths + i * classes, unknown[i], scores, order, given);
   if (!result && batch->output.failed) result = CAPSULET_NO_MEMORY;

@@ -30,16 +30,15 @@ static int explain(const capsulet_model *model, const char *text, size_t size) {
   capsulet_describe(model, &facts);
   size_t classes = (size_t)facts.classes, primary = (size_t)facts.primary, room = size + 1;
   struct capsulet_token *tokens = malloc(room * sizeof *tokens);
-  size_t count = capsulet_tokenize(model, text, size, tokens, room);
-  int32_t *ids = malloc(count * sizeof *ids), *all = malloc(classes * sizeof *all);
-  for (size_t i = 0; i < count; i++) ids[i] = tokens[i].id;
+  size_t count = capsulet_tokenize(model, text, size, CAPSULET_TEXT, tokens, room);
+  int32_t *all = malloc(classes * sizeof *all);
   for (size_t i = 0; i < classes; i++) all[i] = (int32_t)i;
   float *lengths = malloc(classes * sizeof(float)), *norms = malloc(classes * sizeof(float));
   float *parts = malloc(count * classes * sizeof(float)), *shares = malloc(primary * classes * sizeof(float));
   struct capsulet_explanation explanation = {.lengths = lengths, .norms = norms, .contributions = parts, .shares = shares};
-  int result = capsulet_explain(model, ids, count, all, classes, &explanation);
+  int result = capsulet_explain(model, text, size, CAPSULET_TEXT, all, classes, &explanation);
   if (!result) print("explained", lengths, classes), print("norms", norms, classes), print("parts", parts, count * classes), print("shares", shares, primary * classes);
-  free(tokens), free(ids), free(all), free(lengths), free(norms), free(parts), free(shares);
+  free(tokens), free(all), free(lengths), free(norms), free(parts), free(shares);
   return result;
 }
 
@@ -56,7 +55,7 @@ static int run(const capsulet_model *model, const char *texts, size_t size) {
     at += sizes[lines++] + 1;
   }
   float *lengths = malloc(lines * classes * sizeof *lengths), *unknown = malloc(lines * sizeof *unknown);
-  int result = capsulet_classify(model, starts, sizes, lines, lengths, unknown);
+  int result = capsulet_classify(model, starts, sizes, lines, CAPSULET_TEXT, lengths, unknown);
   for (size_t line = 0; !result && line < lines; line++) {
     printf("%zu", line);
     print("lengths", lengths + line * classes, classes);

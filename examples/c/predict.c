@@ -24,7 +24,7 @@ int main(int count, char **words) {
   for (int i = 2; i < count; i++) {
     const char *text = words[i];
     size_t text_size = strlen(text), label_size;
-    if (!lengths || capsulet_classify(model, &text, &text_size, 1, lengths, NULL)) return 2;
+    if (!lengths || capsulet_classify(model, &text, &text_size, 1, CAPSULET_TEXT, lengths, NULL)) return 2;
     int32_t best = 0;
     for (int32_t class = 1; class < facts.classes; class++)
       if (lengths[class] > lengths[best]) best = class;

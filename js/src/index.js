@@ -255,7 +255,7 @@ export class Classifier {
 
   /** Tokens of a text, as the model reads them. */
   async tokens(text) {
-    return this.#tokens(text).tokens;
+    return this.#tokens(text);
   }
 
   /** Contributions of the tokens of a text to a label, and their difference to another label. */
@@ -268,14 +268,14 @@ export class Classifier {
     if (contrast !== undefined && contrast === label) {
       throw new InputError(`label and contrast are both ${JSON.stringify(label)}: choose another label to contrast with`);
     }
-    const { ids, tokens } = this.#tokens(text);
+    const tokens = this.#tokens(text);
     let chosen = this.labels.indexOf(label), other = this.labels.indexOf(contrast);
     if (label === undefined) {
       const order = byLength((await this.lengths([text]))[0]);
       chosen = order[0];
       if (other === chosen) other = order[1]; // the predicted label: contrast with the next best
     }
-    const { lengths, norms, parts, ngrams } = this.#contributions(ids, contrast === undefined ? [chosen] : [chosen, other]);
+    const { lengths, norms, parts, ngrams } = this.#contributions(text, tokens.length, contrast === undefined ? [chosen] : [chosen, other]);
     const shown = (column) => tokens.map((token, row) => ({ ...token, contribution: column(parts[row]) }));
     return {
       label: this.labels[chosen],
@@ -354,7 +354,7 @@ export class Classifier {
     });
   }
 
-  /** Ids of the tokens of a text, and the tokens with their places in UTF-16 units. */
+  /** Tokens of a text, with their places in UTF-16 units. */
   #tokens(text) {
     checkText(text, 0);
     const core = this.#core, { vocabulary, maxTokens } = this.#facts;
@@ -365,11 +365,10 @@ export class Classifier {
       return integersAt(core, room, 3 * count).slice();
     });
     const ids = found.filter((_, place) => place % 3 === 0);
-    const tokens = Array.from(ids, (id, row) => {
+    return Array.from(ids, (id, row) => {
       const [start, end] = [found[3 * row + 1], found[3 * row + 2]];
       return { text: text.slice(start, end), start, end, readAs: id < vocabulary ? null : this.#word(id - vocabulary) };
     });
-    return { ids, tokens };
   }
 
   #word(id) {
@@ -379,17 +378,17 @@ export class Classifier {
     });
   }
 
-  /** Lengths and norms (C), contributions (T, wanted) of tokens for some classes, and the part of the n-gram features in them. */
-  #contributions(ids, wanted) {
-    const core = this.#core, count = ids.length, classes = this.#facts.classes, all = count * wanted.length;
-    const sizes = [count, wanted.length, classes, classes, all, all].map((numbers) => 4 * numbers);
-    return withMemory(core, sizes, (idsAt, wantedAt, lengths, norms, parts, ngrams) => {
-      integersAt(core, idsAt, count).set(ids);
+  /** Lengths and norms (C), contributions (T, wanted) of the `count` tokens of a text, and the part of the n-gram features in them. */
+  #contributions(text, count, wanted) {
+    const core = this.#core, classes = this.#facts.classes, all = count * wanted.length, most = 3 * text.length;
+    const sizes = [most, 4 * wanted.length, 4 * classes, 4 * classes, 4 * all, 4 * all];
+    return withMemory(core, sizes, (letters, wantedAt, lengths, norms, parts, ngrams) => {
+      const { written } = new TextEncoder().encodeInto(text, bytesAt(core, letters, most));
       integersAt(core, wantedAt, wanted.length).set(wanted);
-      this.#call('explain', idsAt, count, wantedAt, wanted.length, lengths, norms, parts, ngrams);
+      this.#call('explain', letters, written, wantedAt, wanted.length, lengths, norms, parts, ngrams);
       const rows = (place) => {
         const values = floatsAt(core, place, all);
-        return Array.from(ids, (_, row) => [...values.subarray(row * wanted.length, (row + 1) * wanted.length)]);
+        return Array.from({ length: count }, (_, row) => [...values.subarray(row * wanted.length, (row + 1) * wanted.length)]);
       };
       const [own, before] = [lengths, norms].map((place) => floatsAt(core, place, classes).slice());
       return { lengths: own, norms: before, parts: rows(parts), ngrams: rows(ngrams) };

@@ -36,7 +36,7 @@ static uint32_t utf16_units(unsigned char byte) { return (byte & 0xC0) == 0x80 ?
 
 /* Tokens of a text. Their places count UTF-16 units, as strings of JavaScript do. */
 EXPORT(tokenize) size_t tokenize(const capsulet_model *model, const char *text, size_t size, struct capsulet_token *tokens, size_t room) {
-  size_t count = capsulet_tokenize(model, text, size, tokens, room);
+  size_t count = capsulet_tokenize(model, text, size, CAPSULET_TEXT, tokens, room);
   uint32_t byte = 0, unit = 0;
   for (size_t i = 0; i < count && i < room; i++) {
     uint32_t *places[] = {&tokens[i].start, &tokens[i].end};
@@ -54,7 +54,7 @@ EXPORT(classify) int classify(const capsulet_model *model, const char *letters, 
   const char **texts = malloc((n + 1) * sizeof *texts);
   if (!texts) return CAPSULET_NO_MEMORY;
   for (size_t i = 0; i < n; letters += sizes[i++]) texts[i] = letters;
-  int result = capsulet_classify(model, texts, sizes, n, lengths, unknown);
+  int result = capsulet_classify(model, texts, sizes, n, CAPSULET_TEXT, lengths, unknown);
   free(texts);
   return result;
 }
@@ -85,9 +85,9 @@ EXPORT(label_set) size_t label_set(const capsulet_model *model, const double *th
   return capsulet_label_set(model, &rules, lengths, classes);
 }
 
-/* Lengths and norms (C each), and contributions and their n-gram part (T, wanted each), of tokens for some classes. */
-EXPORT(explain) int explain(const capsulet_model *model, const int32_t *ids, size_t tokens, const int32_t *classes, size_t wanted,
+/* Lengths and norms (C each), and contributions and their n-gram part (T, wanted each), of a text for some classes. */
+EXPORT(explain) int explain(const capsulet_model *model, const char *text, size_t size, const int32_t *classes, size_t wanted,
                             float *lengths, float *norms, float *contributions, float *ngrams) {
   struct capsulet_explanation explanation = {.lengths = lengths, .norms = norms, .contributions = contributions, .ngrams = ngrams};
-  return capsulet_explain(model, ids, tokens, classes, wanted, &explanation);
+  return capsulet_explain(model, text, size, CAPSULET_TEXT, classes, wanted, &explanation);
 }

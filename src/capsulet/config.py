@@ -63,10 +63,12 @@ class ModelOptions:
     primary_length: int = option(8, "size of a primary capsule; must divide the hidden size", low=1, high=4096)
     class_length: int = option(16, "size of a class capsule (L)", low=1, high=1024)
     ngram_features: int | None = option(
-        None, "rows of the hashed table of words and word pairs that adds to the class scores; 0: no table; auto: a "
-        "power of two, at least eight times the vocabulary size, at most 262,144 rows or a million numbers",
-        low=0, high=2**24,
+        None, "largest number of rows of the table of words, word pairs and pieces of words that adds to the class "
+        "scores; 0: no table; auto: 524,288 rows, or as many as have 4 million numbers", low=0, high=2**24,
     )  # fmt: skip
+    pieces: int = option(
+        5, "characters of the longest piece of a word in the n-gram features; 0: no pieces", low=0, high=8
+    )
     multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
 
 
@@ -187,7 +189,7 @@ STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word nor
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
-MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS = 1 << 18, 1 << 20
+MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
 
 
 @dataclass(frozen=True)
@@ -223,9 +225,7 @@ def resolve_model(options: ModelOptions, vocab_size: int, classes: int) -> Model
     if num_codewords is None:
         num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
     if ngram_features is None:
-        wanted = 1 << (8 * vocab_size - 1).bit_length()
-        most = max(1, MOST_NGRAM_NUMBERS // classes)
-        ngram_features = min(wanted, 1 << (most.bit_length() - 1), MOST_NGRAM_ROWS)
+        ngram_features = min(MOST_NGRAM_ROWS, max(NGRAM_ROW_UNIT, MOST_NGRAM_NUMBERS // classes))
     return dataclasses.replace(options, num_codewords=num_codewords, ngram_features=ngram_features)
 
 

@@ -171,7 +171,7 @@ class CurvePoint:
     codebooks: int
     adapted: bool  # whether the network was adapted to this setting
     chosen: bool = False
-    ngram_bits: int = 0  # bits per number of the n-gram table; 0: no table
+    ngram_rows: int = 0  # rows of the n-gram table; 0: no table
 
 
 @dataclass(frozen=True)

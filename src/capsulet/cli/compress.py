@@ -71,7 +71,7 @@ def print_tables(result: Compression) -> None:
     measure = result.measure if result.accuracy is not None else "unchanged answers"
     curve = [
         (f"{point.bytes:,}", percent(point.accuracy), f"{point.words:,}", f"{point.codebooks}", f"{point.bits}",
-         f"{point.ngram_bits} bits" if point.ngram_bits else "none", "*" * point.chosen)
+         f"{point.ngram_rows:,}" if point.ngram_rows else "none", "*" * point.chosen)
         for point in result.curve
     ]  # fmt: skip
     title = f"{measure} against bytes; * marks the file, the sizes of the others are estimates"

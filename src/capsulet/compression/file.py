@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 
 from capsulet.compression.codes import Floats, compose
-from capsulet.compression.ngrams import NgramTables
+from capsulet.compression.ngrams import BITS, NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import KeptWords, Source, WordRanking
@@ -25,7 +24,7 @@ from capsulet.runtime.session import Session
 from capsulet.storage.model_file import CARD, CONFIG, PACKED, pack_model
 from capsulet.storage.tensors import from_bytes, unpack
 from capsulet.storage.weights import CHOICES, CODE_BITS, CODEBOOKS, CODEWORDS, pack_weights
-from capsulet.text.corpus import Corpus, choose_rows
+from capsulet.text.corpus import choose_rows
 from capsulet.text.packed_dictionary import pack_words
 
 SPARE = 400  # bytes for figures of the compression and for longer numbers, in estimates
@@ -55,14 +54,13 @@ class FileBuilder:
             for name, value in self.source.network_weights.items()
         }
         network = plain_network(self.source, plain, compose(choices, codebooks))
-        network.ngrams = self.ngrams.features(setting.ngram_bits, torch.from_numpy(kept.model_ids))
-        weights |= {CHOICES: choices, **self.ngrams.weights(setting.ngram_bits, kept.model_ids)}
+        weights |= {CHOICES: choices, **self.ngrams.weights(setting.ngram_rows)}
         return self.pack(weights, kept, setting, facts), network
 
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
         source, words, size, ngrams = self.source, kept.words, kept.word_ids.size, self.source.config.ngrams
-        ngrams = dataclasses.replace(ngrams, bits=setting.ngram_bits) if ngrams and setting.ngram_bits else None
+        ngrams = dataclasses.replace(ngrams, rows=rows, bits=BITS) if ngrams and (rows := setting.ngram_rows) else None
         facts = {"calibration": None, "histograms": None, **facts}
         config = dataclasses.replace(
             source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
@@ -76,7 +74,7 @@ class FileBuilder:
         if empty not in self.sizes:
             facts = {"compression": dataclasses.asdict(empty), **self.placeholder(setting.words)}
             self.sizes[empty] = len(self.pack(self.zero_weights(empty), self.ranking.keep(0), empty, facts)) + SPARE
-        bytes_per_word = -(-setting.codebooks * CODE_BITS // 8) + self.ngrams.key_bytes(setting.ngram_bits)
+        bytes_per_word = -(-setting.codebooks * CODE_BITS // 8)
         return self.sizes[empty] + bytes_per_word * setting.words + self.ranking.packed_size(setting.words)
 
     def zero_weights(self, setting: Setting) -> dict[str, Any]:
@@ -86,23 +84,15 @@ class FileBuilder:
         for name, value in {**self.source.network_weights, CODEBOOKS: codebooks}.items():
             levels = np.zeros(as_rows(name, value).shape, np.uint8)
             weights[name] = Rounded(levels, np.zeros(len(levels), np.float16), setting.bits_of(name))
-        return weights | self.ngrams.weights(setting.ngram_bits, np.zeros(1, np.int64))
+        return weights | self.ngrams.weights(setting.ngram_rows)
 
-    def description(self, session: Session, kept: KeptWords) -> dict[str, Any]:
+    def description(self, session: Session, words: int) -> dict[str, Any]:
         """Calibration and histograms of a file, fitted on the validation texts if those are suitable."""
         if not self.sample.can_describe:
-            return self.inherited(len(kept.words))
+            return self.inherited(words)
         rows = choose_rows(self.sample.valid, chosen_rows(len(self.sample.valid)))
-        description = describe_corpus(Classifier(session, "the new file"), self.encoded(rows, kept))
+        description = describe_corpus(Classifier(session, "the new file"), rows)
         return {**description, **thinned_calibration(description.get("calibration"), self.calibration_bytes)}
-
-    def encoded(self, corpus: Corpus, kept: KeptWords) -> Corpus:
-        """Texts with the ids of the file; words that the file does not know are marked as unknown."""
-        assert corpus.word_ids is not None
-        words = corpus.word_ids.read_as(corpus.ids)
-        unknown = corpus.word_ids.is_similar(corpus.ids) | ~np.isin(self.sample.model_ids, kept.model_ids)[words]
-        ids = kept.word_ids.mark_unknown(kept.file_ids[self.sample.model_ids][words], unknown)
-        return dataclasses.replace(corpus, ids=ids.astype(np.int32), word_ids=kept.word_ids)
 
     def inherited(self, words: int) -> dict[str, Any]:
         """Calibration of the whole model, and those of its histograms that hold for a file of `words` words."""
@@ -139,8 +129,8 @@ def round_weights(weights: dict[str, Floats], setting: Setting, scales: dict[str
 def card_section(setting: Setting, had_ngrams: bool) -> str:
     """Section about the compression in the model card of a file."""
     ngrams = "N-gram features are left out.\n" if had_ngrams else ""
-    if setting.ngram_bits:
-        ngrams = f"N-gram features have {setting.ngram_bits} bits per number.\n"
+    if setting.ngram_rows:
+        ngrams = f"The table of n-gram features has {setting.ngram_rows:,} rows.\n"
     return (
         f"\n## Compressed\n\nThis file knows the {setting.words:,} most important words. A word is the sum of "
         f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n{ngrams}"

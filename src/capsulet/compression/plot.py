@@ -38,7 +38,7 @@ def described(point: CurvePoint) -> str:
     """Describe a point in words."""
     return (
         f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, {point.codebooks} codebooks, "
-        f"{point.bits}-bit weights, {f'{point.ngram_bits}-bit' if point.ngram_bits else 'no'} n-gram features"
+        f"{point.bits}-bit weights, {f'{point.ngram_rows:,}' if point.ngram_rows else 'no'} rows of n-gram features"
     )
 
 

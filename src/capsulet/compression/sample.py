@@ -10,7 +10,7 @@ from capsulet.compression.codes import Floats
 from capsulet.compression.source import Ids, Source
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
-from capsulet.text.corpus import Corpora, Corpus, word_counts
+from capsulet.text.corpus import Corpora, Corpus, spell, word_counts
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, PADDING_ID, UNKNOWN, UNKNOWN_ID
 
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
@@ -69,5 +69,8 @@ def made_up_sample(source: Source) -> Sample:
     size = MADE_UP_TEXTS * MADE_UP_LENGTH
     ids = np.random.default_rng(0).choice(len(shares), size, p=shares / shares.sum())
     starts = np.arange(0, size + 1, MADE_UP_LENGTH, dtype=np.int64)
-    corpus = Corpus(ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32))
+    corpus = Corpus(
+        ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32), num_classes=len(source.config.labels),
+        spellings=spell(source.words[FIRST_WORD:]),
+    )  # fmt: skip
     return Sample(None, corpus, np.arange(len(shares)), frequencies)

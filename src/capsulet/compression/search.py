@@ -12,7 +12,7 @@ from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import Source, WordRanking
-from capsulet.compression.students import Student, Students, renumbered
+from capsulet.compression.students import Student, Students, renumbered, with_ngrams
 from capsulet.compression.trials import Judge, Trial
 from capsulet.errors import CapsuletError, InputError
 from capsulet.runtime.session import session_of
@@ -39,10 +39,10 @@ class Search:
         threads: int | None = None,
     ) -> None:  # fmt: skip
         self.source, self.sample, self.tell, self.threads = source, sample, tell, threads
-        self.ranking, self.ngrams = WordRanking(source, sample.counts), NgramTables(source)
+        self.ranking, self.ngrams = WordRanking(source, sample.counts), NgramTables(source, sample)
         self.files = FileBuilder(source, sample, self.ranking, self.ngrams)
         self.students = Students(source, sample, self.ranking, self.ngrams, progress)
-        self.judge = Judge(source, sample, self.students.whole_model)
+        self.judge = Judge(source, sample, self.students.teacher, self.ngrams)
 
     @property
     def largest(self) -> Setting:
@@ -64,14 +64,15 @@ class Search:
         """Trials of a student with settings that differ in their n-gram features only; the network runs once."""
         texts = self.judge.trial_texts
         answers = [np.zeros((len(texts), len(self.source.config.labels)), np.float32) for _ in settings]
-        features = [self.ngrams.features(setting.ngram_bits) for setting in settings]
+        every = np.arange(len(texts))
+        added = [self.ngrams.scores(setting.ngram_rows, texts, every) for setting in settings]
         student_ids = self.students.ids(settings[0])
         for rows, batch in ordered_batches(texts, EVALUATION_BATCH):
             ids = renumbered(batch, student_ids)
             classes = student(ids, torch.from_numpy(batch.lengths))
-            for lengths, ngrams in zip(answers, features, strict=True):
-                extended = classes if ngrams is None else student.network.head.extended(classes, ngrams(ids))
-                lengths[rows] = extended.lengths.numpy()
+            for lengths, scores in zip(answers, added, strict=True):
+                own = None if scores is None else scores[rows]
+                lengths[rows] = with_ngrams(student.network.head, classes, own).lengths.numpy()
         return [
             self.judge.judge(lengths, self.judge.trial_rows, setting, self.files.size(setting), adapted)
             for lengths, setting in zip(answers, settings, strict=True)
@@ -97,20 +98,20 @@ class Search:
                 raise self.too_small(target, f"up to {smallest:,}")
             return self.smallest
         trials: list[Trial] = []
-        for ngram_bits in self.ngrams.choices:
+        for ngram_rows in self.ngrams.choices:
             for bits in BITS:
-                trials += self.fit_words(bits, ngram_bits, target)
-                if trials and trials[-1].setting == dataclasses.replace(self.largest, bits=bits, ngram_bits=ngram_bits):
+                trials += self.fit_words(bits, ngram_rows, target)
+                if trials and trials[-1].setting == dataclasses.replace(self.largest, bits=bits, ngram_rows=ngram_rows):
                     break  # everything fits: fewer bits would only lose
             if trials and trials[-1].setting == self.largest:
-                break  # n-gram features of fewer bits would only lose
+                break  # fewer n-gram features would only lose
         return min(trials, key=lambda trial: trial.error).setting
 
-    def fit_words(self, bits: int, ngram_bits: int, target: int) -> list[Trial]:
+    def fit_words(self, bits: int, ngram_rows: int, target: int) -> list[Trial]:
         """Trials of each number of codebooks with as many words as fit into `target` bytes."""
         trials = []
         for codebooks in CODEBOOKS:
-            setting = self.with_most_words(Setting(0, codebooks, bits, ngram_bits), target)
+            setting = self.with_most_words(Setting(0, codebooks, bits, ngram_rows), target)
             if setting.words < self.smallest.words:
                 continue
             trials.append(self.measure(self.students.student(setting, self.students.warmed(bits)), setting))
@@ -189,8 +190,8 @@ class Search:
         facts = {"compression": {**dataclasses.asdict(setting), "adapted": adapted}}
         kept = self.ranking.keep(setting.words)
         data, network = self.files.build(student, setting, facts)
-        self.judge.check_file(session_of(data, self.threads, "float32", NEW_FILE), network, kept)
+        self.judge.check_file(session_of(data, self.threads, "float32", NEW_FILE), network, setting, kept)
         session = session_of(data, self.threads, source=NEW_FILE)
-        lengths = self.judge.file_lengths(session, kept)
-        data, _ = self.files.build(student, setting, {**facts, **self.files.description(session, kept)})
+        lengths = self.judge.file_lengths(session)
+        data, _ = self.files.build(student, setting, {**facts, **self.files.description(session, len(kept.words))})
         return data, self.judge.judge(lengths, slice(None), setting, len(data), adapted)

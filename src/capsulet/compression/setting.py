@@ -17,10 +17,10 @@ class Setting:
     words: int  # in the dictionary
     codebooks: int  # each word has one code of four bits per codebook
     bits: int  # per weight of encoder and head
-    ngram_bits: int = 0  # bits per number of the n-gram table; 0: no n-gram features
+    ngram_rows: int = 0  # rows of the n-gram table; 0: no n-gram features
 
     def __str__(self) -> str:
-        ngrams = f", {self.ngram_bits}-bit n-gram features" if self.ngram_bits else ""
+        ngrams = f", {self.ngram_rows:,} rows of n-gram features" if self.ngram_rows else ""
         return f"{self.words:,} words, {self.codebooks} codebooks, {self.bits}-bit weights{ngrams}"
 
     def bits_of(self, name: str) -> int:

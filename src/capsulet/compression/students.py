@@ -21,9 +21,8 @@ from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, Source, WordRanking
 from capsulet.config import decided
 from capsulet.model.embedding import FixedCodes
-from capsulet.model.heads import Classes
+from capsulet.model.heads import Classes, Head
 from capsulet.model.network import Network, load_network
-from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.quantisation import as_rows, best_scales, from_rows
 from capsulet.storage.weights import CODEBOOKS, CODEWORDS
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches
@@ -97,15 +96,8 @@ class Students:
         self.source, self.sample, self.ranking, self.ngrams, self.progress = source, sample, ranking, ngrams, progress
         self.training = source.config.options.training
         self.teacher = plain_network(source, source.network_weights, source.vectors)
-        self.whole_model = self.with_ngrams(self.teacher, ngrams.whole)
         self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
         self.warm: dict[int, Student] = {}
-
-    def with_ngrams(self, network: Answering, ngrams: NgramFeatures | None) -> Answering:
-        """A network whose answers are extended by n-gram features."""
-        if ngrams is None:
-            return network
-        return lambda ids, lengths: self.teacher.head.extended(network(ids, lengths), ngrams(ids))
 
     def ids(self, setting: Setting) -> Ids:
         """Id that a student of this setting reads for each word of the corpora."""
@@ -140,19 +132,21 @@ class Students:
         """A student that was trained for `steps` steps on the training texts to answer like the whole model."""
         student, student_ids, train = self.student(setting), self.ids(setting), self.sample.train
         assert train is not None
-        # the teacher has all n-gram features: the student learns what its own, of fewer bits or none, leave out
-        answering = self.with_ngrams(student, self.ngrams.features(setting.ngram_bits))
         weights = [parameter for parameter in student.network.parameters() if parameter.requires_grad]
         scales = [rounding.growth for rounding in student.roundings.values()]
         groups = [{"params": weights, "peak": LEARNING_RATE}, {"params": scales, "peak": SCALE_RATE * LEARNING_RATE}]
         adam = torch.optim.Adam(groups, fused=True)
         batches = training_batches(train, decided(self.training.batch_size), steps, self.training.seed)
-        for step, batch in enumerate(batches):
-            lengths = torch.from_numpy(batch.lengths)
+        for step, (rows, batch) in enumerate(batches):
+            lengths, head = torch.from_numpy(batch.lengths), self.teacher.head
+            # the teacher has all n-gram features: the student learns what its own, fewer or none, leave out
+            whole, few = self.ngrams.whole_scores(train, rows), self.ngrams.scores(setting.ngram_rows, train, rows)
             with torch.no_grad():
-                wanted = self.whole_model(renumbered(batch, self.sample.model_ids), lengths).lengths  # (B, C)
+                taught = self.teacher(renumbered(batch, self.sample.model_ids), lengths)
+                wanted = with_ngrams(head, taught, whole).lengths  # (B, C)
             adam.zero_grad(set_to_none=True)
-            loss = (answering(renumbered(batch, student_ids), lengths).lengths - wanted).square().sum(1).mean()
+            answered = with_ngrams(head, student(renumbered(batch, student_ids), lengths), few).lengths
+            loss = (answered - wanted).square().sum(1).mean()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(weights, LARGEST_GRADIENT)
             for group in adam.param_groups:
@@ -179,13 +173,15 @@ class Students:
         return round(min(MOST_STEPS, max(FEWEST_STEPS, steps)))
 
 
-def training_batches(corpus: Corpus, batch_size: int, steps: int, seed: int) -> Iterator[Batch]:
-    """The batch of each step; every pass over the corpus has a new random order."""
+def training_batches(
+    corpus: Corpus, batch_size: int, steps: int, seed: int
+) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+    """Rows and batch of each step; every pass over the corpus has a new random order."""
     for step in range(steps):
         done, place = divmod(step, -(-len(corpus) // batch_size))
         if place == 0:
             plan = Plan(corpus, batch_size, np.random.default_rng([seed, done]))
-        yield gather(corpus, plan[place])
+        yield plan[place], gather(corpus, plan[place])
 
 
 def renumbered(batch: Batch, ids: Ids) -> Tensor:
@@ -193,12 +189,21 @@ def renumbered(batch: Batch, ids: Ids) -> Tensor:
     return torch.from_numpy(ids[batch.ids])
 
 
+def with_ngrams(head: Head, classes: Classes, added: Floats | None) -> Classes:
+    """Classes extended by scores of n-gram features (B, C), if there are any."""
+    return classes if added is None else head.extended(classes, torch.from_numpy(added))
+
+
 @torch.no_grad()
-def class_lengths(network: Answering, corpus: Corpus, ids: Ids, num_classes: int) -> Floats:
-    """Class lengths of every text: (n, C); `ids` are those that the network reads for each word of the corpus."""
-    lengths = np.zeros((len(corpus), num_classes), np.float32)
+def class_lengths(network: Answering, head: Head, corpus: Corpus, ids: Ids, added: Floats | None) -> Floats:
+    """Class lengths of every text: (n, C).
+
+    `ids` are those that the network reads for each word of the corpus, `added` the scores of n-gram features (n, C).
+    """
+    lengths = np.zeros((len(corpus), corpus.num_classes), np.float32)
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH):
-        lengths[rows] = network(renumbered(batch, ids), torch.from_numpy(batch.lengths)).lengths.numpy()
+        classes = network(renumbered(batch, ids), torch.from_numpy(batch.lengths))
+        lengths[rows] = with_ngrams(head, classes, None if added is None else added[rows]).lengths.numpy()
     return lengths
 
 

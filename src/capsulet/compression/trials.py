@@ -1,6 +1,5 @@
 """Trials: answers of compressed networks compared with the whole model and with the labels."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,14 +10,15 @@ from capsulet.compression.codes import Floats
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, KeptWords, Source
-from capsulet.compression.students import Answering, class_lengths
+from capsulet.compression.ngrams import NgramTables
+from capsulet.compression.students import class_lengths
 from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import Flags, given_matrix
 from capsulet.model.network import Network
 from capsulet.results import CurvePoint
 from capsulet.runtime.session import Session
 from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpus, choose_rows
+from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 
 TRIAL_TEXTS, TRIAL_TOKENS = 1500, 120_000  # at most, of the validation texts
 CHECKED_TEXTS = 64
@@ -71,16 +71,17 @@ class Trial:
         setting = self.setting
         return CurvePoint(
             self.bytes, self.accuracy, setting.words, setting.bits, setting.codebooks, self.adapted, chosen,
-            setting.ngram_bits,
+            setting.ngram_rows,
         )  # fmt: skip
 
 
 class Judge:
     """Judges answers on the validation texts; trials use some of them, finished files all."""
 
-    def __init__(self, source: Source, sample: Sample, whole_model: Answering) -> None:
-        self.sample, self.num_classes, valid = sample, len(source.config.labels), sample.valid
-        self.wanted = class_lengths(whole_model, valid, sample.model_ids, self.num_classes)  # (n, C)
+    def __init__(self, source: Source, sample: Sample, teacher: Network, ngrams: NgramTables) -> None:
+        self.sample, self.num_classes, self.ngrams, valid = sample, len(source.config.labels), ngrams, sample.valid
+        added = ngrams.whole_scores(valid, np.arange(len(valid)))
+        self.wanted = class_lengths(teacher, teacher.head, valid, sample.model_ids, added)  # (n, C)
         self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.wanted)
         self.accuracy = self.metric.score(self.wanted)
         count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)
@@ -94,20 +95,18 @@ class Judge:
         accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted)
         return Trial(setting, accuracy, agreement, float(np.square(lengths - wanted).sum(1).mean()), size, adapted)
 
-    def file_lengths(self, session: Session, kept: KeptWords, rows: int | None = None) -> Floats:
+    def file_lengths(self, session: Session, rows: int | None = None) -> Floats:
         """Class lengths (n, C) of every validation text by a file, or of the first `rows`."""
-        valid, file_ids = self.sample.valid, kept.file_ids[self.sample.model_ids].astype(np.int32)
-        words = valid.ids if valid.word_ids is None else valid.word_ids.read_as(valid.ids)
-        starts = valid.starts if rows is None else valid.starts[: rows + 1]
-        texts = [file_ids[words[start:end]] for start, end in itertools.pairwise(starts.tolist())]
-        return np.asarray(session.lengths_of(texts))
+        chosen = np.arange(len(self.sample.valid) if rows is None else rows)
+        return np.asarray(session.classify(spelled_texts(self.sample.valid, chosen), spelled=True)[0])
 
-    def check_file(self, session: Session, network: Network, kept: KeptWords) -> None:
+    def check_file(self, session: Session, network: Network, setting: Setting, kept: KeptWords) -> None:
         """CapsuletError unless a file answers like a network with its weights, and has the ids of the kept words."""
         rows = min(CHECKED_TEXTS, len(self.sample.valid))
         checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids[self.sample.model_ids]
-        of_network = class_lengths(network, checked, ids, self.num_classes)
-        difference = float(np.abs(of_network - self.file_lengths(session, kept, rows)).max())
+        added = self.ngrams.scores(setting.ngram_rows, checked, np.arange(rows))
+        of_network = class_lengths(network, network.head, checked, ids, added)
+        difference = float(np.abs(of_network - self.file_lengths(session, rows)).max())
         if not difference <= TOLERANCE or session.words()[1:] != kept.words:
             raise CapsuletError(
                 f"the compressed file and its weights differ by {difference:g}: nothing was written; please "

@@ -109,9 +109,9 @@ class TextCounts:
         self.lengths, self.scores = Counter[int](), Counter[int]()  # texts by number of tokens, and by score
         self.unknown = 0.0  # sum of the shares of unknown words
 
-    def add(self, classifier: Classifier, encoded: Sequence[array[int]]) -> None:
+    def add(self, classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]) -> None:
         """Count tokenised texts."""
-        traits = traits_of(classifier, encoded)
+        traits = traits_of(classifier, texts, encoded)
         self.add_counts(self.reference.count(traits))
         self.texts += len(traits)
         self.unknown += sum(traits.unknown)
@@ -191,7 +191,7 @@ def compare_texts(
         while chunk := list(itertools.islice(remaining, min(AT_ONCE, most - counts.texts))):
             encoded = classifier.session.encode(chunk)
             count_unknown_words(words, classifier, chunk, encoded)
-            counts.add(classifier, encoded)
+            counts.add(classifier, chunk, encoded)
         total.merge(counts)
         ended = counts.texts < most
         if window and counts.texts >= FEWEST_TEXTS:

@@ -32,9 +32,9 @@ class Traits:
         return len(self.length)
 
 
-def traits_of(classifier: Classifier, encoded: Sequence[array[int]]) -> Traits:
+def traits_of(classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]) -> Traits:
     """Return the traits of tokenised texts."""
-    lengths = classifier.lengths_of(encoded)
+    lengths, _ = classifier.session.classify(texts)
     scores = classifier.probabilities(lengths) if classifier.calibrated else lengths
     return scored_traits(classifier, encoded, lengths.tolist(), scores.tolist())
 

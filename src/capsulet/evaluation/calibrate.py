@@ -21,7 +21,7 @@ from capsulet.storage.card import model_card
 from capsulet.storage.folder import read_card, read_log, write_folder
 from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpus
+from capsulet.text.corpus import Corpus, spelled_texts
 from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
@@ -64,7 +64,7 @@ def calibrate(
             f"{source}: all {count:,} validation texts are of the class {pairs[rows[0]][1]!r}, expected at least two "
             "classes: name more texts with --valid"
         )
-    description = describe_all(classifier, classifier.session.encode([pairs[row][0] for row in rows]), truth)
+    description = describe_all(classifier, [pairs[row][0] for row in rows], truth)
     write(model, description)
     return dict(description["calibration"])
 
@@ -104,15 +104,16 @@ def chosen_rows(count: int) -> NDArray[np.int64]:
 def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     """Return the `calibration` and `histograms` of a configuration, from a corpus of validation texts."""
     rows = chosen_rows(len(corpus))
-    encoded = [array("i", corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()) for row in rows]
-    return describe_all(classifier, encoded, true_labels(corpus, rows))
+    return describe_all(classifier, spelled_texts(corpus, rows), true_labels(corpus, rows), spelled=True)
 
 
-def describe_all(classifier: Classifier, encoded: Sequence[array[int]], truth: Flags) -> dict[str, Any]:
-    """Return the `calibration` and `histograms` of a configuration, from tokenised texts and true labels (n, C)."""
+def describe_all(
+    classifier: Classifier, texts: Sequence[str], truth: Flags, spelled: bool = False
+) -> dict[str, Any]:
+    """Return the `calibration` and `histograms` of a configuration, from texts and their true labels (n, C)."""
     if len(truth) < FEWEST_ROWS:
         return {}
-    lengths = classifier.lengths_of(encoded)
+    encoded, (lengths, _) = classifier.session.encode(texts, spelled), classifier.session.classify(texts, spelled)
     fitted, losses = calibration.fit(np.asarray(lengths), truth, classifier.multi_label)
     # the histogram of scores is made of calibrated scores, as `predict` returns them
     scores = fitted.probabilities(np.asarray(lengths))

@@ -19,6 +19,7 @@ class LabelledTexts(NamedTuple):
     texts: Sequence[str]
     encoded: "Sequence[array[int]]"  # ids of each text
     truth: Sequence[Places]
+    spelled: bool = False  # the texts are tokens separated by spaces, as the model spells them
 
 
 def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> list[Places]:

@@ -22,7 +22,7 @@ from capsulet.config import POOLINGS, ModelOptions
 from capsulet.model import outputs
 from capsulet.model.graph_builder import OPSET, GraphBuilder, Matrix, Weights
 from capsulet.model.graph_heads import add_capsules, add_linear
-from capsulet.model.graph_words import add_embedding, add_ngrams
+from capsulet.model.graph_words import add_embedding
 from capsulet.model.quantisation import Rounded
 from capsulet.model.shapes import LEVELS
 
@@ -35,7 +35,7 @@ def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
     embedded = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero after the end of a text
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
-    ngrams = add_ngrams(graph, weights) if LEVELS in weights else None  # (B, C), (B, T, C)
+    ngrams = outputs.NGRAMS if LEVELS in weights else None  # (B, C): other programs take them from the core
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, ngrams)
     shapes: dict[str, tuple[int | str, ...]] = {
@@ -46,6 +46,8 @@ def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
     }
     value, int64 = helper.make_tensor_value_info, TensorProto.INT64
     inputs = [value(outputs.IDS, int64, ["batch", "time"]), value(outputs.TOKEN_COUNTS, int64, ["batch"])]
+    if ngrams:
+        inputs.append(value(ngrams, TensorProto.FLOAT, ["batch", num_classes]))
     results = [value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
     proto = helper.make_graph(graph.nodes, "capsulet", inputs, results, list(graph.constants.values()))
     model = helper.make_model(

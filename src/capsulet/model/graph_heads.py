@@ -3,12 +3,11 @@
 from capsulet.config import ModelOptions
 from capsulet.model import outputs
 from capsulet.model.graph_builder import GraphBuilder, Weights
-from capsulet.model.graph_words import Ngrams
 from capsulet.model.quantisation import Rounded
 
 
 def add_capsules(
-    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: Ngrams | None
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
 ) -> tuple[int, int]:
     """Add class capsules by routing; return N and C. Inside, N comes before B."""
     transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
@@ -32,7 +31,7 @@ def add_capsules(
     norm = graph.norm(capsules)  # (B, C, 1)
     whole = graph.add("Squeeze", norm, graph.integers(2), name="" if ngrams else outputs.NORMS)  # (B, C)
     if ngrams:  # where the sum is negative, the length is 0
-        whole = graph.add("Relu", graph.add("Add", whole, ngrams.scores, name=outputs.NORMS))
+        whole = graph.add("Relu", graph.add("Add", whole, ngrams, name=outputs.NORMS))
     square = graph.add("Mul", whole, whole)
     # |squash(v)| = |v|^2 / (1 + |v|^2)
     graph.add("Div", square, graph.add("Add", square, graph.number(1)), name=outputs.LENGTHS)
@@ -47,15 +46,8 @@ def add_capsules(
     shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
     back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
     back = graph.add("Reshape", back, graph.integers(0, -1, num_classes))  # (B, H, C)
-    add_contributions(graph, parts, back, ngrams)
+    graph.add("MatMul", parts, back, name=outputs.CONTRIBUTIONS)
     return num_primary, num_classes
-
-
-def add_contributions(graph: GraphBuilder, parts: str, back: str, ngrams: Ngrams | None) -> None:
-    """Add the share of each token in `norms`: its part (B, T, H) of the pooled state and its n-gram features."""
-    shares = graph.add("MatMul", parts, back, name="" if ngrams else outputs.CONTRIBUTIONS)
-    if ngrams:
-        graph.add("Add", shares, ngrams.parts, name=outputs.CONTRIBUTIONS)
 
 
 def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_classes: int) -> tuple[str, str]:
@@ -90,7 +82,7 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
 
 
 def add_linear(
-    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: Ngrams | None
+    graph: GraphBuilder, weights: Weights, options: ModelOptions, pooled: str, parts: str, ngrams: str | None
 ) -> tuple[int, int]:
     """Add a linear layer; return 1 and C. The pooled state is its only "primary capsule"."""
     weight = weights["head.weight"]  # (C, H)
@@ -102,10 +94,10 @@ def add_linear(
         projection = graph.constant("projection", weight.T)  # (H, C)
     logits = graph.add("MatMul", pooled, projection, name="" if ngrams else outputs.NORMS)
     if ngrams:
-        graph.add("Add", logits, ngrams.scores, name=outputs.NORMS)
+        graph.add("Add", logits, ngrams, name=outputs.NORMS)
     kind, axis = ("Sigmoid", {}) if options.multi_label else ("Softmax", {"axis": -1})
     graph.add(kind, outputs.NORMS, name=outputs.LENGTHS, **axis)
     whole = graph.add("Add", graph.add("Mul", outputs.NORMS, graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name=outputs.COUPLING)
-    add_contributions(graph, parts, projection, ngrams)
+    graph.add("MatMul", parts, projection, name=outputs.CONTRIBUTIONS)
     return 1, num_classes

@@ -1,6 +1,4 @@
-"""Words in the ONNX graph: embeddings, packed codes and n-gram features."""
-
-from typing import NamedTuple
+"""Words in the ONNX graph: embeddings and packed codes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,18 +6,8 @@ from onnx import TensorProto
 
 from capsulet.config import ModelOptions
 from capsulet.model import outputs
-from capsulet.model.graph_builder import END, GraphBuilder, Weights
-from capsulet.model.hashing import FIRST, PAIR, PRIME, SECOND, WORD
+from capsulet.model.graph_builder import GraphBuilder, Weights
 from capsulet.model.quantisation import Rounded, pack_bits
-from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
-from capsulet.text.vocabulary import FIRST_WORD
-
-
-class Ngrams(NamedTuple):
-    """Names of the results of the n-gram features."""
-
-    scores: str  # (B, C)
-    parts: str  # (B, T, C), the share of each token
 
 
 def add_embedding(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> str:
@@ -55,58 +43,3 @@ def add_packed_codes(graph: GraphBuilder, choices: NDArray[np.uint8], codebooks:
     rows = graph.add("Add", chosen, graph.constant("first_rows", first_rows))
     flat = graph.matrix("codebooks", codebooks, *codebooks.levels.shape)
     return graph.sum(graph.add("Gather", flat, rows), 2)
-
-
-def add_ngrams(graph: GraphBuilder, weights: Weights) -> Ngrams:
-    """Add the scores of n-gram features and the share of each token."""
-    levels: NDArray[np.int8] = weights[LEVELS]  # (S, C)
-    rows, num_classes = levels.shape
-    ids = outputs.IDS
-    if KEYS in weights:  # from ids of a compressed model to ids of the whole model
-        ids = graph.add("Gather", graph.constant("ngrams_keys", weights[KEYS]), ids)
-        ids = graph.add("Cast", ids, to=TensorProto.INT64)
-    # one id of padding after the last word, so that every word has a pair
-    longer = graph.add("Pad", ids, graph.integers(0, 0, 0, 1))
-    following = graph.add("Slice", longer, graph.integers(1), graph.integers(END), graph.integers(1))  # (B, T)
-
-    def number(value: int) -> str:
-        return graph.constant(f"whole_{value}", np.int64(value))
-
-    def known(words: str) -> str:
-        return graph.add("Cast", graph.add("GreaterOrEqual", words, number(FIRST_WORD)), to=TensorProto.FLOAT)
-
-    def values(numbers: str) -> str:  # table rows by hash: (B, T) -> (B, T, C)
-        places = graph.add("Mod", graph.add("Mod", numbers, number(PRIME)), number(rows))
-        return graph.add("Cast", add_levels(graph, levels, places, weights.get(LEVEL_BITS, 8)), to=TensorProto.FLOAT)
-
-    def total(mask: str, values: str) -> str:  # (B, T), (B, T, C) -> (B, 1, C)
-        return graph.add("MatMul", graph.add("Unsqueeze", mask, graph.integers(1)), values)
-
-    first = graph.add("Mul", ids, number(FIRST))
-    second = graph.add("Add", graph.add("Mul", following, number(SECOND)), number(PAIR))
-    words, pairs = values(graph.add("Add", first, number(WORD))), values(graph.add("Add", first, second))
-    single = known(ids)
-    both = graph.add("Mul", single, known(following))
-    count = graph.add("Add", graph.sum(single, 1, keep=True), graph.sum(both, 1, keep=True))  # (B, 1)
-    root = graph.add("Unsqueeze", graph.add("Sqrt", graph.add("Max", count, graph.number(1))), graph.integers(2))
-    scales = graph.constant("ngrams_scales", weights[SCALES].reshape(1, 1, num_classes))
-    factors = graph.add("Div", scales, root)  # (B, 1, C)
-
-    def masked(mask: str, values: str) -> str:  # (B, T), (B, T, C) -> (B, T, C)
-        return graph.add("Mul", values, graph.add("Unsqueeze", mask, graph.integers(2)))
-
-    halves = graph.add("Mul", masked(both, pairs), graph.number(0.5))
-    later = graph.add("Pad", halves, graph.integers(0, 1, 0, 0, -1, 0))  # move to the second word of each pair
-    parts = graph.add("Add", masked(single, words), graph.add("Add", halves, later))
-    scores = graph.add("Mul", graph.add("Add", total(single, words), total(both, pairs)), factors)
-    return Ngrams(graph.add("Squeeze", scores, graph.integers(1)), graph.add("Mul", parts, factors))
-
-
-def add_levels(graph: GraphBuilder, levels: NDArray[np.int8], numbers: str, bits: int) -> str:
-    """Add rows of the n-gram table, stored as bytes or packed to fewer bits: (B, F) -> (B, F, C)."""
-    if bits == 8:
-        return graph.add("Gather", graph.constant("ngrams_levels", levels), numbers)
-    half = 1 << (bits - 1)
-    packed = pack_bits((levels.astype(np.int16) + half).astype(np.uint8), bits)  # (S, bytes)
-    fields = graph.unpack(graph.add("Gather", graph.constant("ngrams_bits", packed), numbers), levels.shape[1], bits)
-    return graph.add("Sub", fields, graph.constant(f"half_{bits}", np.int32(half)))

@@ -15,9 +15,7 @@ from capsulet.config import ModelOptions, decided, resolve_model
 from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
-from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.noise import Noise, dropout
-from capsulet.model.shapes import LEVELS, SCALES
 
 EMBEDDED, POOLED = 100, 101  # purposes of random numbers; the encoder's layers use the numbers below
 
@@ -35,11 +33,9 @@ class Network(nn.Module):
         super().__init__()
         self.embedding, self.encoder, self.pooling, self.head = embedding, encoder, pooling, head
         self.embedding_dropout, self.head_dropout = embedding_dropout, head_dropout
-        self.ngrams: NgramFeatures | None = None  # fitted after the rest has been trained
 
     def forward(self, ids: Tensor, lengths: Tensor, noise: Noise | None = None) -> Classes:
-        classes = self.classify(self.embed(ids, noise), lengths, noise)
-        return classes if self.ngrams is None else self.head.extended(classes, self.ngrams(ids))
+        return self.classify(self.embed(ids, noise), lengths, noise)
 
     def embed(self, ids: Tensor, noise: Noise | None = None) -> Tensor:
         """Word vectors: (B, T) -> (B, T, D)."""
@@ -81,8 +77,6 @@ def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weigh
     """The network that these options describe, with these weights (arrays by name)."""
     network = build_network(options, vocab_size, num_classes)
     state = {name: torch.as_tensor(value) for name, value in weights.items()}
-    if LEVELS in state:
-        network.ngrams = NgramFeatures(state[LEVELS], state[SCALES])
     network.load_state_dict(state)
     return network
 

@@ -1,51 +1,75 @@
-"""N-gram features: a linear layer over hashed words and pairs of words, beside encoder and routing.
+"""The table of n-gram features: words, pairs of words and pieces of words add to the class scores directly.
 
-A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class. A linear
-layer does ("wide and deep", Cheng et al. 2016, arXiv:1606.07792). Its scores are added to the lengths of the class
-capsules before squash, or to the logits of a linear head. training/ngrams.py fits it after the network.
+A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class, and it
+does not know words that it has never seen. A linear layer over n-grams does ("wide and deep", Cheng et al. 2016,
+arXiv:1606.07792). Its scores are added to the lengths of the class capsules before squash, or to the logits of a
+linear head. training/ngrams.py fits it after the network; core/ngrams.h defines the features.
 """
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from dataclasses import dataclass
+from typing import Any
 
-from capsulet.model.hashing import pair_rows, word_rows
-from capsulet.text.vocabulary import FIRST_WORD
+import numpy as np
+from numpy.typing import NDArray
 
+from capsulet.model.shapes import CHECKS, LEVELS, SCALES
+from capsulet.native import core_module
+from capsulet.text.corpus import Corpus
 
-class NgramFeatures(nn.Module):
-    """A table of S rows for words and pairs, C numbers of eight bits per row; ids (B, T) -> scores (B, C)."""
-
-    levels: Tensor
-    scales: Tensor
-
-    def __init__(self, levels: Tensor, scales: Tensor, keys: Tensor | None = None) -> None:
-        super().__init__()
-        self.keys = keys  # (V,) ids of the words when the table was fitted, if they have new ids
-        self.register_buffer("levels", levels)  # (S, C) int8
-        self.register_buffer("scales", scales)  # (C,)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        rows, present = features(ids if self.keys is None else self.keys[ids], len(self.levels))
-        return sums(self.levels.to(self.scales.dtype), rows, present) * self.scales / root(present).unsqueeze(1)
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
 
 
-def features(ids: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """Table rows of words and then of pairs, and which of them are present: ids (B, T) -> (B, 2T - 1) twice.
+@dataclass(frozen=True)
+class NgramTable:
+    """A table of S rows, C numbers of at most eight bits per row; a check byte says which feature a row belongs to."""
 
-    Unknown words, padding, and pairs with either of them are not present.
-    """
-    known = ids >= FIRST_WORD
-    hashed = torch.cat([word_rows(ids, rows), pair_rows(ids[:, :-1], ids[:, 1:], rows)], 1)
-    return hashed, torch.cat([known, known[:, :-1] & known[:, 1:]], 1)
+    levels: NDArray[np.int8]  # (S, C)
+    scales: Floats  # (C,)
+    checks: NDArray[np.uint8]  # (S,), 0: an empty row
+    longest: int  # characters of the longest piece
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """The tensors of the table by name."""
+        return {LEVELS: self.levels, SCALES: self.scales, CHECKS: self.checks}
+
+    def rows_of(self, corpus: Corpus, rows: Rows) -> "TableRows":
+        """Rows of the table that the features of some texts have."""
+        texts = texts_of(corpus, rows, self.longest)
+        starts, columns = core_module().table_rows(*texts, address(self.checks), len(self.checks))
+        return TableRows(np.frombuffer(starts, np.int64), np.frombuffer(columns, np.uint32))
+
+    def scores(self, texts: "TableRows") -> Floats:
+        """Scores of texts: (n, C)."""
+        found = np.empty((len(texts), self.levels.shape[1]), np.float32)
+        core_module().table_scores(
+            address(texts.starts), address(texts.columns), len(texts), self.levels.shape[1], address(self.levels),
+            address(self.scales), address(found),
+        )  # fmt: skip
+        return found
 
 
-def sums(table: Tensor, rows: Tensor, present: Tensor) -> Tensor:
-    """Sum of the present rows of each text: (S, C), (B, F), (B, F) -> (B, C)."""
-    counts = present.sum(1)
-    return F.embedding_bag(rows[present], table, counts.cumsum(0) - counts, mode="sum")
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of texts: text i has columns[starts[i]:starts[i + 1]], which are 2 row + 1 for pieces and 2 row for others."""
+
+    starts: Rows
+    columns: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
 
 
-def root(present: Tensor) -> Tensor:
-    """Square root of the number of present rows, at least 1, by which their sum is divided: (B, F) -> (B,)."""
-    return present.sum(1).clamp(min=1).sqrt()
+def texts_of(corpus: Corpus, rows: Rows, longest: int) -> tuple[int, ...]:
+    """Texts of a corpus as the compiled functions take them."""
+    assert corpus.spellings is not None
+    return (
+        address(corpus.ids), address(corpus.starts), address(rows), len(rows), address(corpus.spellings.letters),
+        address(corpus.spellings.ends), longest,
+    )  # fmt: skip
+
+
+def address(array: NDArray[Any]) -> int:
+    """Address of the numbers of an array, for compiled functions."""
+    assert array.flags.c_contiguous
+    return int(array.ctypes.data)

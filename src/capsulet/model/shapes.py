@@ -10,12 +10,12 @@ from capsulet.config import ModelOptions, decided, resolve_model
 
 Shapes = dict[str, tuple[int, ...]]
 
-LEVELS, SCALES = "ngrams.levels", "ngrams.scales"
-KEYS, LEVEL_BITS = "ngrams.keys", "ngrams.bits"  # compressed models; keys: ids of the words in the whole model
+LEVELS, SCALES, CHECKS = "ngrams.levels", "ngrams.scales", "ngrams.checks"
+LEVEL_BITS = "ngrams.bits"  # of compressed models
 
 
 def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -> Shapes:
-    """Names and shapes of the parameters of the network that these options describe."""
+    """Names and shapes of the parameters of the network that these options describe, without n-gram features."""
     options = resolve_model(options, vocab_size, num_classes)
     embedding, hidden = options.embedding_size, options.hidden_size
     shapes: Shapes = {}
@@ -36,9 +36,12 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
         shapes["head.transforms"] = (hidden // length, length, num_classes, options.class_length)
     else:
         shapes["head.weight"] = (num_classes, hidden)
-    if rows := decided(options.ngram_features):
-        shapes[LEVELS], shapes[SCALES] = (rows, num_classes), (num_classes,)
     return shapes
+
+
+def ngram_shapes(rows: int, num_classes: int) -> Shapes:
+    """Names and shapes of a table of n-gram features."""
+    return {LEVELS: (rows, num_classes), SCALES: (num_classes,), CHECKS: (rows,)}
 
 
 def num_parameters(shapes: Shapes) -> int:
@@ -47,7 +50,7 @@ def num_parameters(shapes: Shapes) -> int:
 
 
 def parameters_by_part(shapes: Shapes) -> dict[str, int]:
-    """Number of values per part of the network: embedding, encoder, head, ngrams."""
+    """Number of values per part of the network: embedding, encoder, head."""
     parts: dict[str, int] = {}
     for name, shape in shapes.items():
         part = name.partition(".")[0]

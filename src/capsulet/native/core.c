@@ -150,9 +150,11 @@ static int texts_start(struct texts *texts, PyObject *sequence) {
   return 0;
 }
 
-static PyObject *Model_classify(Model *self, PyObject *sequence) {
+static PyObject *Model_classify(Model *self, PyObject *arguments) {
+  PyObject *sequence;
+  int spelled;
   struct texts texts;
-  if (texts_start(&texts, sequence)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "Op", &sequence, &spelled) || texts_start(&texts, sequence)) return NULL;
   size_t bytes = texts.count * (size_t)self->facts.classes * sizeof(float);
   PyObject *lengths = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
   PyObject *unknown = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(texts.count * sizeof(float)));
@@ -160,7 +162,7 @@ static PyObject *Model_classify(Model *self, PyObject *sequence) {
   if (lengths && unknown) {
     float *to = (float *)(void *)PyBytes_AsString(lengths), *shares = (float *)(void *)PyBytes_AsString(unknown);
     Py_BEGIN_ALLOW_THREADS
-    result = capsulet_classify(self->model, texts.starts, texts.sizes, texts.count, to, shares);
+    result = capsulet_classify(self->model, texts.starts, texts.sizes, texts.count, spelled, to, shares);
     Py_END_ALLOW_THREADS
   }
   texts_end(&texts);
@@ -170,9 +172,29 @@ static PyObject *Model_classify(Model *self, PyObject *sequence) {
   return failed(result);
 }
 
-static PyObject *Model_encode(Model *self, PyObject *sequence) {
+static PyObject *Model_ngrams(Model *self, PyObject *arguments) {
+  PyObject *sequence;
+  int spelled, result = 0;
   struct texts texts;
-  if (texts_start(&texts, sequence)) return NULL;
+  size_t classes = (size_t)self->facts.classes;
+  if (!PyArg_ParseTuple(arguments, "Op", &sequence, &spelled) || texts_start(&texts, sequence)) return NULL;
+  PyObject *scores = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(texts.count * classes * sizeof(float)));
+  float *to = scores ? (float *)(void *)PyBytes_AsString(scores) : NULL;
+  Py_BEGIN_ALLOW_THREADS
+  for (size_t i = 0; to && !result && i < texts.count; i++)
+    result = capsulet_ngrams(self->model, texts.starts[i], texts.sizes[i], spelled, to + i * classes);
+  Py_END_ALLOW_THREADS
+  texts_end(&texts);
+  if (!scores || !result) return scores;
+  Py_DECREF(scores);
+  return failed(result);
+}
+
+static PyObject *Model_encode(Model *self, PyObject *arguments) {
+  PyObject *sequence;
+  int spelled;
+  struct texts texts;
+  if (!PyArg_ParseTuple(arguments, "Op", &sequence, &spelled) || texts_start(&texts, sequence)) return NULL;
   int32_t *counts = malloc((texts.count + 1) * sizeof *counts), *ids = NULL;
   struct capsulet_token *tokens = NULL;
   size_t used = 0, room = 0, tokens_room = 0;
@@ -185,7 +207,7 @@ static PyObject *Model_encode(Model *self, PyObject *sequence) {
       tokens_room = most;
       tokens = malloc(tokens_room * sizeof *tokens);
     }
-    size_t count = tokens ? capsulet_tokenize(self->model, texts.starts[i], texts.sizes[i], tokens, tokens_room) : 0;
+    size_t count = tokens ? capsulet_tokenize(self->model, texts.starts[i], texts.sizes[i], spelled, tokens, tokens_room) : 0;
     if (used + count > room) {
       room = 2 * (used + count) + 1024;
       int32_t *more = realloc(ids, room * sizeof *ids);
@@ -210,17 +232,43 @@ static PyObject *Model_encode(Model *self, PyObject *sequence) {
   return answer;
 }
 
-static PyObject *Model_tokens(Model *self, PyObject *text) {
+/* The UTF-8 of a text; NULL and an error if it is not a string. */
+static const char *utf8_of(PyObject *text, Py_ssize_t *size) {
+  const char *start = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, size) : NULL;
+  if (!start && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected str");
+  return start;
+}
+
+static PyObject *Model_spell(Model *self, PyObject *text) {
   Py_ssize_t size;
-  const char *start = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
-  if (!start) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected str");
-    return NULL;
+  const char *start = utf8_of(text, &size);
+  if (!start) return NULL;
+  size_t room = capsulet_spell(self->model, start, (size_t)size, NULL, 0), at = 0;
+  char *spelled = malloc(room + 1);
+  PyObject *words = spelled ? PyList_New(0) : PyErr_NoMemory();
+  if (spelled) capsulet_spell(self->model, start, (size_t)size, spelled, room);
+  for (size_t end = 0; words && end < room; end++) {
+    if (spelled[end] != ' ') continue;
+    PyObject *word = PyUnicode_DecodeUTF8(spelled + at, (Py_ssize_t)(end - at), "replace");
+    if (!word || PyList_Append(words, word)) Py_CLEAR(words);
+    Py_XDECREF(word);
+    at = end + 1;
   }
+  free(spelled);
+  return words;
+}
+
+static PyObject *Model_tokens(Model *self, PyObject *arguments) {
+  Py_ssize_t size;
+  PyObject *text;
+  int spelled;
+  if (!PyArg_ParseTuple(arguments, "Op", &text, &spelled)) return NULL;
+  const char *start = utf8_of(text, &size);
+  if (!start) return NULL;
   size_t room = (size_t)size + 1 < (size_t)self->facts.max_tokens ? (size_t)size + 1 : (size_t)self->facts.max_tokens;
   struct capsulet_token *tokens = malloc(room * sizeof *tokens);
   if (!tokens) return PyErr_NoMemory();
-  size_t count = capsulet_tokenize(self->model, start, (size_t)size, tokens, room);
+  size_t count = capsulet_tokenize(self->model, start, (size_t)size, spelled, tokens, room);
   PyObject *list = PyList_New((Py_ssize_t)count);
   size_t byte = 0;
   uint32_t character = 0; /* number of the character that begins at `byte` */
@@ -264,22 +312,6 @@ static int ids_and_counts(PyObject *arguments, const int32_t **ids, const int32_
   if (sum == all) return 0;
   PyErr_SetString(PyExc_ValueError, "the counts do not add up to the ids");
   return -1;
-}
-
-static PyObject *Model_lengths(Model *self, PyObject *arguments) {
-  const int32_t *ids, *counts;
-  size_t texts;
-  if (ids_and_counts(arguments, &ids, &counts, &texts)) return NULL;
-  PyObject *lengths = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(texts * (size_t)self->facts.classes * sizeof(float)));
-  if (!lengths) return NULL;
-  float *to = (float *)(void *)PyBytes_AsString(lengths);
-  int result;
-  Py_BEGIN_ALLOW_THREADS
-  result = capsulet_lengths(self->model, ids, counts, texts, to);
-  Py_END_ALLOW_THREADS
-  if (!result) return lengths;
-  Py_DECREF(lengths);
-  return failed(result);
 }
 
 static PyObject *Model_probabilities(Model *self, PyObject *bytes) {
@@ -361,11 +393,15 @@ static PyObject *Model_label_sets(Model *self, PyObject *arguments) {
 }
 
 static PyObject *Model_explain(Model *self, PyObject *arguments) {
-  PyObject *first, *second;
-  size_t tokens, wanted, classes = (size_t)self->facts.classes, primary = (size_t)self->facts.primary;
-  if (!PyArg_ParseTuple(arguments, "SS", &first, &second)) return NULL;
-  const int32_t *ids = numbers(first, sizeof *ids, &tokens), *chosen = ids ? numbers(second, sizeof *chosen, &wanted) : NULL;
+  PyObject *text, *numbered;
+  Py_ssize_t size;
+  int spelled;
+  size_t wanted, classes = (size_t)self->facts.classes, primary = (size_t)self->facts.primary;
+  if (!PyArg_ParseTuple(arguments, "OSp", &text, &numbered, &spelled)) return NULL;
+  const char *start = utf8_of(text, &size);
+  const int32_t *chosen = start ? numbers(numbered, sizeof *chosen, &wanted) : NULL;
   if (!chosen) return NULL;
+  size_t tokens = capsulet_tokenize(self->model, start, (size_t)size, spelled, NULL, 0);
   const char *names[] = {"lengths", "norms", "contributions", "ngrams", "coupling", "shares"};
   size_t counts[] = {classes, classes, tokens * wanted, tokens * wanted, primary * wanted, primary * wanted};
   float *rooms[6];
@@ -380,7 +416,7 @@ static PyObject *Model_explain(Model *self, PyObject *arguments) {
   struct capsulet_explanation explanation = {rooms[0], rooms[1], rooms[2], rooms[3], rooms[4], rooms[5]};
   int result;
   Py_BEGIN_ALLOW_THREADS
-  result = capsulet_explain(self->model, ids, tokens, chosen, wanted, &explanation);
+  result = capsulet_explain(self->model, start, (size_t)size, spelled, chosen, wanted, &explanation);
   Py_END_ALLOW_THREADS
   if (!result) return answer;
   Py_DECREF(answer);
@@ -466,10 +502,11 @@ static PyMethodDef model_methods[] = {
     METHOD(facts, METH_NOARGS, "Sizes of the model and the name of the kernel."),
     METHOD(labels, METH_NOARGS, "The labels."),
     METHOD(config, METH_NOARGS, "The configuration: JSON."),
-    METHOD(classify, METH_O, "Class lengths (n, C) and shares of unknown words (n) of texts, both of 32 bits."),
-    METHOD(encode, METH_O, "Ids of all texts one after the other, and how many each has."),
-    METHOD(tokens, METH_O, "Id, start and end of each token of a text, in characters."),
-    METHOD(lengths, METH_VARARGS, "Class lengths (n, C) of texts by ids and counts."),
+    METHOD(classify, METH_VARARGS, "Class lengths (n, C) and shares of unknown words (n) of texts, both of 32 bits."),
+    METHOD(ngrams, METH_VARARGS, "Scores (n, C) of the n-gram features of texts."),
+    METHOD(encode, METH_VARARGS, "Ids of all texts one after the other, and how many each has."),
+    METHOD(tokens, METH_VARARGS, "Id, start and end of each token of a text, in characters."),
+    METHOD(spell, METH_O, "Tokens of a text as the model spells them."),
     METHOD(probabilities, METH_O, "Probabilities (n, C) of 64 bits of class lengths (n, C)."),
     METHOD(confidence, METH_VARARGS, "Confidence (n) of 64 bits of class lengths and shares of unknown words."),
     METHOD(certainty, METH_VARARGS, "Certainty (n) of 64 bits of class lengths and shares of unknown words."),
@@ -515,10 +552,13 @@ static PyMethodDef functions[] = {
 
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_core", "The C core.", 0, functions, NULL, NULL, NULL, NULL};
 
+extern PyMethodDef ngram_functions[]; /* ngrams.c, for training */
+
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject *created = PyModule_Create(&module);
   PyType_Spec *specifications[] = {&model_specification, &words_specification};
   const char *names[] = {"Model", "Words"};
+  if (created && PyModule_AddFunctions(created, ngram_functions)) Py_CLEAR(created);
   for (int i = 0; created && i < 2; i++) {
     PyObject *type = PyType_FromSpec(specifications[i]);
     if (!type || PyModule_AddObject(created, names[i], type)) {

@@ -61,8 +61,8 @@ class Measures:
 class Recorder:
     """Observes an evaluation. Keeps a few numbers per text, and the texts of the most confident mistakes."""
 
-    def __init__(self, classifier: Classifier) -> None:
-        self.classifier, num_classes = classifier, len(classifier.labels)
+    def __init__(self, classifier: Classifier, spelled: bool = False) -> None:
+        self.classifier, self.spelled, num_classes = classifier, spelled, len(classifier.labels)
         self.thresholds = score_thresholds(classifier)
         self.given_counts = [0] * num_classes
         self.sizes = Counter[int](), Counter[int]()  # texts by number of true labels, and of given labels
@@ -134,7 +134,10 @@ class Recorder:
     def finish(self, evaluation: Evaluation) -> Measures:
         """Return the measures, after all texts were observed."""
         mistakes, missed = (
-            tuple(Mistake(*mistake, self.classifier.explain(mistake[0], label)) for _, label, mistake in entries)
+            tuple(
+                Mistake(*mistake, self.classifier.explain(mistake[0], label, spelled=self.spelled))
+                for _, label, mistake in entries
+            )
             for entries in (*self.mistakes, [])[:2]
         )
         most = max(max(sizes) for sizes in self.sizes)

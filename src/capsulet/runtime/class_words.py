@@ -30,11 +30,12 @@ def class_words(
         raise unknown_label(label, classifier.labels)
     session, place = classifier.session, classifier.labels.index(label)
     word_ids = session.word_ids
-    alone = ([number] for number in range(word_ids.first_word, word_ids.size))
-    encoded: Iterable[Sequence[int]] = session.encode(list(texts)) or alone
+    given = list(texts)
+    read = given or [session.word(number) for number in range(word_ids.first_word, word_ids.size)]
     sums, counts = [0.0] * word_ids.size, [0] * word_ids.size
-    for ids in encoded:
-        values = [row[0] for row in session.explain(ids, [place]).contributions]
+    for text in read:
+        values = [row[0] for row in session.explain(text, [place], spelled=not given).contributions]
+        (ids,) = session.encode([text], spelled=not given)
         for number, value in zip(ids, values, strict=True):
             if word_ids.first_word <= number < word_ids.size:  # known words
                 sums[number] += value

@@ -154,17 +154,15 @@ class Classifier:
                 check_text(text, index)
             raise
 
-    def lengths_of(self, encoded: Sequence[Any]) -> Matrix:
-        """Return the class lengths of tokenised texts, arrays of 32-bit ids: (len(encoded), C)."""
-        return self.session.lengths_of(encoded)
-
     def explain(
-        self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False
-    ) -> Explanation:
+        self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False,
+        spelled: bool = False,
+    ) -> Explanation:  # fmt: skip
         """Return the contribution of each token to a label (default: the predicted one).
 
         `contrast` adds the contributions to this label minus those to `contrast`, or to the next best label if
-        `contrast` is predicted. `check` adds the change of the length when a token is left out.
+        `contrast` is predicted. `check` adds the change of the length when a token is left out. A text that is
+        `spelled` is tokens separated by spaces, spelled as the model spells them.
         """
         for name in (label, contrast):
             if name is not None and name not in self.labels:
@@ -176,11 +174,11 @@ class Classifier:
 
         from capsulet.runtime.explanation import explain, occlusion
 
-        explanation = explain(self.session, text, label, contrast)
+        explanation = explain(self.session, text, label, contrast, spelled)
         place = self.labels.index(explanation.label)
         changes: dict[str, Any] = {}
         if self.calibrated:
-            changes["probability"] = self.probabilities(self.lengths([text]))[0][place]
+            changes["probability"] = self.probabilities(self.session.classify([text], spelled)[0])[0][place]
         if self.thresholds is not None:
             changes["threshold"] = self.thresholds[place]
         if check:

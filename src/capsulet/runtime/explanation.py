@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
@@ -11,17 +10,19 @@ from capsulet.runtime.session import Session
 MOST_CODEWORDS, WORDS_EACH = 8, 3
 
 
-def explain(session: Session, text: str, label: str | None, contrast: str | None) -> Explanation:
+def explain(
+    session: Session, text: str, label: str | None, contrast: str | None, spelled: bool = False
+) -> Explanation:
     """Explain a label of a text (default: the predicted one), optionally in contrast to another label."""
-    labels, tokens = session.config.labels, session.tokens(text)
+    labels, tokens = session.config.labels, session.tokens(text, spelled)
     ids = [number for number, _, _ in tokens]
-    lengths = session.lengths_of([array("i", ids)])[0].tolist() if label is None or contrast is not None else []
+    lengths = session.classify([text], spelled)[0][0].tolist() if label is None or contrast is not None else []
     by_length = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     chosen = by_length[0] if label is None else labels.index(label)
     against = chosen if contrast is None else labels.index(contrast)
     if contrast is not None and against == chosen:  # the contrast is the label itself: take the next best
         against = by_length[1]
-    parts = session.explain(ids, [chosen] if contrast is None else [chosen, against])
+    parts = session.explain(text, [chosen] if contrast is None else [chosen, against], spelled)
 
     def described(contributions: Sequence[float]) -> tuple[TokenContribution, ...]:
         return tuple(
@@ -72,8 +73,6 @@ def codeword_shares(
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
     """How much shorter a class capsule of length `norm` before squash is without each token."""
-    (ids,) = session.encode([text])
-    variants = [ids[:token] + ids[token + 1 :] for token in range(len(ids))]
-    if len(ids) == 1:  # it leaves an empty text, which is read as one unknown word
-        variants = session.encode([""])
-    return tuple(norm - session.explain(variant, []).norms[0][place] for variant in variants)
+    words = session.spell(text)
+    variants = [" ".join(words[:token] + words[token + 1 :]) for token in range(len(words))]
+    return tuple(norm - session.explain(variant, [], spelled=True).norms[0][place] for variant in variants or [""])

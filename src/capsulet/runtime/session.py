@@ -74,9 +74,12 @@ class Session:
 
         return WordIds(self.facts["vocabulary"], self.facts["unknown"])
 
-    def encode(self, texts: Sequence[str]) -> list[array[int]]:
-        """Ids of each text; a text without tokens is read as one unknown word."""
-        ids, counts = self.core.encode(texts)
+    def encode(self, texts: Sequence[str], spelled: bool = False) -> list[array[int]]:
+        """Ids of each text; a text without tokens is read as one unknown word.
+
+        Texts that are `spelled` are tokens separated by spaces, spelled as the model spells them.
+        """
+        ids, counts = self.core.encode(texts, spelled)
         found: list[array[int]] = []
         numbers, start = memoryview(ids).cast("i"), 0
         for count in memoryview(counts).cast("i"):
@@ -84,10 +87,15 @@ class Session:
             start += count
         return found
 
-    def tokens(self, text: str) -> list[tuple[int, int, int]]:
+    def tokens(self, text: str, spelled: bool = False) -> list[tuple[int, int, int]]:
         """Id, start and end of each token, in characters; a text without tokens has one unknown word at 0 to 0."""
-        found: list[tuple[int, int, int]] = self.core.tokens(text)
+        found: list[tuple[int, int, int]] = self.core.tokens(text, spelled)
         return found
+
+    def spell(self, text: str) -> list[str]:
+        """Tokens of a text as the model spells them."""
+        spelled: list[str] = self.core.spell(text)
+        return spelled
 
     def word(self, number: int) -> str:
         """The word of an id."""
@@ -97,16 +105,15 @@ class Session:
         """All entries of the vocabulary by id."""
         return list(map(self.word, range(self.word_ids.size)))
 
-    def classify(self, texts: Sequence[str]) -> tuple[Matrix, array[float]]:
+    def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Matrix, array[float]]:
         """Class lengths (n, C) of texts, and the share of unknown words of each."""
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
-        answers = self.each(self.core.classify, parts)
+        answers = self.each(lambda part: self.core.classify(part, spelled), parts)
         return self.matrix(*(lengths for lengths, _ in answers)), array("f", b"".join(own for _, own in answers))
 
-    def lengths_of(self, encoded: Sequence[Any]) -> Matrix:
-        """Class lengths (n, C) of tokenised texts: arrays of 32-bit ids."""
-        parts = [encoded[start : start + AT_ONCE] for start in range(0, len(encoded), AT_ONCE)]
-        return self.matrix(*self.each(lambda part: self.core.lengths(*joined(part)), parts))
+    def ngram_scores(self, texts: Sequence[str], spelled: bool = False) -> Matrix:
+        """Scores of the n-gram features of texts: (n, C); zeros without them."""
+        return self.matrix(self.core.ngrams(texts, spelled))
 
     def probabilities(self, lengths: Matrix) -> Matrix:
         """Probabilities (n, C) of class lengths (n, C), in proportion to the lengths if there is no calibration."""
@@ -146,10 +153,10 @@ class Session:
         sets: list[tuple[int, ...]] = self.core.label_sets(lengths.floats(), rules.least_set_score)
         return sets
 
-    def explain(self, ids: Sequence[int], classes: Sequence[int]) -> Parts:
+    def explain(self, text: str, classes: Sequence[int], spelled: bool = False) -> Parts:
         """Contributions of the tokens of one text to some classes."""
         with self.reported():
-            found = self.core.explain(array("i", ids).tobytes(), array("i", classes).tobytes())
+            found = self.core.explain(text, array("i", classes).tobytes(), spelled)
         return Parts(found, self.classes, len(classes))
 
     def code_weights(self, number: int) -> array[float]:

@@ -100,13 +100,16 @@ def check_answers(model: ModelFile, data: bytes) -> None:
 
     session, dice, words = session_of(bytes(model.data), 1, "float32", model.source), random.Random(0), model.words
     texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
-    encoded = session.encode([*texts, "", "☃ 你好", "qzxv " * 10])
-    expected = np.asarray(session.lengths_of(encoded))
+    texts += ["", "☃ 你好", "qzxv " * 10]
+    encoded, expected = session.encode(texts), np.asarray(session.classify(texts)[0])
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
     graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
     ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
-    (found,) = graph.run([outputs.LENGTHS], {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts})
+    inputs = {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}
+    if session.has_ngrams:
+        inputs[outputs.NGRAMS] = np.asarray(session.ngram_scores(texts))
+    (found,) = graph.run([outputs.LENGTHS], inputs)
     difference = float(np.abs(found - expected).max())
     if not difference <= TOLERANCE:
         raise CapsuletError(

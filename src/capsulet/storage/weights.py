@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.model.quantisation import FIELDS, Rounded, as_rows, grouped, pack_bits, unpack_bits
-from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES, parameter_shapes
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_file import ModelFile
 from capsulet.storage.tensors import Tensor, as_array, damaged, from_array
 
 CHOICES, CODEBOOKS = "embedding.choices", "embedding.codebooks"
 CODEWORDS, CODE_BITS = 16, 4  # of each codebook
+TYPES = {LEVELS: "I8", CHECKS: "U8"}  # of the tensors of a whole model; all others are F32
 
 
 def pack_weights(weights: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -44,9 +45,9 @@ def unpack_weights(model: ModelFile) -> dict[str, Any]:
     config = model.config
     shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     if config.dictionary_words is None:
-        return {
-            name: tensor_of(model, name, "I8" if name == LEVELS else "F32", shape) for name, shape in shapes.items()
-        }
+        if config.ngrams:
+            shapes |= ngram_shapes(config.ngrams.rows, len(config.labels))
+        return {name: tensor_of(model, name, TYPES.get(name, "F32"), shape) for name, shape in shapes.items()}
     scales = tensor_of(model, f"{CODEBOOKS}.scales", "F16")
     codebooks = max(len(scales) // CODEWORDS, 1)
     choices = tensor_of(model, CHOICES, "U8", (config.vocab_size, -(-codebooks * CODE_BITS // 8)))
@@ -60,8 +61,9 @@ def unpack_weights(model: ModelFile) -> dict[str, Any]:
         bits, classes = config.ngrams.bits, len(config.labels)
         packed = tensor_of(model, LEVELS, "U8", (config.ngrams.rows, -(-classes * bits // 8)))
         levels = (unpack_bits(packed, bits, classes).astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
-        keys = tensor_of(model, KEYS, "U16 U32", (config.vocab_size,))
-        weights |= {LEVELS: levels, SCALES: tensor_of(model, SCALES, "F32", (classes,)), KEYS: keys, LEVEL_BITS: bits}
+        checks = tensor_of(model, CHECKS, "U8", (config.ngrams.rows,))
+        scales = tensor_of(model, SCALES, "F32", (classes,))
+        weights |= {LEVELS: levels, SCALES: scales, CHECKS: checks, LEVEL_BITS: bits}
     return weights
 
 

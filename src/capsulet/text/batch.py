@@ -35,10 +35,10 @@ def pad(texts: Sequence[NDArray[np.int32] | array[int]]) -> tuple[NDArray[np.int
 
 
 def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
-    """Batch of rows of a corpus. Unknown words that are read as known words have the ids of the known words."""
+    """Batch of rows of a corpus, with the ids that the network reads."""
     ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
-    if corpus.word_ids:
-        ids = corpus.word_ids.read_as(ids)
+    if corpus.read_as is not None:
+        ids = corpus.read_as[ids].astype(np.int64)
     return Batch(ids, lengths, targets_of(corpus, rows))
 
 

@@ -3,10 +3,12 @@
 A folder holds two corpora, training texts and validation texts, and `corpus.json`, which is written last: labels,
 counts, and size and digest of every other file.
 
-train.ids, valid.ids          int32, ids of all texts one after the other, encoded by text/vocabulary.py
+train.ids, valid.ids          int32, ids of the words of all texts one after the other
 train.starts, valid.starts    int64, start of each text in the ids, and the end of the last one
 train.targets, valid.targets  int32, class of each text
-words.txt                     the words of the vocabulary by id, one per line, without padding and the unknown word
+words.txt                     all words of the texts by id, one per line, without padding and the unknown word: first
+                              those of the vocabulary, then the others
+words.read                    int32, the id of the vocabulary that each word is read as
 
 In a multi-label corpus, targets holds the classes of all texts one after the other, with two more files:
 
@@ -30,17 +32,36 @@ from numpy.typing import NDArray
 from capsulet.config import UNICODE
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.strings import Labels
-from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
+from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords
 
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
 RARE = 2  # a number, link or name that occurs less often is read as its shape
 PARTS = ("train", "valid")
-DESCRIPTION, WORDS = "corpus.json", "words.txt"
-FILES = (WORDS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
+DESCRIPTION, WORDS, READ_AS = "corpus.json", "words.txt", "words.read"
+FILES = (WORDS, READ_AS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
 LABEL_STARTS = tuple(f"{part}.label_starts" for part in PARTS)  # more files of a multi-label corpus
 
 RowNumbers = Sequence[int] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Letters of words: word i has the letters from ends[i - 1] to ends[i]. Padding and the unknown word have none."""
+
+    letters: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    def __getitem__(self, number: int) -> str:
+        start = int(self.ends[number - 1]) if number else 0
+        return bytes(self.letters[start : int(self.ends[number])]).decode()
+
+
+def spell(words: Sequence[str]) -> Spellings:
+    """Spellings of words by id; padding and the unknown word are not among them."""
+    encoded = [b""] * FIRST_WORD + [word.encode() for word in words]
+    letters = np.frombuffer(b"".join(encoded), np.uint8)
+    return Spellings(letters, np.cumsum([len(word) for word in encoded], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -55,7 +76,8 @@ class Corpus:
     targets: NDArray[np.int32]
     label_starts: NDArray[np.int64] | None = None
     num_classes: int = 0
-    word_ids: WordIds | None = None  # None: no unknown word is read as a known one
+    read_as: NDArray[np.int32] | None = None  # id that the network reads for each word; None: its own
+    spellings: Spellings | None = None  # None: the words are not known
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -88,10 +110,26 @@ class DamagedCorpusError(Exception):
 
 def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
     """Occurrences of each word of the vocabulary: (V,)."""
-    counts, word_ids = np.zeros(vocab_size, np.int64), WordIds(vocab_size)
+    counts = np.zeros(vocab_size, np.int64)
     for start in range(0, len(corpus.ids), 1 << 20):  # in parts: bincount copies its input
-        counts += np.bincount(word_ids.read_as(corpus.ids[start : start + (1 << 20)]), minlength=vocab_size)
+        ids = corpus.ids[start : start + (1 << 20)]
+        counts += np.bincount(ids if corpus.read_as is None else corpus.read_as[ids], minlength=vocab_size)
     return counts
+
+
+def spelled_texts(corpus: Corpus, rows: RowNumbers) -> list[str]:
+    """Texts as their tokens with a space between them; a text without tokens is empty."""
+    spellings = corpus.spellings
+    assert spellings is not None
+    words: dict[int, str] = {}
+    texts = []
+    for row in rows:
+        ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()
+        for number in ids:
+            if number not in words:
+                words[number] = spellings[number]
+        texts.append(" ".join(words[number] for number in ids))
+    return texts
 
 
 class CorpusWriter:
@@ -155,16 +193,24 @@ class CorpusWriter:
             counts += np.bincount(ids[~rows], minlength=len(counts))
         shapes, counts = self.count_shapes(counts, min_count)
         chosen = self.vocabulary(counts, min_count, max_words)
+        others = np.setdiff1d(np.arange(1, len(counts)), chosen)  # all but NO_WORD
+        numbers = np.concatenate([chosen, others])  # of the words by id
         new_ids = np.full(len(counts), UNKNOWN_ID, np.int32)
-        new_ids[chosen] = FIRST_WORD + np.arange(len(chosen))
-        new_ids = np.where(new_ids == UNKNOWN_ID, new_ids[shapes], new_ids)
+        new_ids[numbers] = FIRST_WORD + np.arange(len(numbers))
         words = [self.words.spelling(int(number)) for number in chosen]
+        vocab_size = FIRST_WORD + len(chosen)
+        read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
+        of_shapes = new_ids[shapes[others]]
+        read_as[vocab_size:] = np.where(of_shapes < vocab_size, of_shapes, UNKNOWN_ID)
         if similar:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
-            for number in np.flatnonzero((new_ids[1:] == UNKNOWN_ID) & (shapes[1:] == NO_WORD)) + 1:  # all but NO_WORD
-                new_ids[number] = similar_words.id_of(self.words.spelling(int(number)), UNKNOWN_ID)
-        self.write(WORDS, ["".join(f"{word}\n" for word in words).encode()])  # no word has white space
+            for number in others[shapes[others] == NO_WORD]:  # another link or number is not similar
+                nearest = similar_words.nearest(self.words.spelling(int(number)))
+                read_as[new_ids[number]] = UNKNOWN_ID if nearest is None else known[nearest]
+        spelled = (f"{self.words.spelling(int(number))}\n".encode() for number in numbers)
+        self.write(WORDS, spelled)  # no word has white space
+        self.write(READ_AS, [read_as])
         lengths, targets = np.frombuffer(self.lengths, np.int32), self.classes(labels)
         starts = None if self.label_starts is None else np.frombuffer(self.label_starts, np.int64)
         label_counts = {}
@@ -177,7 +223,7 @@ class CorpusWriter:
             self.write(f"{part}.targets", [targets[mask]])
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
-            "labels": list(labels), "vocab_size": FIRST_WORD + len(chosen), "label_counts": label_counts,
+            "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
             "notes": list(notes), "similar": similar, **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }  # fmt: skip
@@ -246,28 +292,33 @@ def open_corpora(folder: Path) -> Corpora:
             for name, digest in zip(names, pool.map(file_digest, (folder / name for name in names)), strict=True):
                 if description["files"][name] != digest:
                     raise DamagedCorpusError(f"{folder / name} is damaged")
+        spellings, vocab_size = read_words(folder / WORDS), description["vocab_size"]
+        read_as = np.fromfile(folder / READ_AS, np.int32)
         train, valid = (
             Corpus(
                 mapped(folder / f"{part}.ids", np.int32), mapped(folder / f"{part}.starts", np.int64),
                 mapped(folder / f"{part}.targets", np.int32),
                 mapped(folder / f"{part}.label_starts", np.int64) if multi_label else None,
-                len(labels), WordIds(description["vocab_size"]),
+                len(labels), read_as, spellings,
             )
             for part in PARTS
         )  # fmt: skip
         counts = description["label_counts"]
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
-            train, valid, labels, train_counts, valid_counts, description["vocab_size"], description["notes"],
-            read_words(folder / WORDS), description["similar"], hashlib.sha256(text).hexdigest(),
+            train, valid, labels, train_counts, valid_counts, vocab_size, description["notes"],
+            [spellings[number] for number in range(FIRST_WORD, vocab_size)], description["similar"], hashlib.sha256(text).hexdigest(),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
 
 
-def read_words(path: Path) -> list[str]:
+def read_words(path: Path) -> Spellings:
     """The words of a file, one per line. Only a line feed ends a line: a word may be another separator."""
-    return path.read_bytes().decode().split("\n")[:-1]
+    lines = np.frombuffer(path.read_bytes(), np.uint8)
+    breaks = np.flatnonzero(lines == ord("\n"))
+    ends = breaks - np.arange(len(breaks))  # without the line feeds before them
+    return Spellings(lines[lines != ord("\n")], np.concatenate([np.zeros(FIRST_WORD, np.int64), ends]))
 
 
 def mapped(path: Path, dtype: type[np.generic]) -> NDArray[Any]:

@@ -257,8 +257,14 @@ def finite(loss: float) -> float:
 
 
 @torch.no_grad()
-def validate(network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone = ALONE) -> Validation:
-    """Mean loss and metrics of the network on a corpus; multi-label: at thresholds that are fitted on it."""
+def validate(
+    network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone = ALONE,
+    added: NDArray[np.float32] | None = None,
+) -> Validation:  # fmt: skip
+    """Mean loss and metrics of the network on a corpus; multi-label: at thresholds that are fitted on it.
+
+    `added` are scores of n-gram features (n, C), which add to those of the network.
+    """
     device = network.embedding.rows.device
     total, right, multi_label = 0.0, 0, corpus.label_starts is not None
     counts = np.zeros((3, corpus.num_classes), np.int64)  # right, true and predicted per class
@@ -266,6 +272,8 @@ def validate(network: Network, corpus: Corpus, objective: Objective, select: str
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
         ids, lengths, targets = (torch.from_numpy(part).to(device) for part in batch)
         classes = network(ids, lengths)
+        if added is not None:
+            classes = network.head.extended(classes, torch.from_numpy(added[rows]))
         total += objective(classes, targets).item() * len(targets)
         if multi_label:
             scores[rows] = classes.lengths.cpu().numpy()

@@ -43,7 +43,7 @@ class ModelWriter:
         measures = None
         if history.stopped != "interrupted":
             classifier = self.classifier(config, weights)
-            recorder, corpora = Recorder(classifier), self.corpora
+            recorder, corpora = Recorder(classifier, spelled=True), self.corpora
             corpus = corpora.valid if len(corpora.valid) else corpora.train  # the texts that selected the epoch
             measures = recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))

@@ -12,116 +12,82 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
-from capsulet.config import decided
+from capsulet.config import NGRAM_ROW_UNIT, ModelOptions, decided
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.heads import Classes
 from capsulet.model.network import Network
-from capsulet.model.ngrams import NgramFeatures, features, root, sums
-from capsulet.text.batch import Plan, gather, ordered_batches, targets_of
+from capsulet.model.ngrams import NgramTable, address
+from capsulet.native import core_module
+from capsulet.text.batch import ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, choose_rows
-from capsulet.training.checkpoint import Snapshot, arrays_of, tensors_of
-from capsulet.training.class_weights import Weights
+from capsulet.training.checkpoint import Snapshot, tensors_of
+from capsulet.training.linear import Floats, Vocabulary, fit_corpus, matrix_of
 from capsulet.training.loop import METRICS, History, Task, finite, validate
 
-# passes over the training texts, and the most tokens, and tokens times classes, of all passes; at least one pass
-PASSES, TOKENS, NUMBERS = 6, 60_000_000, 1_000_000_000
 BATCH = 64
-RATE, FIRST_SQUARES = 0.7, 1e-3  # of Adagrad (Duchi et al. 2011): a rare row learns as fast as a frequent one
 # candidates for the spread of the table's scores relative to the network's; the first one unless another clearly wins
 SHARES = (1.0, 0.75, 1.5, 0.5, 2.0, 0.25, 0.0)
 CLEARLY = 2.0  # standard errors of the difference (docs/results/log.md)
 MOST_TEXTS = 20_000  # for the choice of the strength
 LARGEST_LEVEL = 127
 TINY = 1e-12  # a table with a smaller spread is empty
-LARGEST = 1 << 22  # numbers per update
+ROWS_PER_FEATURE = 1.25  # a feature has a choice of two rows; the rarest features may find both taken
 
 
-def with_ngrams(history: History, network: Network, task: Task, rows: int, tell: Callable[[str], None]) -> History:
+def with_ngrams(
+    history: History, network: Network, task: Task, options: ModelOptions, tell: Callable[[str], None]
+) -> History:
     """Fit n-gram features and add them to the best network, unless they do not help or the user stops."""
     network.to("cpu").load_state_dict(tensors_of(history.best.weights))
     tell("fitting n-gram features")
-    table = fit(task.train, rows, task.options.seed, task.class_weights, task.stop)
-    if table is None:
+    most = max(1, int(decided(options.ngram_features) / ROWS_PER_FEATURE) - NGRAM_ROW_UNIT)
+    fitted = fit_corpus(task.train, options.pieces, most, task.options.seed, task.class_weights, task.stop)
+    if fitted is None:
         return replace(history, stopped="interrupted")
-    select = decided(task.options.select)
-    strength = choose_strength(network, table, task.held_out, None if task.valid is None else select)
+    vocabulary, values = fitted
+    select, held_out = decided(task.options.select), task.held_out
+    scores = matrix_of(held_out, np.arange(len(held_out)), vocabulary).scores(values)
+    strength = choose_strength(network, scores, held_out, None if task.valid is None else select)
     if not strength:
         tell("n-gram features lower the validation metric: left out")
         return history
-    network.ngrams = rounded(strength * table)
+    table = placed(vocabulary, strength * values * vocabulary.weights[:, None], options.pieces)
     objective = replace(task, options=replace(task.options, device="cpu")).objective
-    measured = validate(network, task.held_out, objective, select)
+    added = table.scores(table.rows_of(held_out, np.arange(len(held_out))))
+    measured = validate(network, held_out, objective, select, added=added)
     best = replace(
         history.best.epoch, valid_loss=finite(measured.loss), valid_accuracy=measured.accuracy,
         valid_macro_f1=measured.macro_f1, valid_micro_f1=measured.micro_f1,
     )  # fmt: skip
     before, after = (100 * getattr(epoch, METRICS[select]) for epoch in (history.best.epoch, best))
     texts = "training" if task.valid is None else "validation"
-    tell(f"n-gram features at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on the {texts} texts")
-    snapshot = Snapshot(best, arrays_of(network.state_dict()), measured.thresholds)
-    return replace(history, best=snapshot, ngrams={"rows": rows, "strength": strength})
-
-
-def fit(corpus: Corpus, rows: int, seed: int, weights: Weights, stop: Callable[[], bool]) -> Tensor | None:
-    """Fit a table (S, C) by logistic regression on words and pairs, multi-label: one per label. None: stopped."""
-    table = torch.zeros(rows, corpus.num_classes)
-    squares = torch.full_like(table, FIRST_SQUARES)
-    emphasis = None if weights is None else torch.from_numpy(weights)
-    tokens = max(len(corpus.ids), 1)
-    passes = max(1, min(PASSES, TOKENS // tokens, NUMBERS // (tokens * corpus.num_classes)))
-    steps = passes * -(-len(corpus) // BATCH)
-    most = max(1, LARGEST // corpus.num_classes)
-    for number in range(passes):
-        plan = Plan(corpus, BATCH, np.random.default_rng([seed, number]))
-        for place in range(len(plan)):
-            if stop():
-                return None
-            batch = gather(corpus, plan[place])
-            hashed, present = features(torch.from_numpy(batch.ids), rows)
-            scale = root(present).unsqueeze(1)
-            slopes = errors(sums(table, hashed, present) / scale, torch.from_numpy(batch.targets), emphasis) / scale
-            rate = RATE * (1 - (number * len(plan) + place) / steps)
-            touched_rows, owners = (torch.split(part, most) for part in (hashed[present], present.nonzero()[:, 0]))
-            parts = list(zip(touched_rows, owners, strict=True))
-            for touched, texts in parts:
-                squares.index_add_(0, touched, slopes[texts].square())
-            for touched, texts in parts:
-                table.index_add_(0, touched, slopes[texts] / squares[touched].sqrt(), alpha=-rate)
-    if corpus.label_starts is None:
-        table -= table.mean(1, keepdim=True)  # a score that all classes share decides nothing
-    return table
-
-
-def errors(logits: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
-    """Gradient of the cross entropy by the logits: (B, C)."""
-    if targets.dim() == 2:
-        slopes = logits.sigmoid() - targets
-        return slopes if weights is None else torch.where(targets > 0, weights, torch.ones(())) * slopes
-    slopes = logits.softmax(1) - F.one_hot(targets, logits.shape[1])
-    return slopes if weights is None else weights[targets].unsqueeze(1) * slopes
+    tell(
+        f"{len(vocabulary):,} n-gram features at a strength of {strength:.2g}: {before:.2f} → {after:.2f} % on the "
+        f"{texts} texts"
+    )
+    snapshot = Snapshot(best, {**history.best.weights, **table.weights()}, measured.thresholds)
+    return replace(history, best=snapshot, ngrams={"rows": len(table.checks), "strength": strength})
 
 
 @torch.no_grad()
-def choose_strength(network: Network, table: Tensor, texts: Corpus, select: str | None) -> float:
-    """Factor for the table: its scores get the spread of the network's scores, times one of SHARES.
+def choose_strength(network: Network, scores: Floats, texts: Corpus, select: str | None) -> float:
+    """Factor for the table: its scores (n, C) get the spread of the network's scores, times one of SHARES.
 
     The metric `select` of these texts chooses the share; None: the share is 1. The factor itself would be a poor
     candidate, because it depends on the number of classes.
     """
     if len(texts) > MOST_TEXTS:
-        texts = choose_rows(texts, np.linspace(0, len(texts) - 1, MOST_TEXTS).astype(np.int64))
-    answers, scores, order = [], [], []
+        chosen = np.linspace(0, len(texts) - 1, MOST_TEXTS).astype(np.int64)
+        texts, scores = choose_rows(texts, chosen), scores[chosen]
+    answers, order = [], []
     for rows, batch in ordered_batches(texts, BATCH):
         ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
-        answers.append(network.classify(network.embed(ids), lengths)._replace(coupling=torch.empty(0)))
-        hashed, present = features(ids, len(table))
-        scores.append(sums(table, hashed, present) / root(present).unsqueeze(1))
+        answers.append(network(ids, lengths)._replace(coupling=torch.empty(0)))
         order.append(rows)
     classes = Classes(*map(torch.cat, zip(*answers, strict=True)))
-    added = torch.cat(scores)
+    added = torch.from_numpy(scores[np.concatenate(order)])
     equal = spread(network.head.unsquashed(classes)) / spread(added) if spread(added) > TINY else 0.0
     if select is None or not equal:
         return equal
@@ -158,7 +124,18 @@ def metric_of(lengths: NDArray[np.float32], truth: NDArray[Any], select: str) ->
     return float(getattr(counts, select.replace("-", "_")))
 
 
-def rounded(table: Tensor) -> NgramFeatures:
-    """Round the table to eight bits per number, with one scale per class."""
-    scales = table.abs().amax(0).clamp(min=1e-12) / LARGEST_LEVEL  # (C,)
-    return NgramFeatures((table / scales).round().to(torch.int8), scales)
+def placed(vocabulary: Vocabulary, values: Floats, longest: int) -> NgramTable:
+    """A table of these values of features (F, C), rounded to eight bits per number, with one scale per class.
+
+    Frequent features are placed first. A feature whose rows are both taken is left out.
+    """
+    order = np.argsort(-vocabulary.counts.astype(np.int64), kind="stable")
+    hashes = np.ascontiguousarray(vocabulary.hashes[order])
+    rows = -(-int(ROWS_PER_FEATURE * len(hashes) + 1) // NGRAM_ROW_UNIT) * NGRAM_ROW_UNIT  # compression halves it
+    places, checks = np.empty(len(hashes), np.int64), np.zeros(rows, np.uint8)
+    core_module().place(address(hashes), len(hashes), rows, address(places), address(checks))
+    scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
+    levels = np.zeros((rows, values.shape[1]), np.int8)
+    kept = places >= 0
+    levels[places[kept]] = np.rint(values[order][kept] / scales).astype(np.int8)
+    return NgramTable(levels, scales, checks, longest)

@@ -99,7 +99,7 @@ def train(
         )  # fmt: skip
         history = train_network(network, task)
         if rows and workers.rank == 0 and history.stopped != "interrupted":
-            history = with_ngrams(history, network, task, rows, tell)
+            history = with_ngrams(history, network, task, options.model, tell)
         measures = writer.finish(history) if workers.rank == 0 else None
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
         if history.stopped != "interrupted":

@@ -1,0 +1,431 @@
+/* Fits the table of n-gram features: counts the features of texts, writes them as a sparse matrix, and solves one logistic
+ * regression per class. Features are those of core/ngrams.h. Pointers come from Python as integers. Part of the module _core. */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+
+#include <math.h>
+
+#include "ngrams.h"
+
+/* Texts as numbers of words; word i has the letters from ends[i - 1] to ends[i]. */
+struct texts {
+  const int32_t *ids;
+  const int64_t *starts, *rows; /* of the ids of each text; numbers of the texts to read */
+  int64_t count;                /* of rows */
+  const char *letters;
+  const int64_t *ends;
+  int32_t pieces;
+};
+
+static void read_features(const struct texts *texts, int64_t place, void (*emit)(void *, uint64_t, uint32_t, uint32_t), void *to) {
+  struct ngrams reader = {.pieces = texts->pieces, .emit = emit, .to = to};
+  struct word word;
+  int64_t row = texts->rows[place];
+  for (int64_t at = texts->starts[row]; at < texts->starts[row + 1]; at++) {
+    int64_t id = texts->ids[at], start = id ? texts->ends[id - 1] : 0, size = texts->ends[id] - start;
+    if (!size) continue; /* no word */
+    word.size = (uint32_t)(size < LONGEST_WORD ? size : LONGEST_WORD);
+    memcpy(word.letters, texts->letters + start, word.size);
+    ngram_word(&reader, &word);
+  }
+  ngram_end(&reader);
+}
+
+/* ---- features that occur in several texts ---- */
+
+struct entry {
+  uint64_t hash;
+  uint32_t texts, last; /* number of texts; number of the last of them plus 1, 0 in an empty slot */
+};
+
+struct counter {
+  struct entry *slots;
+  uint64_t mask, used, most;
+  uint32_t text, dropped; /* number of the text plus 1; entries of at most this many texts have been dropped */
+  bool failed;
+};
+
+static struct entry *slot_of(struct counter *counter, uint64_t hash) {
+  uint64_t slot = hash ^ hash >> 29;
+  while (counter->slots[slot & counter->mask].last && counter->slots[slot & counter->mask].hash != hash) slot++;
+  return &counter->slots[slot & counter->mask];
+}
+
+/* Makes room: more slots, or from `most` entries on by dropping the rarest (lossy counting, Manku and Motwani 2002). */
+static bool make_room(struct counter *counter) {
+  uint64_t slots = counter->mask + 1;
+  struct entry *old = counter->slots;
+  if (counter->used >= counter->most) counter->dropped++;
+  else counter->mask = 2 * slots - 1;
+  counter->slots = calloc(counter->mask + 1, sizeof *counter->slots);
+  if (!counter->slots) {
+    counter->slots = old;
+    return false;
+  }
+  counter->used = 0;
+  for (uint64_t slot = 0; slot < slots; slot++)
+    if (old[slot].last && old[slot].texts > counter->dropped) {
+      *slot_of(counter, old[slot].hash) = old[slot];
+      counter->used++;
+    }
+  free(old);
+  return true;
+}
+
+static void count_feature(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  (void)first, (void)tokens;
+  struct counter *counter = to;
+  struct entry *entry = slot_of(counter, hash);
+  if (entry->last) {
+    entry->texts += entry->last != counter->text;
+    entry->last = counter->text;
+    return;
+  }
+  while (!counter->failed && (counter->used >= counter->most || 2 * counter->used > counter->mask)) {
+    counter->failed = !make_room(counter);
+    entry = slot_of(counter, hash);
+  }
+  if (counter->failed) return;
+  *entry = (struct entry){hash, counter->dropped + 1, counter->text};
+  counter->used++;
+}
+
+#define TEXTS "nnnnnni"
+#define TEXTS_OF(texts) &ids, &starts, &rows, &(texts).count, &letters, &ends, &(texts).pieces
+#define POINTERS(texts) \
+  (texts).ids = (const int32_t *)ids, (texts).starts = (const int64_t *)starts, (texts).rows = (const int64_t *)rows, \
+  (texts).letters = (const char *)letters, (texts).ends = (const int64_t *)ends
+
+static PyObject *count(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t ids, starts, rows, letters, ends, most;
+  int least;
+  struct texts texts;
+  struct counter counter = {.mask = (1 << 16) - 1};
+  if (!PyArg_ParseTuple(arguments, TEXTS "in", TEXTS_OF(texts), &least, &most)) return NULL;
+  POINTERS(texts);
+  counter.most = (uint64_t)most;
+  counter.slots = calloc(counter.mask + 1, sizeof *counter.slots);
+  counter.failed = !counter.slots;
+  uint64_t found = 0;
+  Py_BEGIN_ALLOW_THREADS
+  for (int64_t place = 0; place < texts.count && !counter.failed; place++) {
+    counter.text = (uint32_t)place + 1;
+    read_features(&texts, place, count_feature, &counter);
+  }
+  for (uint64_t slot = 0; !counter.failed && slot <= counter.mask; slot++)
+    found += counter.slots[slot].last && counter.slots[slot].texts >= (uint32_t)least;
+  Py_END_ALLOW_THREADS
+  PyObject *hashes = counter.failed ? NULL : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(found * sizeof(uint64_t)));
+  PyObject *counts = hashes ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(found * sizeof(uint32_t))) : NULL;
+  if (counts) {
+    char *hash_at = PyBytes_AsString(hashes), *count_at = PyBytes_AsString(counts);
+    for (uint64_t slot = 0; slot <= counter.mask; slot++)
+      if (counter.slots[slot].last && counter.slots[slot].texts >= (uint32_t)least) {
+        memcpy(hash_at, &counter.slots[slot].hash, sizeof(uint64_t)), hash_at += sizeof(uint64_t);
+        memcpy(count_at, &counter.slots[slot].texts, sizeof(uint32_t)), count_at += sizeof(uint32_t);
+      }
+  }
+  free(counter.slots);
+  if (counts) return Py_BuildValue("NN", hashes, counts);
+  Py_XDECREF(hashes);
+  return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
+/* ---- sparse matrices: the features of each text ---- */
+
+struct matrix {
+  uint32_t *columns; /* of all texts, one after the other */
+  uint64_t count, room;
+  uint32_t *last; /* per column: number of the last text that has it plus 1 */
+  uint32_t text;
+  bool failed;
+  /* either the hashes of known features, */
+  const uint64_t *hashes;
+  uint32_t *slots; /* number of a hash plus 1, or 0 */
+  uint64_t mask;
+  /* or the checks of a table */
+  const uint8_t *checks;
+  uint32_t rows;
+};
+
+static void note_column(struct matrix *matrix, uint64_t column) {
+  if (matrix->last[column] == matrix->text || matrix->failed) return;
+  matrix->last[column] = matrix->text;
+  if (matrix->count == matrix->room) {
+    uint64_t room = matrix->room ? 2 * matrix->room : 1 << 16;
+    uint32_t *columns = realloc(matrix->columns, room * sizeof *columns);
+    if (!columns) {
+      matrix->failed = true;
+      return;
+    }
+    matrix->columns = columns, matrix->room = room;
+  }
+  matrix->columns[matrix->count++] = (uint32_t)column;
+}
+
+static void note_feature(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  (void)first, (void)tokens;
+  struct matrix *matrix = to;
+  for (uint64_t slot = hash ^ hash >> 29; matrix->slots[slot & matrix->mask]; slot++) {
+    uint32_t column = matrix->slots[slot & matrix->mask] - 1;
+    if (matrix->hashes[column] == hash) {
+      note_column(matrix, column);
+      return;
+    }
+  }
+}
+
+static void note_row(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  (void)first, (void)tokens;
+  struct matrix *matrix = to;
+  struct ngram_place place = ngram_place(hash, matrix->rows);
+  for (int i = 0; i < 2; i++)
+    if (matrix->checks[place.rows[i]] == place.check) {
+      note_column(matrix, 2 * (uint64_t)place.rows[i] + (hash & 1));
+      return;
+    }
+}
+
+/* Starts of the texts (n + 1) and columns, both as bytes; frees the matrix. */
+static PyObject *read_matrix(const struct texts *texts, struct matrix *matrix, void (*emit)(void *, uint64_t, uint32_t, uint32_t)) {
+  PyObject *starts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((uint64_t)(texts->count + 1) * sizeof(int64_t))), *columns = NULL;
+  if (starts && !matrix->failed) {
+    int64_t *to = (int64_t *)(void *)PyBytes_AsString(starts);
+    to[0] = 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (int64_t place = 0; place < texts->count && !matrix->failed; place++) {
+      matrix->text = (uint32_t)place + 1;
+      read_features(texts, place, emit, matrix);
+      to[place + 1] = (int64_t)matrix->count;
+    }
+    Py_END_ALLOW_THREADS
+    if (!matrix->failed)
+      columns = PyBytes_FromStringAndSize((const char *)matrix->columns, (Py_ssize_t)(matrix->count * sizeof *matrix->columns));
+  }
+  free(matrix->columns);
+  free(matrix->last);
+  free(matrix->slots);
+  if (columns) return Py_BuildValue("NN", starts, columns);
+  Py_XDECREF(starts);
+  return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
+static PyObject *features(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t ids, starts, rows, letters, ends, hashes, number;
+  struct texts texts;
+  if (!PyArg_ParseTuple(arguments, TEXTS "nn", TEXTS_OF(texts), &hashes, &number)) return NULL;
+  POINTERS(texts);
+  struct matrix matrix = {.hashes = (const uint64_t *)hashes, .mask = 1};
+  while (matrix.mask < 2 * (uint64_t)number) matrix.mask = 2 * matrix.mask + 1;
+  matrix.slots = calloc(matrix.mask + 1, sizeof *matrix.slots);
+  matrix.last = calloc((size_t)number + 1, sizeof *matrix.last);
+  matrix.failed = !matrix.slots || !matrix.last;
+  for (uint32_t column = 0; !matrix.failed && column < (uint64_t)number; column++) {
+    uint64_t slot = matrix.hashes[column] ^ matrix.hashes[column] >> 29;
+    while (matrix.slots[slot & matrix.mask]) slot++;
+    matrix.slots[slot & matrix.mask] = column + 1;
+  }
+  return read_matrix(&texts, &matrix, note_feature);
+}
+
+static PyObject *table_rows(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t ids, starts, rows, letters, ends, checks, number;
+  struct texts texts;
+  if (!PyArg_ParseTuple(arguments, TEXTS "nn", TEXTS_OF(texts), &checks, &number)) return NULL;
+  POINTERS(texts);
+  struct matrix matrix = {.checks = (const uint8_t *)checks, .rows = (uint32_t)number};
+  matrix.last = calloc(2 * (size_t)number + 1, sizeof *matrix.last);
+  matrix.failed = !matrix.last;
+  return read_matrix(&texts, &matrix, note_row);
+}
+
+/* ---- logistic regression ---- */
+
+struct problem { /* texts as sparse rows; columns below `pieces` are words and pairs, the others pieces of words */
+  const int64_t *starts;
+  const uint32_t *columns;
+  int64_t texts, pieces, classes;
+  const float *weights; /* per column: the value of the feature before its text is divided by the root of its features */
+};
+
+/* 1 / root of the number of features of a text, of words and pairs, and of pieces. */
+static void divisors(const struct problem *problem, int64_t text, float under[2]) {
+  int64_t counts[2] = {0, 0};
+  for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) counts[problem->columns[at] >= problem->pieces]++;
+  for (int block = 0; block < 2; block++) under[block] = counts[block] ? 1 / sqrtf((float)counts[block]) : 0;
+}
+
+static float value_at(const struct problem *problem, int64_t at, const float under[2]) {
+  uint32_t column = problem->columns[at];
+  return problem->weights[column] * under[column >= problem->pieces];
+}
+
+/* Scores (classes) of a text and the square of its norm. */
+static float score(const struct problem *problem, int64_t text, const float under[2], const float *table, float *scores) {
+  int64_t classes = problem->classes, end = problem->starts[text + 1];
+  float square = 0;
+  for (int64_t class = 0; class < classes; class++) scores[class] = 0;
+  for (int64_t at = problem->starts[text]; at < end; at++) {
+    if (at + 8 < end) __builtin_prefetch(table + problem->columns[at + 8] * classes);
+    const float *row = table + problem->columns[at] * classes;
+    float value = value_at(problem, at, under);
+    square += value * value;
+    for (int64_t class = 0; class < classes; class++) scores[class] += value * row[class];
+  }
+  return square;
+}
+
+/* The new dual variable in (0, cost): the root of square (z - old) + margin + log(z / (cost - z)), by Newton's method on the
+ * logit of z / cost, kept inside a bracket. */
+static float solve(float square, float margin, float old, float cost) {
+  float low = -margin - square * (cost - old), high = -margin + square * old, share = old / cost;
+  share = share < 1e-6f ? 1e-6f : share > 1 - 1e-6f ? 1 - 1e-6f : share;
+  float logit = logf(share / (1 - share));
+  logit = logit < low ? low : logit > high ? high : logit;
+  for (int step = 0; step < 12; step++) {
+    float part = 1 / (1 + expf(-logit)), slope = square * (cost * part - old) + margin + logit;
+    if (slope > 0) high = logit;
+    else low = logit;
+    float next = logit - slope / (square * cost * part * (1 - part) + 1);
+    if (!(next > low && next < high)) next = 0.5f * (low + high);
+    float change = next - logit;
+    logit = next;
+    if (change < 1e-3f && change > -1e-3f) break;
+  }
+  return cost / (1 + expf(-logit));
+}
+
+/* One pass of dual coordinate descent (Yu, Huang and Lin 2011) over all texts in the order given, for every class at once: a text
+ * of the class against all others. Returns the mean change of the dual variables, relative to their range. */
+static double descend(const struct problem *problem, const int64_t *order, const int64_t *label_starts, const int32_t *labels,
+                      const float *costs, int shared, float *table, float *duals, float *room) {
+  int64_t classes = problem->classes;
+  float *scores = room, *changes = room + classes;
+  double moved = 0;
+  for (int64_t place = 0; place < problem->texts; place++) {
+    int64_t text = order[place];
+    float under[2], *own = duals + text * classes;
+    divisors(problem, text, under);
+    float square = score(problem, text, under, table, scores);
+    if (!(square > 0)) continue;
+    for (int64_t class = 0; class < classes; class++) changes[class] = -1;
+    for (int64_t at = label_starts[text]; at < label_starts[text + 1]; at++) changes[labels[at]] = 1;
+    for (int64_t class = 0; class < classes; class++) {
+      float sign = changes[class];
+      /* single-label: every class costs what the class of the text costs; multi-label: only its labels do */
+      float cost = shared ? costs[labels[label_starts[text]]] : sign > 0 ? costs[class] : costs[classes];
+      float next = solve(square, sign * scores[class], own[class], cost);
+      moved += fabs((double)(next - own[class]) / (double)cost);
+      changes[class] = sign * (next - own[class]);
+      own[class] = next;
+    }
+    for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) {
+      float *row = table + problem->columns[at] * classes, value = value_at(problem, at, under);
+      for (int64_t class = 0; class < classes; class++) row[class] += value * changes[class];
+    }
+  }
+  return moved / ((double)problem->texts * (double)classes);
+}
+
+#define PROBLEM "nnnnnn"
+#define PROBLEM_OF(problem) &starts, &columns, &(problem).texts, &(problem).pieces, &(problem).classes, &weights
+#define PROBLEM_POINTERS(problem) \
+  (problem).starts = (const int64_t *)starts, (problem).columns = (const uint32_t *)columns, (problem).weights = (const float *)weights
+
+static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, duals;
+  int shared;
+  struct problem problem;
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnninn", PROBLEM_OF(problem), &order, &label_starts, &labels, &costs, &shared, &table, &duals))
+    return NULL;
+  PROBLEM_POINTERS(problem);
+  float *room = malloc(2 * (size_t)problem.classes * sizeof *room);
+  if (!room) return PyErr_NoMemory();
+  double moved;
+  Py_BEGIN_ALLOW_THREADS
+  moved = descend(&problem, (const int64_t *)order, (const int64_t *)label_starts, (const int32_t *)labels, (const float *)costs, shared,
+                  (float *)table, (float *)duals, room);
+  Py_END_ALLOW_THREADS
+  free(room);
+  return PyFloat_FromDouble(moved);
+}
+
+static PyObject *scores_of(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t starts, columns, weights, table, results;
+  struct problem problem;
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nn", PROBLEM_OF(problem), &table, &results)) return NULL;
+  PROBLEM_POINTERS(problem);
+  Py_BEGIN_ALLOW_THREADS
+  for (int64_t text = 0; text < problem.texts; text++) {
+    float under[2];
+    divisors(&problem, text, under);
+    score(&problem, text, under, (const float *)table, (float *)results + text * problem.classes);
+  }
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+/* Scores (n, C) of texts by a table of 8-bit levels, as core/features.c computes them. */
+static PyObject *table_scores(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t starts, columns, texts, classes, levels, scales, results;
+  if (!PyArg_ParseTuple(arguments, "nnnnnnn", &starts, &columns, &texts, &classes, &levels, &scales, &results)) return NULL;
+  const int64_t *start = (const int64_t *)starts;
+  int32_t *sums = malloc(2 * (size_t)classes * sizeof *sums);
+  if (!sums) return PyErr_NoMemory();
+  Py_BEGIN_ALLOW_THREADS
+  for (int64_t text = 0; text < texts; text++) {
+    int64_t counts[2] = {0, 0};
+    memset(sums, 0, 2 * (size_t)classes * sizeof *sums);
+    for (int64_t at = start[text]; at < start[text + 1]; at++) {
+      uint32_t column = ((const uint32_t *)columns)[at];
+      const int8_t *row = (const int8_t *)levels + (int64_t)(column >> 1) * classes;
+      int32_t *sum = sums + (column & 1) * classes;
+      counts[column & 1]++;
+      for (int64_t class = 0; class < classes; class++) sum[class] += row[class];
+    }
+    float first = sqrtf((float)(counts[0] ? counts[0] : 1)), second = sqrtf((float)(counts[1] ? counts[1] : 1));
+    for (int64_t class = 0; class < classes; class++)
+      ((float *)results)[text * classes + class] =
+          ((float)sums[class] / first + (float)sums[classes + class] / second) * ((const float *)scales)[class];
+  }
+  Py_END_ALLOW_THREADS
+  free(sums);
+  Py_RETURN_NONE;
+}
+
+/* Rows of features in a table, most important first; -1: both rows of a feature are taken. */
+static PyObject *place(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t hashes, number, rows, places, checks;
+  if (!PyArg_ParseTuple(arguments, "nnnnn", &hashes, &number, &rows, &places, &checks)) return NULL;
+  uint8_t *taken = (uint8_t *)checks;
+  for (Py_ssize_t i = 0; i < number; i++) {
+    struct ngram_place found = ngram_place(((const uint64_t *)hashes)[i], (uint32_t)rows);
+    int64_t row = -1;
+    for (int choice = 0; row < 0 && choice < 2; choice++) {
+      if (taken[found.rows[choice]] == found.check) break; /* it would be read as the feature that is there */
+      if (!taken[found.rows[choice]]) row = found.rows[choice];
+    }
+    if (row >= 0) taken[row] = found.check;
+    ((int64_t *)places)[i] = row;
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef ngram_functions[] = {
+    {"count", count, METH_VARARGS, "Hashes of the features that occur in enough texts, and in how many texts each occurs."},
+    {"features", features, METH_VARARGS, "Sparse matrix of the known features of texts: starts and columns."},
+    {"table_rows", table_rows, METH_VARARGS, "Sparse matrix of the table rows of texts: starts and columns (2 row + block)."},
+    {"fit_pass", fit_pass, METH_VARARGS, "One pass of the fit; returns the mean change of the dual variables."},
+    {"scores", scores_of, METH_VARARGS, "Scores (n, C) of texts."},
+    {"table_scores", table_scores, METH_VARARGS, "Scores (n, C) of texts by a table of 8-bit levels."},
+    {"place", place, METH_VARARGS, "Rows of features in a table, and the checks of the table."},
+    {NULL, NULL, 0, NULL},
+};
