@@ -181,6 +181,8 @@ struct capsulet_model {
   const float *codes;       /* (V, M K) or the table (V, D) */
   const uint8_t *choices;   /* (V, bytes) packed */
   float *codebook;          /* (M K, padded D) */
+  const uint16_t *piece_codes; /* (pieces, M K) or (pieces, D), half floats: rows of the pieces of unknown words; NULL: none */
+  uint32_t piece_rows;
 
   /* encoder */
   int32_t hidden, blocks, layers; /* H, H / 16 rounded up */
@@ -217,6 +219,23 @@ struct capsulet_model {
 
 int32_t known_id(const capsulet_model *model, int32_t id); /* the id that the network reads */
 void code_weights(const capsulet_model *model, int32_t id, float *weights); /* (M K) of a known id */
+/* The vector (padded D) of a row of codes (M K) or of a table (D); `weights` is room for M K + 16. False: it is not finite. */
+bool vector_of_row(const capsulet_model *model, const float *row, float *weights, float *vector);
+
+/* What the network reads of some texts. A negative id is an unknown word, whose vector was made of its pieces: -1 the first. */
+struct reading {
+  int32_t *ids;
+  size_t count, room;
+  float *vectors; /* (padded D) each */
+  size_t vector_count, vector_room;
+  float *row, *weights; /* scratch memory */
+};
+
+struct hits;
+/* Appends the tokens of a text; `hits`, unless it is NULL, gets its n-gram features. `unknown` is the number of unknown words. */
+int read_text(const capsulet_model *model, const char *text, size_t size, int form, struct reading *reading, struct hits *hits,
+              int32_t *unknown);
+void reading_free(struct reading *reading);
 
 /* What the encoder computed for one text; each pointer but the last (T, blocks, 16). */
 struct trace {
@@ -227,7 +246,7 @@ struct trace {
 
 struct classes;
 /* Runs one text with the scores of its n-gram features, or NULL, and keeps what it computed; `pooled` (H), `head` scratch memory of the head, which `classes` points into. */
-int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const float *ngrams, struct trace *trace, float *pooled,
+int trace_text(const capsulet_model *model, const struct reading *reading, const float *ngrams, struct trace *trace, float *pooled,
                float *head, struct classes *classes);
 
 /* ---- head.c ---- */

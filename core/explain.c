@@ -177,9 +177,10 @@ static uint64_t divide_work(const capsulet_model *model, uint64_t tokens, struct
   return used;
 }
 
-/* Explains a text by its ids and its n-gram features. */
-static int explain_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const struct hits *hits,
+/* Explains a text by its words and its n-gram features. */
+static int explain_text(const capsulet_model *model, const struct reading *reading, const struct hits *hits,
                         const int32_t *wanted_classes, size_t wanted, const struct capsulet_explanation *explanation) {
+  size_t tokens = reading->count;
   struct trace trace = {0};
   struct work work = {0};
   uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
@@ -195,7 +196,7 @@ static int explain_text(const capsulet_model *model, const int32_t *ids, size_t 
     float *scores = scratch + head_room(model), *ngrams = scores + classes;
     struct classes answer = {.lengths = lengths};
     if (model->ngram_rows) ngram_scores(model, hits, sums, scores);
-    result = trace_text(model, ids, tokens, model->ngram_rows ? scores : NULL, &trace, pooled, scratch, &answer);
+    result = trace_text(model, reading, model->ngram_rows ? scores : NULL, &trace, pooled, scratch, &answer);
     bool fine = !result && all_finite(answer.norms, classes);
     if (!result) {
       if (explanation->lengths) memcpy(explanation->lengths, lengths, classes * sizeof *lengths);
@@ -237,21 +238,12 @@ int capsulet_explain(const capsulet_model *model, const char *text, size_t size,
   if (wanted > INT32_MAX) return CAPSULET_IMPOSSIBLE;
   for (size_t i = 0; i < wanted; i++)
     if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
-  struct reader reader = text_reader(model, text, size, form);
-  struct word word;
   struct hits hits = {0};
-  size_t room = size + 1 < (size_t)model->max_tokens ? size + 1 : (size_t)model->max_tokens, tokens = 0;
-  int32_t *ids = reserve(room, sizeof *ids);
-  int result = ids ? CAPSULET_OK : CAPSULET_NO_MEMORY;
-  if (model->ngram_rows) hits_start(&hits, model);
-  while (!result && tokens < room && next_word(&reader, &word)) {
-    ids[tokens++] = word_id(model, &word);
-    if (model->ngram_rows) hits_word(&hits, &word);
-  }
-  if (!result && !tokens) ids[tokens++] = model->unknown;
-  if (!result && model->ngram_rows) result = hits_end(&hits);
-  if (!result) result = explain_text(model, ids, tokens, &hits, wanted_classes, wanted, explanation);
+  struct reading reading = {0};
+  int32_t unknown;
+  int result = read_text(model, text, size, form, &reading, model->ngram_rows ? &hits : NULL, &unknown);
+  if (!result) result = explain_text(model, &reading, &hits, wanted_classes, wanted, explanation);
   hits_free(&hits);
-  free(ids);
+  reading_free(&reading);
   return result;
 }

@@ -220,7 +220,7 @@ static int open_options(capsulet_model *model, char *message) {
   static const char *const embeddings[] = {"cwc", "cc", "plain", NULL}, *const heads[] = {"capsule", "linear", NULL};
   static const char *const routings[] = {"kmeans", "dynamic", NULL}, *const poolings[] = {"mean", "max", "mean+max", NULL};
   static const char *const rules[] = {"paper", "unicode", NULL};
-  static const char *const unknown_words[] = {"similar", "apart", NULL};
+  static const char *const unknown_words[] = {"similar", "apart", "pieces", NULL};
   static const float mean_shares[] = {1, 0, 0.5f};
   packed = json_get(&model->config, 0, "dictionary_words") != 0;
   model->vocabulary = (int32_t)integer(model, "vocab_size", packed ? 1 : 2, 1 << 30, &fine);
@@ -240,7 +240,8 @@ static int open_options(capsulet_model *model, char *message) {
   model->iterations = (int32_t)integer(model, "options.model.iterations", 1, MOST_ITERATIONS, &fine);
   model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, &fine);
   model->class_length = (int32_t)integer(model, "options.model.class_length", 1, LARGEST_SIZE, &fine);
-  model->similar = which(model, "options.text.unknown_words", unknown_words, &fine) == 0;
+  int unknown = which(model, "options.text.unknown_words", unknown_words, &fine);
+  model->similar = unknown == 0 || (unknown == 2 && packed); /* a compressed file has no codes of pieces */
   model->pieces = (int32_t)integer(model, "options.model.pieces", 0, LONGEST_PIECE, &fine);
   bool older = !json_find(&model->config, "options.text.tokens"); /* older files have the paper's rule */
   model->rule = older || which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
@@ -291,6 +292,14 @@ static int open_embedding(capsulet_model *model, char *message) {
     if (!codes.data || codes.dtype != TYPE_F32 || codes.count != words * (table ? size : books))
       return fail(message, "the vectors of its words are missing or of another size");
     model->codes = (const float *)(const void *)codes.data;
+    struct tensor pieces = file_tensor(&model->file, "embedding.pieces");
+    if (pieces.data) {
+      uint64_t width = table ? size : books;
+      bool fine = pieces.dtype == TYPE_F16 && pieces.axes == 2 && pieces.shape[0] >= 1 && pieces.shape[0] <= 1 << 30 && pieces.shape[1] == width;
+      if (!fine) return fail(message, "the codes of its pieces of words are of another size");
+      model->piece_codes = (const uint16_t *)(const void *)pieces.data;
+      model->piece_rows = (uint32_t)pieces.shape[0];
+    }
     if (table) return CAPSULET_OK;
   }
   struct matrix codebooks;

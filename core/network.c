@@ -38,21 +38,31 @@ static bool word_finite(const capsulet_model *model, int32_t id) {
   return !row || all_finite(row, size);
 }
 
-void code_weights(const capsulet_model *model, int32_t id, float *weights) {
+/* Weights (M K) of the codewords by a row of codes (M K). */
+static void weights_of_row(const capsulet_model *model, const float *row, float *weights) {
   int32_t words = model->codewords;
-  size_t size;
-  const float *own = word_row(model, id, &size);
-  for (int32_t book = 0; book < model->codebooks; book++, weights += words, own = own ? own + words : NULL) {
+  for (int32_t book = 0; book < model->codebooks; book++, weights += words, row += words) {
     if (model->embedding != EMBEDDING_WEIGHTED) {
       memset(weights, 0, (size_t)words * sizeof *weights);
-      weights[own ? largest(own, words) : choice(model, id, book)] = 1;
+      weights[largest(row, words)] = 1;
       continue;
     }
-    float top = own[largest(own, words)], sum = 0;
-    for (int32_t i = 0; i < words; i++) weights[i] = power_of_e(own[i] - top);
+    float top = row[largest(row, words)], sum = 0;
+    for (int32_t i = 0; i < words; i++) weights[i] = power_of_e(row[i] - top);
     for (int32_t i = 0; i < words; i++) sum += weights[i];
     for (int32_t i = 0; i < words; i++) weights[i] /= sum;
   }
+}
+
+void code_weights(const capsulet_model *model, int32_t id, float *weights) {
+  size_t size;
+  const float *own = word_row(model, id, &size);
+  if (own) {
+    weights_of_row(model, own, weights);
+    return;
+  }
+  memset(weights, 0, size * sizeof *weights);
+  for (int32_t book = 0; book < model->codebooks; book++) weights[book * model->codewords + choice(model, id, book)] = 1;
 }
 
 int capsulet_codes(const capsulet_model *model, int32_t id, float *weights) {
@@ -62,26 +72,36 @@ int capsulet_codes(const capsulet_model *model, int32_t id, float *weights) {
   return CAPSULET_OK;
 }
 
-/* The vector (padded D) of a known id; `weights` is room for the weights of the codewords. False if a number of the word or of
- * its vector is not finite. */
-static bool word_vector(const capsulet_model *model, int32_t id, float *weights, float *vector) {
-  size_t size = (size_t)model->padded_size, words = (size_t)model->codewords, row_size;
-  const float *codes = word_row(model, id, &row_size);
-  if (!word_finite(model, id)) return false;
+bool vector_of_row(const capsulet_model *model, const float *row, float *weights, float *vector) {
+  size_t size = (size_t)model->padded_size, words = (size_t)model->codewords;
   if (model->embedding == EMBEDDING_WEIGHTED) {
-    code_weights(model, id, weights);
-    model->kernel->combine(weights, model->codebook, (int64_t)row_size, model->padded_size, vector);
+    weights_of_row(model, row, weights);
+    model->kernel->combine(weights, model->codebook, (int64_t)model->codebooks * model->codewords, model->padded_size, vector);
     return all_finite(vector, size);
   }
   memset(vector, 0, size * sizeof *vector);
   if (model->embedding == EMBEDDING_TABLE) {
-    memcpy(vector, codes, row_size * sizeof *vector);
+    memcpy(vector, row, (size_t)model->size * sizeof *vector);
     return true;
   }
   for (int32_t book = 0; book < model->codebooks; book++) {
-    size_t chosen = (size_t)(codes ? largest(codes + (size_t)book * words, model->codewords) : choice(model, id, book));
-    const float *row = model->codebook + ((size_t)book * words + chosen) * size;
-    for (size_t i = 0; i < size; i++) vector[i] += row[i];
+    const float *chosen = model->codebook + ((size_t)book * words + (size_t)largest(row + (size_t)book * words, model->codewords)) * size;
+    for (size_t i = 0; i < size; i++) vector[i] += chosen[i];
+  }
+  return all_finite(vector, size);
+}
+
+/* The vector (padded D) of a known id; `weights` is room for the weights of the codewords. False if a number of the word or of
+ * its vector is not finite. */
+static bool word_vector(const capsulet_model *model, int32_t id, float *weights, float *vector) {
+  size_t size = (size_t)model->padded_size, row_size;
+  const float *row = word_row(model, id, &row_size);
+  if (!word_finite(model, id)) return false;
+  if (row) return vector_of_row(model, row, weights, vector);
+  memset(vector, 0, size * sizeof *vector);
+  for (int32_t book = 0; book < model->codebooks; book++) {
+    const float *chosen = model->codebook + ((size_t)book * (size_t)model->codewords + (size_t)choice(model, id, book)) * size;
+    for (size_t i = 0; i < size; i++) vector[i] += chosen[i];
   }
   return all_finite(vector, size);
 }
@@ -168,19 +188,25 @@ struct group { /* texts that run together, longest first */
   int32_t counts[MOST_TEXTS];
   size_t starts[MOST_TEXTS]; /* of their tokens in the rows of the group */
   int32_t texts;
+  const float *vectors; /* of unknown words */
 };
 
 static int embed(const capsulet_model *model, const struct group *group, struct scratch *scratch, struct trace *trace) {
   size_t width = (size_t)model->padded_size;
   for (int32_t text = 0; text < group->texts; text++)
     for (int32_t token = 0; token < group->counts[text]; token++) {
-      int32_t id = known_id(model, group->ids[text][token]);
+      int32_t id = group->ids[text][token];
       size_t place = group->starts[text] + (size_t)token;
+      const float *own = id < 0 ? group->vectors + (size_t)(-1 - id) * width : NULL;
+      if (!own) id = known_id(model, id);
       if (!model->integers || trace) {
         float *vector = trace ? trace->embedded + place * width : (float *)(void *)scratch->inputs[0] + place * width;
-        if (!word_vector(model, id, scratch->weights, vector)) return CAPSULET_DAMAGED;
+        if (own) memcpy(vector, own, width * sizeof *vector);
+        else if (!word_vector(model, id, scratch->weights, vector)) return CAPSULET_DAMAGED;
         if (!model->integers && trace) memcpy((float *)(void *)scratch->inputs[0] + place * width, vector, width * sizeof(float));
         if (model->integers) scratch->scales[place] = quantise(vector, model->padded_size, model->kernel->flip, scratch->inputs[0] + place * width);
+      } else if (own) {
+        scratch->scales[place] = quantise(own, model->padded_size, model->kernel->flip, scratch->inputs[0] + place * width);
       } else {
         int slot = id % CACHE;
         uint8_t *kept = scratch->cached_vectors + (size_t)slot * width;
@@ -305,24 +331,25 @@ static void sort(struct order *order, struct order *other, size_t count) {
     order[i] = right == count || (left < half && longer_first(&other[left], &other[right]) < 0) ? other[left++] : other[right++];
 }
 
-/* Class lengths (n, C) of texts by their ids, one text after the other, with the scores (n, C) of their n-gram features or NULL. */
-static int run_texts(const capsulet_model *model, const int32_t *ids, const int32_t *counts, size_t n, const float *ngrams, float *lengths) {
+/* Class lengths (n, C) of texts, one after the other in `reading`, with the scores (n, C) of their n-gram features or NULL. */
+static int run_texts(const capsulet_model *model, const struct reading *reading, const int32_t *counts, size_t n, const float *ngrams,
+                     float *lengths) {
   struct order *order = reserve(2 * (uint64_t)n, sizeof *order);
-  const int32_t **texts = reserve(n, sizeof *texts);
+  const int32_t **texts = reserve(n, sizeof *texts), *next = reading->ids;
   struct scratch scratch = {0};
   int result = order && texts ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   size_t longest = 0, classes = (size_t)model->classes;
   for (size_t i = 0; !result && i < n; i++) {
     order[i] = (struct order){counts[i], (uint32_t)i};
-    texts[i] = ids;
-    ids += counts[i];
+    texts[i] = next;
+    next += counts[i];
     if ((size_t)counts[i] > longest) longest = (size_t)counts[i];
   }
   size_t room = longest > MOST_GROUP ? longest : longest * MOST_TEXTS < MOST_GROUP ? longest * MOST_TEXTS : MOST_GROUP;
   if (!result) result = borrow(model, room, &scratch);
   if (!result) sort(order, order + n, n);
   for (size_t first = 0; !result && first < n;) {
-    struct group group = {0};
+    struct group group = {.vectors = reading->vectors};
     size_t tokens = 0;
     while (group.texts < MOST_TEXTS && first + (size_t)group.texts < n) {
       const struct order *own = &order[first + (size_t)group.texts];
@@ -336,7 +363,8 @@ static int run_texts(const capsulet_model *model, const int32_t *ids, const int3
     for (int32_t text = 0; !result && text < group.texts; text++) {
       size_t number = order[first + (size_t)text].text;
       struct classes answer = {.lengths = lengths + number * classes};
-      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, ngrams ? ngrams + number * classes : NULL, &scratch, &answer);
+      const float *added = ngrams ? ngrams + number * classes : NULL;
+      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, added, &scratch, &answer);
     }
     first += (size_t)group.texts;
   }
@@ -350,43 +378,23 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
                       float *unknown) {
   if (!n) return CAPSULET_OK;
   if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
-  size_t used = 0, room = 0, classes = (size_t)model->classes;
-  int32_t *ids = NULL, *counts = reserve(n, sizeof *counts), *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  size_t classes = (size_t)model->classes;
+  int32_t *counts = reserve(n, sizeof *counts), *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
   float *ngrams = model->ngram_rows ? reserve((uint64_t)n * classes, sizeof *ngrams) : NULL;
   struct hits hits = {0};
+  struct reading reading = {0};
   int result = counts && sums && (ngrams || !model->ngram_rows) ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; !result && i < n; i++) {
-    struct reader reader = text_reader(model, texts[i], sizes[i], form);
-    struct word word;
-    int32_t count = 0, strange = 0;
-    if (ngrams) hits_start(&hits, model);
-    do {
-      bool more = count < model->max_tokens && next_word(&reader, &word);
-      if (!more && count) break;
-      if (used == room) {
-        room = room ? 2 * room : 4096;
-        int32_t *longer = fits(room, sizeof *ids) ? realloc(ids, room * sizeof *ids) : NULL;
-        if (!longer) {
-          result = CAPSULET_NO_MEMORY;
-          break;
-        }
-        ids = longer;
-      }
-      int32_t id = more ? word_id(model, &word) : model->unknown; /* a text without a token is one unknown word */
-      if (more && ngrams) hits_word(&hits, &word);
-      strange += id == model->unknown || id >= model->vocabulary;
-      ids[used++] = id;
-      count++;
-      if (!more) break;
-    } while (true);
-    counts[i] = count;
-    if (unknown) unknown[i] = (float)strange / (float)(count ? count : 1);
-    if (ngrams && !result) result = hits_end(&hits);
+    size_t before = reading.count;
+    int32_t strange;
+    result = read_text(model, texts[i], sizes[i], form, &reading, ngrams ? &hits : NULL, &strange);
+    counts[i] = (int32_t)(reading.count - before);
+    if (unknown && !result) unknown[i] = (float)strange / (float)counts[i];
     if (ngrams && !result) ngram_scores(model, &hits, sums, ngrams + i * classes);
   }
-  if (!result) result = run_texts(model, ids, counts, n, ngrams, lengths);
+  if (!result) result = run_texts(model, &reading, counts, n, ngrams, lengths);
   hits_free(&hits);
-  free(ids);
+  reading_free(&reading);
   free(counts);
   free(sums);
   free(ngrams);
@@ -412,11 +420,11 @@ int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, 
 
 /* ---- one text with everything that an explanation needs ---- */
 
-int trace_text(const capsulet_model *model, const int32_t *ids, size_t tokens, const float *ngrams, struct trace *trace, float *pooled,
+int trace_text(const capsulet_model *model, const struct reading *reading, const float *ngrams, struct trace *trace, float *pooled,
                float *head, struct classes *classes) {
   struct scratch scratch = {0};
-  struct group group = {.ids = {ids}, .counts = {(int32_t)tokens}, .texts = 1};
-  int result = borrow(model, tokens, &scratch);
+  struct group group = {.ids = {reading->ids}, .counts = {(int32_t)reading->count}, .texts = 1, .vectors = reading->vectors};
+  int result = borrow(model, reading->count, &scratch);
   if (!result) result = run_encoder(model, &group, &scratch, trace);
   if (!result) {
     memcpy(pooled, scratch.pooled, (size_t)model->hidden * sizeof *pooled);

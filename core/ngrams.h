@@ -73,6 +73,28 @@ static inline void ngram_end_run(struct ngrams *reader) {
   reader->running = false;
 }
 
+/* Emits the pieces of a word, of at least `shortest` characters. A word of one character has none: it is its own only piece. */
+static inline void ngram_letters(struct ngrams *reader, const uint8_t *letters, uint32_t size, int32_t shortest) {
+  uint32_t character, token = reader->token;
+  if (!size || read_character(letters, size, &character) == size) return;
+  reader->filled = 0;
+  ngram_unit(reader, BEGIN_SIGN, token, 2);
+  uint32_t count = 0;
+  for (size_t at = 0; at < size && count < MOST_LETTERS; count++) {
+    at += read_character(letters + at, size - at, &character);
+    ngram_unit(reader, character, token, shortest);
+  }
+  ngram_unit(reader, END_SIGN, token, 2);
+}
+
+/* Emits the pieces that the codes of a word are made of; none for a character of a script without spaces. */
+static inline void code_pieces(struct ngrams *reader, const char *letters, uint32_t size) {
+  if (!is_lone_character(letters, size)) ngram_letters(reader, (const uint8_t *)letters, size, 2);
+}
+
+/* Row of a piece in a table of codes. */
+static inline uint32_t code_row(uint64_t hash, uint32_t rows) { return ngram_place(hash, rows).rows[0]; }
+
 static inline void ngram_word(struct ngrams *reader, const struct word *word) {
   uint32_t token = reader->token, size = word->size < LONGEST_WORD ? word->size : LONGEST_WORD;
   const uint8_t *letters = (const uint8_t *)word->letters;
@@ -91,16 +113,7 @@ static inline void ngram_word(struct ngrams *reader, const struct word *word) {
       reader->running = true;
     } else {
       ngram_end_run(reader);
-      if (first < size) { /* a word of one character is its own only piece */
-        reader->filled = 0;
-        ngram_unit(reader, BEGIN_SIGN, token, 2);
-        uint32_t count = 0;
-        for (size_t at = 0; at < size && count < MOST_LETTERS; count++) {
-          at += read_character(letters + at, size - at, &character);
-          ngram_unit(reader, character, token, 1);
-        }
-        ngram_unit(reader, END_SIGN, token, 2);
-      }
+      ngram_letters(reader, letters, size, 1);
     }
   }
   reader->token++;

@@ -23,7 +23,10 @@ LAST_PAGE = 0x200  # planes 0 and 1, in pages of 256; the other planes are Han, 
 
 SPACE, IGNORED, LETTER, MARK, DIGIT, HANGUL, KATAKANA, LONE, SYMBOL, PICTOGRAPH, REGIONAL, MODIFIER = range(12)
 CLASSES = "SPACE IGNORED LETTER MARK DIGIT HANGUL KATAKANA LONE SYMBOL PICTOGRAPH REGIONAL MODIFIER".split()
-MAPPED, COMPOSES = 1, 2  # flags: the spelling differs from the character; it may change when joined to the one before it
+MAPPED, COMPOSES = (
+    1,
+    2,
+)  # flags: the spelling differs from the character; it may change when joined to the one before it
 
 Ranges = list[tuple[int, int]]
 
@@ -177,7 +180,9 @@ def properties() -> tuple[list[tuple[int, int, int]], list[tuple[int, int]], lis
         if kind in (IGNORED, SPACE) or 0xD800 <= code < 0xE000:
             return kind, 0, 0
         # fewer runs: the flag may also be set beside mapped characters, such as on the small letters among large ones
-        near = (spelling(other) != chr(other) for other in range(max(code - 3, page << 8), min(code + 4, (page + 1) << 8)))
+        near = (
+            spelling(other) != chr(other) for other in range(max(code - 3, page << 8), min(code + 4, (page + 1) << 8))
+        )
         flags = MAPPED * (kind != DIGIT and any(near)) | COMPOSES * composes(code, seconds)
         return kind, data.combining(chr(code)), flags
 
@@ -244,7 +249,11 @@ def straight(codes: list[int], at: int) -> tuple[int, int]:
         while at + length < len(codes) and length < MOST:
             code = codes[at + length]
             text = spelling(code)
-            if len(text) > 1 or code != codes[at] + length * step or ord(text) - code != ord(spelling(codes[at])) - codes[at]:
+            if (
+                len(text) > 1
+                or code != codes[at] + length * step
+                or ord(text) - code != ord(spelling(codes[at])) - codes[at]
+            ):
                 break
             if (code < 0x10000) != (codes[at] < 0x10000):
                 break
@@ -289,7 +298,9 @@ def render() -> str:
     order += sorted(range(len(low), len(rows)), key=lambda place: rows[place][1:])
     quick, differences = quick_letters()
     han = [ord(spelling(code)) for first, last in COMPATIBLE_HAN for code in range(first, last + 1)]
-    planes = [sum((code >> 16 == 2) << bit for bit, code in enumerate(han[at : at + 8])) for at in range(0, len(han), 8)]
+    planes = [
+        sum((code >> 16 == 2) << bit for bit, code in enumerate(han[at : at + 8])) for at in range(0, len(han), 8)
+    ]
     names = ", ".join(CLASSES)
     return "".join(
         [

@@ -20,7 +20,7 @@ LOSSES = ("margin", "focal", "cross-entropy")
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 # share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
-SIMILAR, APART = "similar", "apart"  # how unknown words are read
+PIECES, SIMILAR, APART = "pieces", "similar", "apart"  # how unknown words are read
 UNICODE, PAPER = "unicode", "paper"  # token rules
 
 # options that `capsulet train --help` lists first; all others are research options
@@ -67,8 +67,13 @@ class ModelOptions:
         "scores; 0: no table; auto: 524,288 rows, or as many as have 4 million numbers", low=0, high=2**24,
     )  # fmt: skip
     pieces: int = option(
-        5, "characters of the longest piece of a word in the n-gram features; 0: no pieces", low=0, high=8
-    )
+        5, "characters of the longest piece of a word, in the n-gram features and in the codes; 0: no pieces",
+        low=0, high=8,
+    )  # fmt: skip
+    piece_codes: int | None = option(
+        None, "rows of the hashed table of codes of pieces of words; 0: none; auto: 16,384, or 0 unless unknown words "
+        "are read by their pieces (--unknown-words pieces)", low=0, high=2**24,
+    )  # fmt: skip
     multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
 
 
@@ -85,9 +90,9 @@ class TextOptions:
         low=1, high=2**31 - 1,
     )  # fmt: skip
     unknown_words: str | None = option(
-        None, "read a word that is not in the vocabulary as the known word with the longest common prefix (similar), "
-        "or as the one unknown word (apart); auto: similar if the vocabulary has every training word (--min-count 1)",
-        choices=(SIMILAR, APART),
+        None, "read a word that is not in the vocabulary by its pieces, as the known word with the longest common "
+        "prefix (similar), or as the one unknown word (apart); auto: pieces",
+        choices=(PIECES, SIMILAR, APART),
     )  # fmt: skip
     max_words: int = option(100_000, "largest vocabulary; the most frequent words are kept", low=1, high=2**31 - 1)
     max_tokens: int = option(5_000, "tokens read per text; the rest is ignored", low=1, high=2**31 - 1)
@@ -174,7 +179,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
         "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
-        "tokens": PAPER, "min_count": 1, "unknown_words": APART, "max_words": 10_000_000,
+        "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
         "epochs": 10, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False, "adversarial": 0.0,
         "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant", "warmup": 0.0, "clip": 0.0,
         "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
@@ -189,6 +194,7 @@ STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word nor
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
+PIECE_CODES = 1 << 14
 MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
 
 
@@ -204,9 +210,10 @@ class DataSize:
 
 def resolve(options: Options, data: DataSize) -> Options:
     """Replace every automatic value, except the number of threads, which depends on the machine."""
+    text = resolve_text(options.text, data.texts)
     return Options(
-        resolve_model(options.model, data.vocab_size, data.classes),
-        resolve_text(options.text, data.texts),
+        resolve_model(options.model, data.vocab_size, data.classes, text.unknown_words == PIECES),
+        text,
         resolve_training(options.training, data, options.model.multi_label),
     )
 
@@ -214,19 +221,21 @@ def resolve(options: Options, data: DataSize) -> Options:
 def resolve_text(options: TextOptions, texts: int) -> TextOptions:
     """Replace automatic values of the vocabulary; this much must be known before the vocabulary is."""
     min_count = options.min_count or (2 if texts >= MANY_TEXTS else 1)
-    # with every training word in the vocabulary, training has never seen the unknown word
-    unknown_words = options.unknown_words or (SIMILAR if min_count == 1 else APART)
-    return dataclasses.replace(options, min_count=min_count, unknown_words=unknown_words)
+    return dataclasses.replace(options, min_count=min_count, unknown_words=options.unknown_words or PIECES)
 
 
-def resolve_model(options: ModelOptions, vocab_size: int, classes: int) -> ModelOptions:
-    """Replace automatic sizes of the network."""
-    num_codewords, ngram_features = options.num_codewords, options.ngram_features
+def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:
+    """Replace automatic sizes of the network; `reads_pieces`: unknown words are read by their pieces."""
+    num_codewords, ngram_features, piece_codes = options.num_codewords, options.ngram_features, options.piece_codes
     if num_codewords is None:
         num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
     if ngram_features is None:
         ngram_features = min(MOST_NGRAM_ROWS, max(NGRAM_ROW_UNIT, MOST_NGRAM_NUMBERS // classes))
-    return dataclasses.replace(options, num_codewords=num_codewords, ngram_features=ngram_features)
+    if piece_codes is None or not options.pieces:
+        piece_codes = PIECE_CODES if reads_pieces and options.pieces else 0
+    return dataclasses.replace(
+        options, num_codewords=num_codewords, ngram_features=ngram_features, piece_codes=piece_codes
+    )
 
 
 def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool) -> TrainingOptions:

@@ -8,6 +8,7 @@ import numpy as np
 
 from capsulet.compression.codes import Floats
 from capsulet.compression.source import Ids, Source
+from capsulet.config import decided
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
 from capsulet.text.corpus import Corpora, Corpus, spell, word_counts
@@ -40,7 +41,9 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
         raise InputError(
             f"label {unknown[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
         )
-    model_ids = ids_in_model(source, [PADDING, UNKNOWN, *corpora.words])
+    spellings = decided(corpora.train.spellings)
+    words = [spellings[number] for number in range(FIRST_WORD, len(spellings.ends))]  # also those of no vocabulary
+    model_ids = ids_in_model(source, [PADDING, UNKNOWN, *words])
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
         dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
@@ -56,7 +59,8 @@ def ids_in_model(source: Source, vocabulary: Sequence[str]) -> Ids:
     similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
     ids = np.zeros(len(vocabulary), np.int64)
     for number, word in enumerate(vocabulary):
-        nearest = similar.nearest(word) if similar and word not in known else word
+        shape = None if word in known else source.shape(word)
+        nearest = similar.nearest(word) if similar and not shape and word not in known else shape or word
         ids[number] = known.get(nearest or "", UNKNOWN_ID)
     return ids
 

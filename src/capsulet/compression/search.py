@@ -42,7 +42,7 @@ class Search:
         self.ranking, self.ngrams = WordRanking(source, sample.counts), NgramTables(source, sample)
         self.files = FileBuilder(source, sample, self.ranking, self.ngrams)
         self.students = Students(source, sample, self.ranking, self.ngrams, progress)
-        self.judge = Judge(source, sample, self.students.teacher, self.ngrams)
+        self.judge = Judge(source, sample, self.ngrams)
 
     @property
     def largest(self) -> Setting:

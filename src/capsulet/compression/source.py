@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats, gate_weighting
-from capsulet.config import UNICODE, ModelOptions
+from capsulet.config import APART, UNICODE, ModelOptions
 from capsulet.errors import InputError
 from capsulet.native import core_module
 from capsulet.storage.folder import read_card
@@ -69,9 +69,15 @@ class Source:
         return order[self.can_keep[order]]
 
     def similar_words(self, kept: Ids) -> SimilarWords | None:
-        """Similar words among the kept ones; None if the model does not read unknown words as known ones."""
+        """Similar words among the kept ones; None if a compressed file does not read unknown words as known ones."""
         known = {self.words[number]: number for number in kept.tolist()}
-        return SimilarWords(lambda: known) if self.config.reads_similar_words else None
+        return SimilarWords(lambda: known) if self.config.options.text.unknown_words != APART else None
+
+    def shape(self, word: str) -> str | None:
+        """The shape of a word, None if it has none or the model has another token rule."""
+        by_rule = self.config.options.text.tokens == UNICODE
+        shape: str | None = core_module().shape(word) if by_rule else None
+        return shape
 
 
 def read_source(path: Path) -> Source:
@@ -127,21 +133,15 @@ class KeptWords:
         self.read_shapes(read_as)
         if similar := self.source.similar_words(self.kept):
             left_out = np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:]  # padding and the unknown word stay
-            for number in (number for number in left_out.tolist() if not self.shape(number)):
+            for number in (number for number in left_out.tolist() if not self.source.shape(self.source.words[number])):
                 read_as[number] = similar.ids.get(similar.nearest(self.source.words[number]) or "", UNKNOWN_ID)
         return read_as
-
-    def shape(self, number: int) -> str | None:
-        """The shape of a word of the model, None if it has none or the model has another token rule."""
-        by_rule = self.source.config.options.text.tokens == UNICODE
-        shape: str | None = core_module().shape(self.source.words[number]) if by_rule else None
-        return shape
 
     def read_shapes(self, read_as: Ids) -> None:
         """Read each word that is left out as its shape, if it has one and the file has it."""
         kept = {self.source.words[number]: number for number in self.kept.tolist()}
         for number in np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:].tolist():
-            read_as[number] = kept.get(self.shape(number) or "", UNKNOWN_ID)
+            read_as[number] = kept.get(self.source.shape(self.source.words[number]) or "", UNKNOWN_ID)
 
     @cached_property
     def file_ids(self) -> Ids:

@@ -16,7 +16,7 @@ from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import Flags, given_matrix
 from capsulet.model.network import Network
 from capsulet.results import CurvePoint
-from capsulet.runtime.session import Session
+from capsulet.runtime.session import Session, session_of
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 
@@ -78,10 +78,9 @@ class Trial:
 class Judge:
     """Judges answers on the validation texts; trials use some of them, finished files all."""
 
-    def __init__(self, source: Source, sample: Sample, teacher: Network, ngrams: NgramTables) -> None:
-        self.sample, self.num_classes, self.ngrams, valid = sample, len(source.config.labels), ngrams, sample.valid
-        added = ngrams.whole_scores(valid, np.arange(len(valid)))
-        self.wanted = class_lengths(teacher, teacher.head, valid, sample.model_ids, added)  # (n, C)
+    def __init__(self, source: Source, sample: Sample, ngrams: NgramTables) -> None:
+        self.sample, self.ngrams, valid = sample, ngrams, sample.valid
+        self.wanted = self.file_lengths(session_of(source.file, precision="float32", source="the model"))  # (n, C)
         self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.wanted)
         self.accuracy = self.metric.score(self.wanted)
         count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)

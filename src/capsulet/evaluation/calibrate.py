@@ -107,9 +107,7 @@ def describe_corpus(classifier: Classifier, corpus: Corpus) -> dict[str, Any]:
     return describe_all(classifier, spelled_texts(corpus, rows), true_labels(corpus, rows), spelled=True)
 
 
-def describe_all(
-    classifier: Classifier, texts: Sequence[str], truth: Flags, spelled: bool = False
-) -> dict[str, Any]:
+def describe_all(classifier: Classifier, texts: Sequence[str], truth: Flags, spelled: bool = False) -> dict[str, Any]:
     """Return the `calibration` and `histograms` of a configuration, from texts and their true labels (n, C)."""
     if len(truth) < FEWEST_ROWS:
         return {}

@@ -6,15 +6,28 @@
   and evaluation takes the arg max.
 - Table: one row per word.
 - FixedCodes: one fixed codeword per codebook. Compression replaces every other embedding by this one.
+
+The row of a word may be its own row plus the mean of the rows of its pieces, the hashed character n-grams of the word
+(Bojanowski et al. 2017, arXiv:1607.04606). A word that is not in the vocabulary then has the mean of its pieces.
 """
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capsulet.model.noise import Noise, derive, uniform
+from capsulet.native import core_module
+from capsulet.text.corpus import Spellings
 
-CHOICE = 102  # purpose of the random numbers of a choice
+CHOICE, OWN_ROW = (
+    102,
+    103,
+)  # purposes of the random numbers of a choice, and of words that are read by their pieces only
+WITHOUT_OWN_ROW = 0.2  # share of the words of a batch that are read by their pieces only, as unknown words are
 
 
 def straight_through(logits: Tensor, random: Tensor) -> Tensor:
@@ -29,16 +42,39 @@ def one_hot_of_largest(logits: Tensor) -> Tensor:
     return F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype)
 
 
+class Pieces(NamedTuple):
+    """Where the rows of pieces are: behind the rows of the V words, `rows` of them."""
+
+    vocab_size: int
+    rows: int
+    longest: int  # characters of a piece
+    spellings: Spellings  # of the words of the corpora
+
+
 class Embedding(nn.Module):
     """Composes the vector of each distinct word of a batch once."""
 
     rows_name: str
     rowwise = False  # whether the gradient of `rows` is sparse: only the rows of the words in the batch
+    pieces: Pieces | None = None
 
     @property
     def rows(self) -> nn.Parameter:
         """The parameter with one row per word; FixedCodes has none and returns the codewords."""
         return self.get_parameter(self.rows_name)
+
+    def rows_of(self, words: Tensor, noise: Noise | None) -> Tensor:
+        """Rows of words: (U,) -> (U, W)."""
+        if self.pieces is None:
+            return F.embedding(words, self.rows, sparse=self.rowwise)
+        starts, rows = (part.to(words.device) for part in piece_rows(self.pieces, words))
+        summed = F.embedding_bag(rows, self.rows, starts[:-1], mode="sum", sparse=self.rowwise)
+        counts = starts.diff()
+        known = words < self.pieces.vocab_size
+        if noise is not None:  # padding, the unknown word and words without pieces keep their rows
+            known &= (uniform(derive(noise.step, words), OWN_ROW, 1)[:, 0] >= WITHOUT_OWN_ROW) | (counts == 0)
+        own = F.embedding(words.where(known, torch.zeros_like(words)), self.rows, sparse=self.rowwise)
+        return own * known.unsqueeze(1) + summed / counts.clamp(min=1).unsqueeze(1)
 
     def initialise(self, deviation: float, centred: bool) -> None:
         """Draw normal rows with this standard deviation; `centred` concerns codebooks."""
@@ -77,7 +113,7 @@ class Codes(Embedding):
         raise NotImplementedError
 
     def vectors(self, words: Tensor, noise: Noise | None) -> Tensor:
-        codes = F.embedding(words, self.codes, sparse=self.rowwise)
+        codes = self.rows_of(words, noise)
         codes = codes.view(len(words), len(self.codebooks), -1)  # (U, M, K)
         return self.weights(codes, words, noise).flatten(1) @ self.codebooks.flatten(0, 1)
 
@@ -109,7 +145,7 @@ class Table(Embedding):
         self.table = nn.Parameter(torch.empty(vocab_size, embedding_size))
 
     def vectors(self, words: Tensor, noise: Noise | None) -> Tensor:
-        return F.embedding(words, self.table, sparse=self.rowwise)
+        return self.rows_of(words, noise)
 
 
 class FixedCodes(Embedding):
@@ -127,3 +163,26 @@ class FixedCodes(Embedding):
         num_codebooks, num_codewords, size = self.codebooks.shape
         rows = self.choices[words] + num_codewords * torch.arange(num_codebooks)  # (U, M)
         return F.embedding_bag(rows, self.codebooks.view(-1, size), mode="sum")
+
+
+def piece_rows(pieces: Pieces, words: Tensor) -> tuple[Tensor, Tensor]:
+    """Starts (U + 1,) and rows of the pieces of words (U,)."""
+    numbers, spellings = np.ascontiguousarray(words.cpu().numpy()), pieces.spellings
+    addresses = (array.ctypes.data for array in (spellings.letters, spellings.ends))
+    starts, rows = core_module().piece_rows(numbers.ctypes.data, len(numbers), *addresses, pieces.longest, pieces.rows)
+    return integers(starts), pieces.vocab_size + integers(rows)
+
+
+def integers(data: bytes) -> Tensor:
+    """64-bit integers in bytes."""
+    return torch.frombuffer(bytearray(data), dtype=torch.int64) if data else torch.zeros(0, dtype=torch.int64)
+
+
+def folded(rows: NDArray[np.float32], pieces: Pieces) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+    """Rows of the words (V, W) with their pieces added, and rows of the pieces."""
+    own, table = rows[: pieces.vocab_size], rows[pieces.vocab_size :].astype(np.float16)
+    starts, places = piece_rows(pieces, torch.arange(pieces.vocab_size))
+    summed = F.embedding_bag(
+        places - pieces.vocab_size, torch.from_numpy(table.astype(np.float32)), starts[:-1], mode="sum"
+    )
+    return own + (summed / starts.diff().clamp(min=1).unsqueeze(1)).numpy(), table

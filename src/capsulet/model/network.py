@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from capsulet.config import ModelOptions, decided, resolve_model
-from capsulet.model.embedding import ChosenCodes, Embedding, Table, WeightedCodes
+from capsulet.model.embedding import ChosenCodes, Embedding, Pieces, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
 from capsulet.model.noise import Noise, dropout
+from capsulet.text.corpus import Spellings
 
 EMBEDDED, POOLED = 100, 101  # purposes of random numbers; the encoder's layers use the numbers below
 
@@ -52,15 +53,22 @@ class Network(nn.Module):
 def build_network(
     options: ModelOptions, vocab_size: int, num_classes: int,
     dropout: float = 0.5, embedding_dropout: float = 0.0, head_dropout: float = 0.0,
+    spellings: Spellings | None = None,
 ) -> Network:  # fmt: skip
-    """The network that these options describe; its parameters are not yet initialised."""
+    """The network that these options describe; its parameters are not yet initialised.
+
+    With the spellings of the words of the corpora it also has the rows of pieces of words.
+    """
     embedding: Embedding
+    rows = vocab_size + (decided(options.piece_codes) if spellings else 0)
     if options.embedding == "plain":
-        embedding = Table(vocab_size, options.embedding_size)
+        embedding = Table(rows, options.embedding_size)
     else:
         kind = WeightedCodes if options.embedding == "cwc" else ChosenCodes
         codewords = decided(resolve_model(options, vocab_size, num_classes).num_codewords)
-        embedding = kind(vocab_size, options.num_codebooks, codewords, options.embedding_size)
+        embedding = kind(rows, options.num_codebooks, codewords, options.embedding_size)
+    if spellings and rows > vocab_size:
+        embedding.pieces = Pieces(vocab_size, rows - vocab_size, options.pieces, spellings)
     encoder = Encoder(options.embedding_size, options.hidden_size, options.num_layers, dropout)
     head: Head
     if options.head == "linear":
@@ -74,9 +82,9 @@ def build_network(
 
 
 def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weights: Mapping[str, Any]) -> Network:
-    """The network that these options describe, with these weights (arrays by name)."""
+    """The network that these options describe, with these weights (arrays by name); it reads known words only."""
     network = build_network(options, vocab_size, num_classes)
-    state = {name: torch.as_tensor(value) for name, value in weights.items()}
+    state = {name: torch.as_tensor(value) for name, value in weights.items() if name in network.state_dict()}
     network.load_state_dict(state)
     return network
 

@@ -11,6 +11,7 @@ from capsulet.config import ModelOptions, decided, resolve_model
 Shapes = dict[str, tuple[int, ...]]
 
 LEVELS, SCALES, CHECKS = "ngrams.levels", "ngrams.scales", "ngrams.checks"
+PIECE_CODES = "embedding.pieces"  # rows of pieces of words
 LEVEL_BITS = "ngrams.bits"  # of compressed models
 
 
@@ -21,10 +22,14 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
     shapes: Shapes = {}
     if options.embedding == "plain":
         shapes["embedding.table"] = (vocab_size, embedding)
+        row = embedding
     else:
         codebooks, codewords = options.num_codebooks, decided(options.num_codewords)
         shapes["embedding.codes"] = (vocab_size, codebooks * codewords)
         shapes["embedding.codebooks"] = (codebooks, codewords, embedding)
+        row = codebooks * codewords
+    if rows := decided(options.piece_codes):
+        shapes[PIECE_CODES] = (rows, row)
     for layer in range(options.num_layers):
         inputs = 2 * hidden if layer else embedding
         for end in (f"l{layer}", f"l{layer}_reverse"):

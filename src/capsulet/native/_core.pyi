@@ -55,6 +55,11 @@ def table_rows(
     ids: int, starts: int, rows: int, texts: int, letters: int, ends: int, longest: int, checks: int, number: int, /
 ) -> tuple[bytes, bytes]: ...
 
+# words are int64; starts (int64) and rows (int64), as bytes
+def piece_rows(
+    words: int, number: int, letters: int, ends: int, longest: int, table: int, /
+) -> tuple[bytes, bytes]: ...
+
 # order and label_starts are int64, labels int32, costs (C + 1), table (F, C) and duals (n, C) float32
 def fit_pass(
     starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, order: int, label_starts: int,

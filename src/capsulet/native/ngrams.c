@@ -243,6 +243,52 @@ static PyObject *table_rows(PyObject *self, PyObject *arguments) {
   return read_matrix(&texts, &matrix, note_row);
 }
 
+/* ---- rows of the codes of pieces ---- */
+
+struct rows {
+  int64_t *rows;
+  uint64_t count, room;
+  uint32_t table;
+  bool failed;
+};
+
+static void note_code(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  (void)first, (void)tokens;
+  struct rows *rows = to;
+  if (rows->count == rows->room) {
+    uint64_t room = rows->room ? 2 * rows->room : 1 << 14;
+    int64_t *longer = realloc(rows->rows, room * sizeof *longer);
+    rows->failed = rows->failed || !longer;
+    if (!longer) return;
+    rows->rows = longer, rows->room = room;
+  }
+  rows->rows[rows->count++] = code_row(hash, rows->table);
+}
+
+static PyObject *piece_rows(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t words, number, letters, ends, table;
+  int longest;
+  if (!PyArg_ParseTuple(arguments, "nnnnin", &words, &number, &letters, &ends, &longest, &table)) return NULL;
+  PyObject *starts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((size_t)(number + 1) * sizeof(int64_t))), *found = NULL;
+  if (!starts) return NULL;
+  int64_t *start = (int64_t *)(void *)PyBytes_AsString(starts);
+  struct rows rows = {.table = (uint32_t)table};
+  start[0] = 0;
+  for (Py_ssize_t i = 0; i < number; i++) {
+    int64_t word = ((const int64_t *)words)[i], first = word ? ((const int64_t *)ends)[word - 1] : 0;
+    int64_t size = ((const int64_t *)ends)[word] - first;
+    struct ngrams reader = {.pieces = longest, .emit = note_code, .to = &rows};
+    code_pieces(&reader, (const char *)letters + first, (uint32_t)(size < LONGEST_WORD ? size : LONGEST_WORD));
+    start[i + 1] = (int64_t)rows.count;
+  }
+  if (!rows.failed) found = PyBytes_FromStringAndSize((const char *)rows.rows, (Py_ssize_t)(rows.count * sizeof *rows.rows));
+  free(rows.rows);
+  if (found) return Py_BuildValue("NN", starts, found);
+  Py_DECREF(starts);
+  return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
 /* ---- logistic regression ---- */
 
 struct problem { /* texts as sparse rows; columns below `pieces` are words and pairs, the others pieces of words */
@@ -423,6 +469,7 @@ PyMethodDef ngram_functions[] = {
     {"count", count, METH_VARARGS, "Hashes of the features that occur in enough texts, and in how many texts each occurs."},
     {"features", features, METH_VARARGS, "Sparse matrix of the known features of texts: starts and columns."},
     {"table_rows", table_rows, METH_VARARGS, "Sparse matrix of the table rows of texts: starts and columns (2 row + block)."},
+    {"piece_rows", piece_rows, METH_VARARGS, "Rows of the codes of the pieces of words: starts and rows."},
     {"fit_pass", fit_pass, METH_VARARGS, "One pass of the fit; returns the mean change of the dual variables."},
     {"scores", scores_of, METH_VARARGS, "Scores (n, C) of texts."},
     {"table_scores", table_scores, METH_VARARGS, "Scores (n, C) of texts by a table of 8-bit levels."},

@@ -10,9 +10,7 @@ from capsulet.runtime.session import Session
 MOST_CODEWORDS, WORDS_EACH = 8, 3
 
 
-def explain(
-    session: Session, text: str, label: str | None, contrast: str | None, spelled: bool = False
-) -> Explanation:
+def explain(session: Session, text: str, label: str | None, contrast: str | None, spelled: bool = False) -> Explanation:
     """Explain a label of a text (default: the predicted one), optionally in contrast to another label."""
     labels, tokens = session.config.labels, session.tokens(text, spelled)
     ids = [number for number, _, _ in tokens]

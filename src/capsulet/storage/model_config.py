@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.config import GROUPS, PAPER, SIMILAR, ModelOptions, Options, check
+from capsulet.config import GROUPS, PAPER, PIECES, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.storage.tensors import damaged
 
@@ -86,8 +86,9 @@ class ModelConfig:
 
     @property
     def reads_similar_words(self) -> bool:
-        """Whether an unknown word is read as a similar known word."""
-        return self.options.text.unknown_words == SIMILAR
+        """Whether an unknown word is read as a similar known word; a compressed file has no codes of pieces."""
+        unknown_words, compressed = self.options.text.unknown_words, self.dictionary_words is not None
+        return unknown_words == SIMILAR or (compressed and unknown_words == PIECES)
 
     def as_json(self) -> dict[str, Any]:
         """The configuration as JSON values; absent parts are left out."""

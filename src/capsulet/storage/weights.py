@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.model.quantisation import FIELDS, Rounded, as_rows, grouped, pack_bits, unpack_bits
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES, ngram_shapes, parameter_shapes
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_file import ModelFile
 from capsulet.storage.tensors import Tensor, as_array, damaged, from_array
 
 CHOICES, CODEBOOKS = "embedding.choices", "embedding.codebooks"
 CODEWORDS, CODE_BITS = 16, 4  # of each codebook
-TYPES = {LEVELS: "I8", CHECKS: "U8"}  # of the tensors of a whole model; all others are F32
+TYPES = {LEVELS: "I8", CHECKS: "U8", PIECE_CODES: "F16"}  # of the tensors of a whole model; all others are F32
 
 
 def pack_weights(weights: Mapping[str, Any]) -> dict[str, Tensor]:

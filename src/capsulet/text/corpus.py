@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import UNICODE
+from capsulet.config import APART, PIECES, SIMILAR, UNICODE
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords
@@ -76,7 +76,7 @@ class Corpus:
     targets: NDArray[np.int32]
     label_starts: NDArray[np.int64] | None = None
     num_classes: int = 0
-    read_as: NDArray[np.int32] | None = None  # id that the network reads for each word; None: its own
+    read_as: NDArray[np.int32] | None = None  # word that the network reads for each word; None: itself
     spellings: Spellings | None = None  # None: the words are not known
 
     def __len__(self) -> int:
@@ -100,7 +100,6 @@ class Corpora:
     vocab_size: int
     notes: list[str]  # messages to the user about the files
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
-    similar: bool  # whether unknown words are read as similar known ones
     digest: str  # of corpus.json, which has the digests of all files
 
 
@@ -184,7 +183,7 @@ class CorpusWriter:
 
     def finish(
         self, labels: Sequence[str], valid_rows: NDArray[np.int64], min_count: int, max_words: int,
-        notes: Sequence[str], similar: bool = False,
+        notes: Sequence[str], unknown_words: str = APART,
     ) -> None:  # fmt: skip
         """Split off the validation rows, choose the vocabulary by the training rows, and write all files."""
         valid = np.isin(np.arange(len(self)), valid_rows)
@@ -201,8 +200,10 @@ class CorpusWriter:
         vocab_size = FIRST_WORD + len(chosen)
         read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
         of_shapes = new_ids[shapes[others]]
-        read_as[vocab_size:] = np.where(of_shapes < vocab_size, of_shapes, UNKNOWN_ID)
-        if similar:
+        unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
+        read_as[vocab_size:] = np.where(of_shapes < vocab_size, of_shapes, unknown)
+        read_as[vocab_size:][(shapes[others] != NO_WORD) & (of_shapes >= vocab_size)] = UNKNOWN_ID
+        if unknown_words == SIMILAR:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
             for number in others[shapes[others] == NO_WORD]:  # another link or number is not similar
@@ -224,15 +225,13 @@ class CorpusWriter:
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
-            "notes": list(notes), "similar": similar, **({} if starts is None else {"multi_label": True}),
+            "notes": list(notes), **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
 
-    def count_shapes(
-        self, counts: NDArray[np.int64], min_count: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def count_shapes(self, counts: NDArray[np.int64], min_count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """For each word the number of its shape, or 0; and the counts, where rare words count as their shape.
 
         The model then knows the shape of numbers, links and names that it will not know.
@@ -307,7 +306,7 @@ def open_corpora(folder: Path) -> Corpora:
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, vocab_size, description["notes"],
-            [spellings[number] for number in range(FIRST_WORD, vocab_size)], description["similar"], hashlib.sha256(text).hexdigest(),
+            [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capsulet.config import PAPER, SIMILAR, TextOptions, decided, resolve_text
+from capsulet.config import PAPER, TextOptions, decided, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
@@ -125,8 +125,8 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     else:
         _, valid_rows = multi_label_split(writer.classes(labels), label_starts, valid_fraction)
     resolved = resolve_text(options, len(writer) - len(valid_rows))
-    similar = resolved.unknown_words == SIMILAR
-    writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, similar)
+    unknown_words = decided(resolved.unknown_words)
+    writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:

@@ -56,7 +56,14 @@ class Matrix:
     def arguments(self) -> tuple[int, ...]:
         """The matrix as the compiled functions take it."""
         weights = self.vocabulary.weights
-        return address(self.starts), address(self.columns), len(self), self.vocabulary.pieces, self.classes, address(weights)
+        return (
+            address(self.starts),
+            address(self.columns),
+            len(self),
+            self.vocabulary.pieces,
+            self.classes,
+            address(weights),
+        )
 
     def scores(self, table: Floats) -> Floats:
         """Scores of all texts by a table of features (F, C): (n, C)."""
@@ -146,9 +153,7 @@ def fit_corpus(
     return vocabulary, table
 
 
-def choose_cost(
-    corpus: Corpus, vocabulary: Vocabulary, seed: int, weights: Weights, stop: Callable[[], bool]
-) -> float:
+def choose_cost(corpus: Corpus, vocabulary: Vocabulary, seed: int, weights: Weights, stop: Callable[[], bool]) -> float:
     """The cost with the smallest log loss of left-out texts; of many texts, a random part is used."""
     chosen = np.random.default_rng([seed, 1]).permutation(len(corpus))[:FOLD_TEXTS].astype(np.int64)
     if len(chosen) < 2 * FOLDS:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from capsulet.config import decided
 from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
+from capsulet.model.embedding import Pieces, folded
+from capsulet.model.shapes import PIECE_CODES
 from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
@@ -68,9 +71,19 @@ class ModelWriter:
         """The tensors of the words, which are the same in every epoch."""
         return word_tensors(self.corpora.words, self.start.reads_similar_words)
 
+    def stored(self, weights: Weights) -> Weights:
+        """The weights as a file has them: rows of words include their pieces, and pieces have rows of their own."""
+        options, spellings = self.start.options.model, self.corpora.train.spellings
+        if not decided(options.piece_codes):
+            return weights
+        name = "embedding.table" if options.embedding == "plain" else "embedding.codes"
+        pieces = Pieces(self.corpora.vocab_size, decided(options.piece_codes), options.pieces, decided(spellings))
+        rows, table = folded(weights[name], pieces)
+        return {**weights, name: rows, PIECE_CODES: table}
+
     def file_of(self, config: ModelConfig, weights: Weights) -> bytes:
         """The bytes of the model file."""
-        tensors = {name: from_array(value) for name, value in weights.items()}
+        tensors = {name: from_array(value) for name, value in self.stored(weights).items()}
         return pack_model({**tensors, **self.dictionary}, config, model_card(config))
 
     def classifier(self, config: ModelConfig, weights: Weights) -> Classifier:

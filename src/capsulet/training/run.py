@@ -90,7 +90,7 @@ def train(
         scratch.enter_context(training_threads(training.threads))
         network = build_network(
             options.model, corpora.vocab_size, num_classes,
-            training.dropout, training.embedding_dropout, training.head_dropout,
+            training.dropout, training.embedding_dropout, training.head_dropout, corpora.train.spellings,
         )  # fmt: skip
         task = Task(
             corpora.train, corpora.valid if len(corpora.valid) else None, training, weights, monitor,
@@ -234,7 +234,7 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     count, data = measures.evaluation.count, config.data
     rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
     part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
-    note = "Texts are shown as the model reads them: in lower case, unknown words as □ or as a similar known word."
+    note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
     write_report(
         page, f"Training of {out.name}", f"{part} {texts} texts, which also selected the epoch", out, config,
         measures, [config.command.replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)], [note],
