@@ -139,6 +139,7 @@ int64_t words_similar(const struct words *words, const struct word *word); /* of
  * for every input, 16 units. */
 struct weights {
   int32_t inputs;      /* of the matrix, padded to a multiple of 4 */
+  void *memory;        /* of all that follows */
   int8_t *bytes;       /* int8 */
   float *scales;       /* int8: (blocks, 3, 16); of recurrent weights, with the scale of the states */
   float state_scale;   /* 1/127 for recurrent weights, else 1 */

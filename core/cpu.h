@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct cpu {
-  bool avx2, fma, avx512, vnni; /* avx512: F, BW and VL */
+  bool avx2, fma, avxvnni, avx512, vnni; /* avx512: F, BW and VL; vnni: of AVX-512 */
 };
 
 static inline struct cpu cpu_facts(void) {
@@ -20,9 +20,11 @@ static inline struct cpu cpu_facts(void) {
   if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return cpu; /* XMM and YMM */
   cpu.avx2 = b & 1u << 5;
   cpu.fma = cpu.avx2 && fma;
-  if ((low & 0xE6) != 0xE6) return cpu; /* ZMM and masks */
-  cpu.avx512 = (b & 1u << 16) && (b & 1u << 30) && (b & 1u << 31);
-  cpu.vnni = cpu.avx512 && (c & 1u << 11);
+  if ((low & 0xE6) == 0xE6) { /* ZMM and masks */
+    cpu.avx512 = (b & 1u << 16) && (b & 1u << 30) && (b & 1u << 31);
+    cpu.vnni = cpu.avx512 && (c & 1u << 11);
+  }
+  if (a && __get_cpuid_count(7, 1, &a, &b, &c, &d)) cpu.avxvnni = cpu.avx2 && (a & 1u << 4); /* a: the last page of leaf 7 */
   return cpu;
 }
 

@@ -7,6 +7,7 @@
  *   FLIP      0x80 if a quantised number is stored with its sign bit flipped, so that it is unsigned; else 0
  *   DOT(sum, weights, x)  sum + four products per lane: weights has LANES x 4 bytes, x four quantised numbers
  *   TOTAL     the type of these sums, if it is not a vector of LANES integers, and FINISH(total) to make one of it
+ *   LEAST(bound, x), MOST(bound, x)  the larger and the smaller of two vectors, NaN if x is NaN; without them, comparisons
  *
  * A step of a GRU for `texts` texts, in PyTorch's order of the gates:
  *
@@ -28,6 +29,10 @@ typedef int8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1), may_al
 #define TOTAL INTS
 #define FINISH(total) (total)
 #endif
+#ifndef LEAST
+#define LEAST(bound, x) NAME(choose)((x) < (bound), bound, x)
+#define MOST(bound, x) NAME(choose)((x) > (bound), bound, x)
+#endif
 
 INLINE FLOATS NAME(load)(const float *from) { return *(const FLOATS *)(const void *)from; }
 INLINE void NAME(store)(float *to, FLOATS value) { *(FLOATS *)(void *)to = value; }
@@ -38,10 +43,7 @@ INLINE FLOATS NAME(choose)(INTS condition, FLOATS yes, FLOATS no) {
   return (FLOATS)((condition & (INTS)yes) | (~condition & (INTS)no));
 }
 
-INLINE FLOATS NAME(clamp)(FLOATS x, float low, float high) {
-  x = NAME(choose)(x < NAME(all)(low), NAME(all)(low), x);
-  return NAME(choose)(x > NAME(all)(high), NAME(all)(high), x);
-}
+INLINE FLOATS NAME(clamp)(FLOATS x, float low, float high) { return MOST(NAME(all)(high), LEAST(NAME(all)(low), x)); }
 
 /* e^x for x between -87 and 88: power_of_e of numbers.h in every lane. */
 INLINE FLOATS NAME(power_of_e)(FLOATS x) {
@@ -69,16 +71,29 @@ INLINE FLOATS NAME(exact_sigmoid)(FLOATS x) {
   return 1.0f / (1.0f + NAME(power_of_e)(-x));
 }
 
-/* tanh by a quotient of polynomials, for the integer path: TANH_* are written by core/fit_tanh.py, error below 1e-4. */
+/* tanh by a quotient of polynomials, for the integer path: TANH_* are written by core/fit_tanh.py. The error is below 1e-4, and
+ * no result is above 1. */
 INLINE FLOATS NAME(quick_tanh)(FLOATS x) {
   x = NAME(clamp)(x, -TANH_END, TANH_END);
   FLOATS y = x * x;
   FLOATS above = ((TANH_A3 * y + TANH_A2) * y + TANH_A1) * y + TANH_A0;
   FLOATS below = ((TANH_B3 * y + TANH_B2) * y + TANH_B1) * y + 1.0f;
-  return NAME(clamp)(x * above / below, -1.0f, 1.0f);
+  return x * above / below;
 }
 
-INLINE FLOATS NAME(quick_sigmoid)(FLOATS x) { return NAME(quick_tanh)(x * 0.5f) * 0.5f + 0.5f; }
+/* sigmoid(x) = 1/2 + tanh(x / 2) / 2 of two vectors. Both quotients are made with one division, which takes as long as ten
+ * products: a/b = a d (1 / (b d)) and c/d = c b (1 / (b d)). */
+INLINE void NAME(quick_sigmoids)(FLOATS *left, FLOATS *right) {
+  FLOATS above[2], below[2];
+  UNROLL for (int i = 0; i < 2; i++) {
+    FLOATS x = NAME(clamp)(i ? *right : *left, -2 * TANH_END, 2 * TANH_END), y = x * x;
+    above[i] = x * (((TANH_A3 / 256 * y + TANH_A2 / 64) * y + TANH_A1 / 16) * y + TANH_A0 / 4);
+    below[i] = ((TANH_B3 / 64 * y + TANH_B2 / 16) * y + TANH_B1 / 4) * y + 1.0f;
+  }
+  FLOATS inverse = 1.0f / (below[0] * below[1]);
+  *left = above[0] * below[1] * inverse + 0.5f;
+  *right = above[1] * below[0] * inverse + 0.5f;
+}
 
 /* Quantises states between -1 and 1. */
 INLINE void NAME(quantise)(FLOATS x, uint8_t *to) {
@@ -91,8 +106,8 @@ INLINE void NAME(quantise)(FLOATS x, uint8_t *to) {
 INLINE FLOATS NAME(gates)(const FLOATS *sums, const float *projected, const float *new_bias, FLOATS state, bool quick,
                           const struct step_trace *trace, int64_t place) {
   FLOATS r = NAME(load)(projected) + sums[0], z = NAME(load)(projected + UNITS) + sums[1];
-  r = quick ? NAME(quick_sigmoid)(r) : NAME(exact_sigmoid)(r);
-  z = quick ? NAME(quick_sigmoid)(z) : NAME(exact_sigmoid)(z);
+  if (quick) NAME(quick_sigmoids)(&r, &z);
+  else r = NAME(exact_sigmoid)(r), z = NAME(exact_sigmoid)(z);
   FLOATS before = NAME(load)(projected + 2 * UNITS) + r * (sums[2] + NAME(load)(new_bias));
   FLOATS n = quick ? NAME(quick_tanh)(before) : NAME(exact_tanh)(before);
   if (trace) {
@@ -311,3 +326,5 @@ static const struct kernel NAME(kernel) = {
 #undef UNROLL
 #undef TOTAL
 #undef FINISH
+#undef LEAST
+#undef MOST

@@ -8,6 +8,9 @@
 #include <immintrin.h>
 
 #include "cpu.h"
+#if defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11
+#define AVX_VNNI 1
+#endif
 #endif
 #if defined(__aarch64__) && !defined(CAPSULET_PLAIN) /* NEON of 32-bit ARM rounds small numbers to zero: other bits */
 #define ARM 1
@@ -30,6 +33,8 @@
 /* AVX-512 with VNNI: four products of unsigned and signed bytes are added in one instruction. */
 #define NAME(x) avx512vnni_##x
 #define KERNEL_NAME "avx512vnni"
+#define LEAST(bound, x) ((avx512vnni_floats)_mm512_max_ps(bound, x))
+#define MOST(bound, x) ((avx512vnni_floats)_mm512_min_ps(bound, x))
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 #define LANES 16
 #define SUMS 8
@@ -46,6 +51,8 @@
  * 128 together (model.c). */
 #define NAME(x) avx512_##x
 #define KERNEL_NAME "avx512"
+#define LEAST(bound, x) ((avx512_floats)_mm512_max_ps(bound, x))
+#define MOST(bound, x) ((avx512_floats)_mm512_min_ps(bound, x))
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl")))
 #define DOT(sum, weights, x)                                                                                                    \
   ((sum) + (avx512_ints)_mm512_madd_epi16(                                                                                      \
@@ -58,8 +65,30 @@
 #undef SUMS
 #undef DOT
 
+/* AVX2 with VNNI, of processors without AVX-512. */
+#ifdef AVX_VNNI
+#define NAME(x) avxvnni_##x
+#define KERNEL_NAME "avxvnni"
+#define LEAST(bound, x) ((avxvnni_floats)_mm256_max_ps(bound, x))
+#define MOST(bound, x) ((avxvnni_floats)_mm256_min_ps(bound, x))
+#define TARGET __attribute__((target("avx2,avxvnni")))
+#define LANES 8
+#define SUMS 4
+#define DOT(sum, weights, x)                                                                                                    \
+  ((avxvnni_ints)_mm256_dpbusd_avx_epi32((__m256i)(sum), _mm256_set1_epi32(x), _mm256_loadu_si256((const __m256i *)(const void *)(weights))))
+#include "kernel.h"
+#undef NAME
+#undef KERNEL_NAME
+#undef TARGET
+#undef LANES
+#undef SUMS
+#undef DOT
+#endif
+
 #define NAME(x) avx2_##x
 #define KERNEL_NAME "avx2"
+#define LEAST(bound, x) ((avx2_floats)_mm256_max_ps(bound, x))
+#define MOST(bound, x) ((avx2_floats)_mm256_min_ps(bound, x))
 #define TARGET __attribute__((target("avx2")))
 #define LANES 8
 #define SUMS 4
@@ -81,6 +110,8 @@
 #ifdef ARM_DOT
 #define NAME(x) neon_dot_##x
 #define KERNEL_NAME "neon-dotprod"
+#define LEAST(bound, x) ((neon_dot_floats)vmaxq_f32(bound, x))
+#define MOST(bound, x) ((neon_dot_floats)vminq_f32(bound, x))
 #ifdef __ARM_FEATURE_DOTPROD
 #define TARGET
 #else
@@ -108,6 +139,8 @@ static inline int32x4_t neon_four(int32x4_t sum, int8x16_t weights, int8x16_t x)
 }
 #define NAME(x) neon_##x
 #define KERNEL_NAME "neon"
+#define LEAST(bound, x) ((neon_floats)vmaxq_f32(bound, x))
+#define MOST(bound, x) ((neon_floats)vminq_f32(bound, x))
 #define TARGET
 #define LANES 4
 #define SUMS 4
@@ -139,6 +172,8 @@ static inline v128_t wasm_finish(struct wasm_total total) {
 }
 #define NAME(x) wasm_##x
 #define KERNEL_NAME "wasm-simd128"
+#define LEAST(bound, x) ((wasm_floats)wasm_f32x4_pmax(x, bound))
+#define MOST(bound, x) ((wasm_floats)wasm_f32x4_pmin(x, bound))
 #define TARGET
 #define LANES 4
 #define SUMS 2
@@ -179,7 +214,11 @@ static inline four_ints plain_four(four_ints sum, const int8_t *weights, int32_t
 /* Best first. */
 static const struct kernel *const kernels[] = {
 #ifdef X86
-    &avx512vnni_kernel, &avx512_kernel, &avx2_kernel,
+    &avx512vnni_kernel, &avx512_kernel,
+#ifdef AVX_VNNI
+    &avxvnni_kernel,
+#endif
+    &avx2_kernel,
 #endif
 #ifdef ARM
 #ifdef ARM_DOT
@@ -199,6 +238,9 @@ static bool usable(const struct kernel *kernel) {
   struct cpu cpu = cpu_facts();
   if (kernel == &avx512vnni_kernel) return cpu.vnni;
   if (kernel == &avx512_kernel) return cpu.avx512;
+#ifdef AVX_VNNI
+  if (kernel == &avxvnni_kernel) return cpu.avxvnni;
+#endif
   if (kernel == &avx2_kernel) return cpu.avx2;
 #endif
 #ifdef ARM_DOT

@@ -14,4 +14,9 @@ static inline void *reserve(uint64_t count, size_t size) { return fits(count, si
 
 static inline void *reserve_zeros(uint64_t count, size_t size) { return fits(count, size) ? calloc(count ? (size_t)count : 1, size) : NULL; }
 
+enum { LINE = 64 }; /* bytes of a line of the cache: a vector that lies on two of them is read in twice the time */
+
+/* The first multiple of LINE after the start of some memory. */
+static inline void *next_line(void *memory) { return (char *)memory + (LINE - (uintptr_t)memory % LINE); }
+
 #endif

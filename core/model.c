@@ -111,14 +111,17 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
   weights->state_scale = state_scale;
   uint64_t inputs = (uint64_t)weights->inputs, cells = blocks * 3 * UNITS;
   int8_t *row = reserve(columns, 1);
-  if (model->integers) {
-    weights->bytes = reserve_zeros(cells * inputs, 1);
-    weights->scales = reserve_zeros(cells, sizeof *weights->scales);
-    weights->offsets = reserve_zeros(cells, sizeof *weights->offsets);
-  } else {
-    weights->floats = reserve_zeros(cells * inputs, sizeof *weights->floats);
+  /* all sizes are multiples of LINE */
+  uint64_t size = model->integers ? cells * (inputs + sizeof(float) + sizeof(int32_t)) : cells * inputs * sizeof(float);
+  weights->memory = reserve_zeros(size + LINE, 1);
+  bool memory = row && weights->memory, fine = true;
+  if (memory && model->integers) {
+    weights->bytes = next_line(weights->memory);
+    weights->scales = (float *)(void *)(weights->bytes + cells * inputs);
+    weights->offsets = (int32_t *)(void *)(weights->scales + cells);
+  } else if (memory) {
+    weights->floats = next_line(weights->memory);
   }
-  bool memory = row && (weights->floats || (weights->bytes && weights->scales && weights->offsets)), fine = true;
   for (uint64_t place = 0; memory && place < 3 * (uint64_t)model->hidden; place++) {
     uint64_t gate = place / (uint64_t)model->hidden, unit = place % (uint64_t)model->hidden;
     uint64_t cell = unit / UNITS * 3 + gate, lane = unit % UNITS; /* gate of a block, and place in it */
@@ -396,13 +399,6 @@ int capsulet_open(const void *bytes, size_t size, int precision, capsulet_model 
   return result;
 }
 
-static void free_weights(struct weights *weights) {
-  free(weights->bytes);
-  free(weights->scales);
-  free(weights->offsets);
-  free(weights->floats);
-}
-
 static void free_ranking(struct ranking *ranking) {
   free(ranking->values);
   free(ranking->reached);
@@ -421,8 +417,8 @@ void capsulet_close(capsulet_model *model) {
   for (int layer = 0; layer < MOST_LAYERS; layer++)
     for (int direction = 0; direction < 2; direction++) {
       struct direction *own = &model->directions[layer][direction];
-      free_weights(&own->input);
-      free_weights(&own->recurrent);
+      free(own->input.memory);
+      free(own->recurrent.memory);
       free(own->bias);
       free(own->new_bias);
     }

@@ -148,7 +148,7 @@ static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scra
 #define TAKE(field, count)                                                                                                      \
   do {                                                                                                                          \
     if (memory) scratch->field = (void *)(memory + used);                                                                       \
-    used += ((count) * sizeof *scratch->field + 63) / 64 * 64;                                                                  \
+    used += ((count) * sizeof *scratch->field + LINE - 1) / LINE * LINE;                                                        \
   } while (0)
   TAKE(inputs[0], tokens * input_width(model) * element);
   TAKE(inputs[1], tokens * input_width(model) * element);
@@ -174,9 +174,9 @@ static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scra
 }
 
 static int borrow(const capsulet_model *model, size_t tokens, struct scratch *scratch) {
-  scratch->memory = reserve(divide(model, tokens, scratch, NULL) + 64, 1);
+  scratch->memory = reserve(divide(model, tokens, scratch, NULL) + LINE, 1);
   if (!scratch->memory) return CAPSULET_NO_MEMORY;
-  divide(model, tokens, scratch, (char *)scratch->memory + (64 - (uintptr_t)scratch->memory % 64));
+  divide(model, tokens, scratch, next_line(scratch->memory));
   for (int i = 0; i < CACHE; i++) scratch->cached[i] = -1;
   return CAPSULET_OK;
 }

@@ -68,7 +68,7 @@ static int run(const capsulet_model *model, const char *texts, size_t size) {
 }
 
 int main(int count, char **words) {
-  static const char *const kernels[] = {"avx512vnni", "avx512", "avx2", "neon-dotprod", "neon", "wasm-simd128", "plain"};
+  static const char *const kernels[] = {"avx512vnni", "avx512", "avxvnni", "avx2", "neon-dotprod", "neon", "wasm-simd128", "plain"};
   size_t size, texts_size;
   if (count < 3) return 2;
   void *bytes = read_file(words[1], &size);

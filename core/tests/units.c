@@ -8,11 +8,16 @@ float unit_power_of_e(float x) { return power_of_e(x); }
 double unit_exponential(double x) { return exponential(x); }
 double unit_logarithm(double x) { return logarithm(x); }
 
-/* Functions of the kernels at `count` places, a multiple of four: tanh and sigmoid of the integer path, then of floats. */
+/* Functions of the kernels at `count` places, a multiple of four: tanh and sigmoid of the integer path, then of floats; 4 is
+ * sigmoid of the integer path again. */
 void unit_curve(int which, const float *x, int64_t count, float *y) {
   for (int64_t at = 0; at < count; at += 4) {
-    plain_floats value = plain_load(x + at);
-    value = which == 0 ? plain_quick_tanh(value) : which == 1 ? plain_quick_sigmoid(value) : which == 2 ? plain_exact_tanh(value) : plain_exact_sigmoid(value);
+    plain_floats value = plain_load(x + at), other = -value;
+    if (which == 0) value = plain_quick_tanh(value);
+    if (which == 1) plain_quick_sigmoids(&value, &other);
+    if (which == 2) value = plain_exact_tanh(value);
+    if (which == 3) value = plain_exact_sigmoid(value);
+    if (which == 4) plain_quick_sigmoids(&other, &value); /* the second of the two */
     plain_store(y + at, value);
   }
 }

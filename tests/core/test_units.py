@@ -224,16 +224,19 @@ def test_exponentials_and_logarithms(units: ctypes.CDLL) -> None:
     assert math.isfinite(units.unit_exponential(ctypes.c_double(1e300)))
 
 
-@pytest.mark.parametrize(("which", "bound"), [(0, 7e-5), (1, 4e-5), (2, 3e-7), (3, 3e-7)])
+@pytest.mark.parametrize(("which", "bound"), [(0, 7e-5), (1, 4e-5), (2, 3e-7), (3, 3e-7), (4, 4e-5)])
 def test_curves_of_the_gates(units: ctypes.CDLL, which: int, bound: float) -> None:
     places = array("f", [i / 1000 for i in range(-40_000, 40_000)] + [1e30, -1e30, 1e-30, 0])
     values = array("f", bytes(4 * len(places)))
     pointers = [(ctypes.c_float * len(items)).from_buffer(items) for items in (places, values)]
     units.unit_curve(which, pointers[0], ctypes.c_int64(len(places)), pointers[1])
     for x, y in zip(places, values, strict=True):
-        wanted = math.tanh(x) if which % 2 == 0 else 0.5 * math.tanh(x / 2) + 0.5
+        wanted = math.tanh(x) if which in (0, 2) else 0.5 * math.tanh(x / 2) + 0.5
         assert abs(y - wanted) < bound, x
-        assert (-1 if which % 2 == 0 else 0) <= y <= 1
+        assert (-1 if which in (0, 2) else 0) <= y <= 1
+    odd, results = (ctypes.c_float * 4)(math.nan, 1, math.nan, 1), (ctypes.c_float * 4)()
+    units.unit_curve(which, odd, ctypes.c_int64(4), results)
+    assert [math.isnan(value) for value in results] == [True, False, True, False]
 
 
 # ---- tokens ----

@@ -16,7 +16,7 @@ from capsulet.runtime.session import count_threads, open_session, session_of
 from capsulet.text.vocabulary import SimilarWords
 from tests.conftest import TEXTS
 
-KERNELS = ("avx512vnni", "avx512", "avx2", "neon-dotprod", "neon", "plain")
+KERNELS = ("avx512vnni", "avx512", "avxvnni", "avx2", "neon-dotprod", "neon", "plain")
 ALL = [text for _, text in TEXTS] + ["", "teams matches profitable soups", "zzz qqq", "你好 Привет 😀", "İ match " * 70]
 
 
