@@ -21,13 +21,19 @@ static const float equal = 1e-6f; /* states that differ by less are the same max
 /* The rows of the new gate of some weights as floats: (units, inputs). */
 static void new_gate(const capsulet_model *model, const struct weights *weights, float *rows) {
   size_t inputs = (size_t)weights->inputs;
-  for (size_t unit = 0; unit < (size_t)model->blocks * UNITS; unit++) {
+  for (size_t unit = 0; unit < (size_t)model->blocks * UNITS; unit++, rows += inputs) {
     size_t cell = unit / UNITS * 3 + 2, lane = unit % UNITS;
-    for (size_t input = 0; input < inputs; input++)
-      rows[unit * inputs + input] =
-          model->integers
-              ? (float)weights->bytes[((cell * inputs / 4 + input / 4) * UNITS + lane) * 4 + input % 4] * (weights->scales[cell * UNITS + lane] / weights->state_scale)
-              : weights->floats[(cell * inputs + input) * UNITS + lane];
+    if (model->integers) {
+      const int8_t *four = weights->bytes + cell * inputs * UNITS + lane * 4;
+      float scale = weights->scales[cell * UNITS + lane] / weights->state_scale;
+      for (size_t input = 0; input < inputs; input += 4, four += UNITS * 4) {
+        rows[input] = (float)four[0] * scale, rows[input + 1] = (float)four[1] * scale;
+        rows[input + 2] = (float)four[2] * scale, rows[input + 3] = (float)four[3] * scale;
+      }
+    } else {
+      const float *from = weights->floats + cell * inputs * UNITS + lane;
+      for (size_t input = 0; input < inputs; input++) rows[input] = from[input * UNITS];
+    }
   }
 }
 
@@ -185,11 +191,13 @@ static int explain_text(const capsulet_model *model, const struct reading *readi
   struct work work = {0};
   uint64_t first = divide_trace(model, tokens, &trace, NULL), second = divide_work(model, tokens, &work, NULL);
   size_t classes = (size_t)model->classes, hidden = (size_t)model->hidden;
-  float *memory = reserve(first + second + head_room(model) + 2 * classes + hidden + (uint64_t)tokens * wanted, sizeof *memory);
+  uint64_t all = first + second + head_room(model) + 2 * classes + hidden + (uint64_t)tokens * wanted;
+  void *own = reserve(all + LINE / sizeof(float), sizeof(float));
   double *parts = reserve(tokens, sizeof *parts);
   int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
-  int result = memory && parts && sums ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  int result = own && parts && sums ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
+    float *memory = next_line(own);
     divide_trace(model, tokens, &trace, memory);
     divide_work(model, tokens, &work, memory + first);
     float *pooled = memory + first + second, *lengths = pooled + hidden, *scratch = lengths + classes;
@@ -218,16 +226,16 @@ static int explain_text(const capsulet_model *model, const struct reading *readi
         if (!explanation->contributions) continue;
         through_encoder(model, &trace, (int64_t)tokens, &work, parts);
         for (size_t token = 0; token < tokens; token++) {
-          float own = (float)(parts[token] + (double)ngrams[token * wanted + i]);
-          fine &= all_finite(&own, 1);
-          explanation->contributions[token * wanted + i] = own;
+          float sum = (float)(parts[token] + (double)ngrams[token * wanted + i]);
+          fine &= all_finite(&sum, 1);
+          explanation->contributions[token * wanted + i] = sum;
         }
       }
       fine &= all_finite(ngrams, (uint64_t)tokens * wanted);
       if (!fine) result = CAPSULET_DAMAGED;
     }
   }
-  free(memory);
+  free(own);
   free(parts);
   free(sums);
   return result;

@@ -302,12 +302,19 @@ static TARGET void NAME(step_floats)(const capsulet_model *model, const struct d
 
 /* ---- sums ---- */
 
+/* Some vectors of the sum at a time: each addition waits for the one before it. */
+INLINE void NAME(combine_vectors)(const float *weights, const float *rows, int64_t count, int64_t size, int vectors, float *sum) {
+  FLOATS totals[4];
+  UNROLL for (int i = 0; i < vectors; i++) totals[i] = (FLOATS){0};
+  for (int64_t row = 0; row < count; row++)
+    UNROLL for (int i = 0; i < vectors; i++) totals[i] += NAME(load)(rows + row * size + i * LANES) * weights[row];
+  UNROLL for (int i = 0; i < vectors; i++) NAME(store)(sum + i * LANES, totals[i]);
+}
+
 static TARGET void NAME(combine)(const float *weights, const float *rows, int64_t count, int64_t size, float *sum) {
-  for (int64_t at = 0; at < size; at += LANES) {
-    FLOATS total = {0};
-    for (int64_t row = 0; row < count; row++) total += NAME(load)(rows + row * size + at) * weights[row];
-    NAME(store)(sum + at, total);
-  }
+  int64_t at = 0;
+  for (; at + 4 * LANES <= size; at += 4 * LANES) NAME(combine_vectors)(weights, rows + at, count, size, 4, sum + at);
+  for (; at < size; at += LANES) NAME(combine_vectors)(weights, rows + at, count, size, 1, sum + at);
 }
 
 static const struct kernel NAME(kernel) = {

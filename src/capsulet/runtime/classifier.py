@@ -177,8 +177,6 @@ class Classifier:
         explanation = explain(self.session, text, label, contrast, spelled)
         place = self.labels.index(explanation.label)
         changes: dict[str, Any] = {}
-        if self.calibrated:
-            changes["probability"] = self.probabilities(self.session.classify([text], spelled)[0])[0][place]
         if self.thresholds is not None:
             changes["threshold"] = self.thresholds[place]
         if check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
 from capsulet.runtime.session import Session
@@ -22,10 +23,12 @@ def explain(session: Session, text: str, label: str | None, contrast: str | None
         against = by_length[1]
     parts = session.explain(text, [chosen] if contrast is None else [chosen, against], spelled)
 
+    known = read_as(session, ids)
+
     def described(contributions: Sequence[float]) -> tuple[TokenContribution, ...]:
         return tuple(
-            TokenContribution(text[start:end], start, end, contribution, read_as(session, number))
-            for (number, start, end), contribution in zip(tokens, contributions, strict=True)
+            TokenContribution(text[start:end], start, end, contribution, word)
+            for (_, start, end), contribution, word in zip(tokens, contributions, known, strict=True)
         )
 
     rows = parts.contributions.tolist()
@@ -34,35 +37,35 @@ def explain(session: Session, text: str, label: str | None, contrast: str | None
     if contrast is not None:
         differences = described([row[0] - row[1] for row in rows])
         other = Contrast(labels[against], parts.lengths[0][against], parts.norms[0][against], differences)
-    shares = [row[0] for row in parts.shares]
+    shares, coupling = ([row[0] for row in part.tolist()] for part in (parts.shares, parts.coupling))
     largest_first = sorted(range(len(shares)), key=lambda row: -abs(shares[row]))
     return Explanation(
         labels[chosen], parts.lengths[0][chosen], parts.norms[0][chosen], contributions, contrast=other,
-        capsules=tuple(CapsuleShare(row, parts.coupling[row][0], shares[row]) for row in largest_first),
-        ngrams=sum(row[0] for row in parts.ngrams),
+        capsules=tuple(CapsuleShare(row, coupling[row], shares[row]) for row in largest_first),
+        ngrams=sum(row[0] for row in parts.ngrams.tolist()),
         codewords=codeword_shares(session, ids, contributions) if session.codes else (),
+        probability=session.probabilities(parts.lengths)[0][chosen] if session.calibrated else None,
     )  # fmt: skip
 
 
-def read_as(session: Session, number: int) -> str | None:
-    """The known word that an unknown word is read as; None for every other id."""
+def read_as(session: Session, ids: Sequence[int]) -> list[str | None]:
+    """The known word that each unknown word is read as; None for every other id."""
     word_ids = session.word_ids
-    return session.word(word_ids.read_as(number)) if word_ids.is_similar(number) else None
+    return [session.word(word_ids.read_as(number)) if word_ids.is_similar(number) else None for number in ids]
 
 
 def codeword_shares(
     session: Session, ids: Sequence[int], tokens: Sequence[TokenContribution]
 ) -> tuple[CodewordShare, ...]:
     """Codewords that contributed most; the weights of the codewords of a word sum to one per codebook."""
-    weights = {number: session.code_weights(number) for number in set(ids)}
+    weights = {number: session.code_weights(number).tolist() for number in set(ids)}
     factors = [token.contribution / session.codebooks for token in tokens]
-    totals = [0.0] * session.codes
-    for number, factor in zip(ids, factors, strict=True):
-        totals = [total + factor * weight for total, weight in zip(totals, weights[number], strict=True)]
+    parts = [list(map(mul, factors, column)) for column in zip(*map(weights.__getitem__, ids), strict=True)]
+    totals = list(map(sum, parts))
     order, shares = sorted(range(session.codes), key=lambda place: -abs(totals[place]))[:MOST_CODEWORDS], []
     for place in order:
-        parts = [abs(factor * weights[number][place]) for number, factor in zip(ids, factors, strict=True)]
-        ranked = sorted(range(len(ids)), key=lambda token: -parts[token])
+        sizes = list(map(abs, parts[place]))
+        ranked = sorted(range(len(ids)), key=sizes.__getitem__, reverse=True)
         words = dict.fromkeys(tokens[token].text for token in ranked if tokens[token].text)
         codebook, codeword = divmod(place, session.codes // session.codebooks)
         shares.append(CodewordShare(codebook, codeword, totals[place], tuple(words)[:WORDS_EACH]))
