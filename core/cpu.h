@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 struct cpu {
-  bool avx2, fma, avxvnni, avx512, vnni; /* avx512: F, BW and VL; vnni: of AVX-512 */
+  bool pclmul, avx2, fma, avxvnni, avx512, vnni; /* avx512: F, BW and VL; vnni: of AVX-512 */
 };
 
 static inline struct cpu cpu_facts(void) {
   struct cpu cpu = {0};
   uint32_t a, b, c, d, low, high;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 27)) return cpu; /* the system saves the registers: OSXSAVE */
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return cpu;
+  cpu.pclmul = c & 1u << 1;
+  if (!(c & 1u << 27)) return cpu; /* the system saves the registers: OSXSAVE */
   bool fma = c & 1u << 12;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   (void)high;

@@ -75,8 +75,8 @@ struct shape { /* of the inputs of a layer: `parts` parts of `size`, each padded
 
 /* Rounds a row to bytes and returns their scale. Two neighbours are at most 128 together, so that pairs of products with
  * unsigned bytes fit into 16 bits (kernels.c). Pairs are counted within a part of the inputs, as in the layout of the kernels.
- * A row of few bits is taken as it is if it keeps that bound. */
-static float round_row(const struct matrix *matrix, uint64_t row, struct shape shape, int8_t *bytes) {
+ * A row of few bits is taken as it is if it keeps that bound. `values` is room for a row. */
+static float round_row(const struct matrix *matrix, uint64_t row, struct shape shape, float *values, int8_t *bytes) {
   uint64_t columns = matrix->columns, part = (uint64_t)shape.size;
   if (matrix->packed) {
     bool fits = true;
@@ -87,20 +87,19 @@ static float round_row(const struct matrix *matrix, uint64_t row, struct shape s
     }
     if (fits) return row_scale(matrix, row);
   }
-  float largest = 0, pair = 0;
-  for (uint64_t column = 0; column < columns; column++) {
-    float value = number(matrix, row, column);
-    value = value < 0 ? -value : value;
-    pair = column % part % 2 ? pair + value : value;
-    float needed = value * (1.0f / 127), both = pair * (1.0f / 127.4f);
-    needed = both > needed ? both : needed;
-    largest = needed > largest ? needed : largest;
-  }
+  for (uint64_t column = 0; column < columns; column++) values[column] = number(matrix, row, column);
+  float top = 0, pair = 0;
+  for (uint64_t start = 0; start < columns; start += part)
+    for (uint64_t i = 0; i < part; i += 2) {
+      float left = magnitude(values[start + i]), right = i + 1 < part ? magnitude(values[start + i + 1]) : 0, both = left + right;
+      top = left > top ? left : top;
+      top = right > top ? right : top;
+      pair = both > pair ? both : pair;
+    }
+  float alone = top * (1.0f / 127), together = pair * (1.0f / 127.4f), largest = together > alone ? together : alone;
   float factor = quotient(1, largest);
-  for (uint64_t column = 0; column < columns; column++) {
-    float value = number(matrix, row, column) * factor + 12582912.0f;
-    bytes[column] = (int8_t)((int32_t)bits_of_float(value) - 0x4B400000);
-  }
+  for (uint64_t column = 0; column < columns; column++)
+    bytes[column] = (int8_t)((int32_t)bits_of_float(values[column] * factor + 12582912.0f) - 0x4B400000);
   return largest;
 }
 
@@ -111,10 +110,11 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
   weights->state_scale = state_scale;
   uint64_t inputs = (uint64_t)weights->inputs, cells = blocks * 3 * UNITS;
   int8_t *row = reserve(columns, 1);
+  float *values = reserve(columns, sizeof *values);
   /* all sizes are multiples of LINE */
   uint64_t size = model->integers ? cells * (inputs + sizeof(float) + sizeof(int32_t)) : cells * inputs * sizeof(float);
   weights->memory = reserve_zeros(size + LINE, 1);
-  bool memory = row && weights->memory, fine = true;
+  bool memory = row && values && weights->memory, fine = true;
   if (memory && model->integers) {
     weights->bytes = next_line(weights->memory);
     weights->scales = (float *)(void *)(weights->bytes + cells * inputs);
@@ -126,27 +126,30 @@ static int pack_weights(const capsulet_model *model, const struct matrix *matrix
     uint64_t gate = place / (uint64_t)model->hidden, unit = place % (uint64_t)model->hidden;
     uint64_t cell = unit / UNITS * 3 + gate, lane = unit % UNITS; /* gate of a block, and place in it */
     if (model->integers) {
-      float scale = round_row(matrix, place, shape, row);
+      float scale = round_row(matrix, place, shape, values, row);
       int32_t sum = 0;
       fine &= finite(scale);
       weights->scales[cell * UNITS + lane] = scale * state_scale;
-      for (uint64_t column = 0; column < columns; column++) {
-        uint64_t part = column / (uint64_t)shape.size, input = part * (uint64_t)shape.padded + column % (uint64_t)shape.size;
-        weights->bytes[((cell * inputs / 4 + input / 4) * UNITS + lane) * 4 + input % 4] = row[column];
-        sum += row[column];
-      }
+      int8_t *to = weights->bytes + cell * inputs * UNITS + lane * 4;
+      for (uint64_t part = 0, column = 0; part < (uint64_t)shape.parts; part++)
+        for (uint64_t i = 0, input = part * (uint64_t)shape.padded; i < (uint64_t)shape.size; i++, input++, column++) {
+          to[input / 4 * UNITS * 4 + input % 4] = row[column];
+          sum += row[column];
+        }
       if (matrix->floats) fine &= all_finite(matrix->floats + place * columns, columns);
       weights->offsets[cell * UNITS + lane] = -128 * sum;
     } else {
-      for (uint64_t column = 0; column < columns; column++) {
-        uint64_t part = column / (uint64_t)shape.size, input = part * (uint64_t)shape.padded + column % (uint64_t)shape.size;
-        float value = number(matrix, place, column);
-        fine &= finite(value);
-        weights->floats[(cell * inputs + input) * UNITS + lane] = value;
-      }
+      float *to = weights->floats + cell * inputs * UNITS + lane;
+      for (uint64_t part = 0, column = 0; part < (uint64_t)shape.parts; part++)
+        for (uint64_t i = 0, input = part * (uint64_t)shape.padded; i < (uint64_t)shape.size; i++, input++, column++) {
+          float value = number(matrix, place, column);
+          fine &= finite(value);
+          to[input * UNITS] = value;
+        }
     }
   }
   free(row);
+  free(values);
   return !memory ? CAPSULET_NO_MEMORY : fine ? CAPSULET_OK : CAPSULET_DAMAGED;
 }
 

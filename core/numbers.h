@@ -41,10 +41,12 @@ static inline bool all_finite(const float *values, uint64_t count) {
   return !wrong;
 }
 
+static inline float magnitude(float value) { return float_of_bits(bits_of_float(value) & 0x7FFFFFFF); }
+
 static inline float largest_magnitude(const float *values, int64_t count) {
   float top = 0;
   for (int64_t i = 0; i < count; i++) {
-    float value = values[i] < 0 ? -values[i] : values[i];
+    float value = magnitude(values[i]);
     top = value > top ? value : top;
   }
   return top;

@@ -129,7 +129,7 @@ PREDICT = f"from capsulet.cli.main import main; assert main(['predict', {str(GOL
     [
         ("import capsulet", SLOW_IN_PYTHON),
         ("import capsulet.cli.main", SLOW_IN_PYTHON),
-        (PREDICT, SLOW_IN_PYTHON - {"collections"}),  # the module array imports it
+        (PREDICT, SLOW_IN_PYTHON | {"array", "importlib"}),
         ("from capsulet.cli.parser import build_parser; build_parser().format_help()", set()),
         ("from capsulet.cli.parser import build_parser; build_parser(summaries=True)", {"dataclasses", "inspect"}),
     ],

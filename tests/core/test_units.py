@@ -13,6 +13,8 @@ from array import array
 
 import pytest
 
+from tests.core.random_models import Tensor, pack_file
+
 # ---- JSON ----
 
 
@@ -237,6 +239,20 @@ def test_curves_of_the_gates(units: ctypes.CDLL, which: int, bound: float) -> No
     odd, results = (ctypes.c_float * 4)(math.nan, 1, math.nan, 1), (ctypes.c_float * 4)()
     units.unit_curve(which, odd, ctypes.c_int64(4), results)
     assert [math.isnan(value) for value in results] == [True, False, True, False]
+
+
+# ---- checksum ----
+
+
+def test_the_checksum_of_every_size(units: ctypes.CDLL) -> None:
+    """Bytes are read in blocks of 64 and 16: each size has another rest."""
+    dice = random.Random(3)
+    for size in range(300):
+        data = pack_file({"bytes": Tensor("U8", (size,), dice.randbytes(size))})
+        assert units.capsulet_verify(data, ctypes.c_size_t(len(data))) == 0
+        place = dice.randrange(8 + int.from_bytes(data[:8], "little"), len(data)) if size else len(data) - 1
+        damaged = data[:place] + bytes([data[place] ^ 1 << dice.randrange(8)]) + data[place + 1 :]
+        assert units.capsulet_verify(damaged, ctypes.c_size_t(len(data))) != 0
 
 
 # ---- tokens ----

@@ -9,7 +9,6 @@ from capsulet.errors import InputError, unknown_label
 from capsulet.prediction import Prediction
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session
-from capsulet.text.strings import check_text
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ class Classifier:
         try:
             return self.session.classify(texts)
         except (TypeError, UnicodeEncodeError):
-            for index, text in enumerate(texts, first):
-                check_text(text, index)
+            for _ in checked(texts, first):
+                pass
             raise
 
     def explain(
@@ -167,7 +166,7 @@ class Classifier:
         for name in (label, contrast):
             if name is not None and name not in self.labels:
                 raise unknown_label(name, self.labels)
-        check_text(text, 0)
+        list(checked([text]))
         if contrast is not None and contrast == label:
             raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
         import dataclasses
@@ -185,7 +184,7 @@ class Classifier:
 
     def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
         """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
-        check_text(text, 0)
+        list(checked([text]))
         lengths = self.lengths([text])[0].tolist()
         given = self.given(lengths, lengths) if self.multi_label else ()
         labels: list[str | None] = [label for label, _ in given if label != contrast]
@@ -209,6 +208,8 @@ def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:
 
 def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
     """Yield the texts, and raise an error with its number for one that is not a string."""
+    from capsulet.text.strings import check_text  # loads collections, which a prediction does not need
+
     for index, text in enumerate(texts, first):
         check_text(text, index)
         yield text

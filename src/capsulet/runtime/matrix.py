@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +19,8 @@ class Matrix:
     @classmethod
     def of_rows(cls, rows: Iterable[Iterable[float]], columns: int, kind: Literal["f", "d"] = "d") -> Matrix:
         """Copy these rows; the numbers are of a kind of the module `array`."""
+        from array import array
+
         return cls(array(kind, [value for row in rows for value in row]), columns, kind)
 
     def __len__(self) -> int:
@@ -45,6 +45,8 @@ class Matrix:
         """The bytes of the numbers in 32 bits."""
         if self.values.format == "f":
             return bytes(self.values)
+        from array import array
+
         return array("f", self.values).tobytes()
 
     @property

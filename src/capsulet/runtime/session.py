@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from array import array
 
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.native import core_module
 from capsulet.runtime.matrix import Matrix
 
-TYPE_CHECKING = False  # as in typing, which takes long to import
+TYPE_CHECKING = False  # as in typing, which takes long to import; so does array, which predictions do not need
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
@@ -79,6 +79,8 @@ class Session:
 
         Texts that are `spelled` are tokens separated by spaces, spelled as the model spells them.
         """
+        from array import array
+
         ids, counts = self.core.encode(texts, spelled)
         found: list[array[int]] = []
         numbers, start = memoryview(ids).cast("i"), 0
@@ -105,11 +107,12 @@ class Session:
         """All entries of the vocabulary by id."""
         return list(map(self.word, range(self.word_ids.size)))
 
-    def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Matrix, array[float]]:
+    def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Matrix, memoryview[float]]:
         """Class lengths (n, C) of texts, and the share of unknown words of each."""
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
         answers = self.each(lambda part: self.core.classify(part, spelled), parts)
-        return self.matrix(*(lengths for lengths, _ in answers)), array("f", b"".join(own for _, own in answers))
+        unknown: memoryview[float] = memoryview(b"".join(own for _, own in answers)).cast("f")
+        return self.matrix(*(lengths for lengths, _ in answers)), unknown
 
     def ngram_scores(self, texts: Sequence[str], spelled: bool = False) -> Matrix:
         """Scores of the n-gram features of texts: (n, C); zeros without them."""
@@ -121,10 +124,14 @@ class Session:
 
     def confidence(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
         """Similarity of each text to any of the classes, by its class lengths and its share of unknown words."""
+        from array import array
+
         return array("d", self.core.confidence(lengths.floats(), array("f", unknown).tobytes()))
 
     def certainty(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
         """Similarity of each text to exactly one class, by its class lengths and its share of unknown words."""
+        from array import array
+
         return array("d", self.core.certainty(lengths.floats(), array("f", unknown).tobytes()))
 
     def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
@@ -142,7 +149,7 @@ class Session:
         confidence, certainty, set_score = (value if value == value else None for value in values[:3])
         return Rules(confidence, certainty, set_score, texts=values[3])
 
-    def reasons(self, rules: Rules, lengths: Matrix, unknown: array[float]) -> bytes:
+    def reasons(self, rules: Rules, lengths: Matrix, unknown: memoryview[float]) -> bytes:
         """Per text: 0 it gets an answer, 1 the confidence is too low, 2 too many words are unknown."""
         least = (NAN if value is None else value for value in (rules.least_confidence, rules.least_certainty))
         reasons: bytes = self.core.reasons(lengths.floats(), unknown.tobytes(), *least)
@@ -155,12 +162,16 @@ class Session:
 
     def explain(self, text: str, classes: Sequence[int], spelled: bool = False) -> Parts:
         """Contributions of the tokens of one text to some classes."""
+        from array import array
+
         with self.reported():
             found = self.core.explain(text, array("i", classes).tobytes(), spelled)
         return Parts(found, self.classes, len(classes))
 
     def code_weights(self, number: int) -> array[float]:
         """Weight of each codeword for the word of an id."""
+        from array import array
+
         return array("f", self.core.codes(number))
 
     def usage(self, encoded: Sequence[Any]) -> Matrix:
@@ -203,6 +214,8 @@ class Reported:
 
 def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
     """Ids of all texts one after the other, and how many each has, as bytes."""
+    from array import array
+
     views: list[memoryview[int]] = [memoryview(ids) for ids in encoded]
     assert all(view.itemsize == 4 for view in views), "ids of 32 bits"
     return b"".join(views), array("i", map(len, encoded)).tobytes()
