@@ -20,6 +20,8 @@ import pytest
 
 from benchmarks import browser
 from capsulet import __version__
+from tests.core import test_examples
+from tests.core.random_models import VARIANTS, model_file
 
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
@@ -88,6 +90,19 @@ def check(node: str, names: Iterable[str], **environment: str) -> None:
     assert re.search(r"^# skipped 0$", out, re.MULTILINE), out
     tests = sum(len(re.findall(r"^ *test\(", (JS / file).read_text(), re.MULTILINE)) for file in files)
     assert int(re.search(r"^# pass (\d+)$", out, re.MULTILINE)[1]) >= tests >= len(files), out
+
+
+def test_the_example_for_node(module: Path, tmp_path: Path) -> None:
+    """It prints what the examples in other languages print."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("node is not installed")
+    (tmp_path / "model").write_bytes(model_file(VARIANTS["cwc"]))
+    command = [program, test_examples.EXAMPLES / "node_predict.mjs"]
+    done = subprocess.run([*command, tmp_path / "model", *test_examples.TEXTS], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == (test_examples.expected(), "", 0)
+    done = subprocess.run([*command, test_examples.EXAMPLES / "README.md", "a"], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("", 1) and "README.md" in done.stderr
 
 
 @pytest.mark.timeout(900)  # seconds on an idle machine, minutes on a busy one
