@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capsulet.checking.languages import Languages, exclusive_words, script
+from capsulet.config import UNICODE
 from capsulet.text.numbering import Words
 
 
@@ -34,7 +35,7 @@ def test_script(text: str, name: str) -> None:
     ],
 )
 def test_language(text: str, name: str) -> None:
-    words = Words()
+    words = Words(UNICODE)
     languages = Languages(words)
     (code,) = languages.codes_of(*words.scan([text], 100))
     assert languages.names[code] == name

@@ -34,7 +34,7 @@ def train(model: Path) -> None:
         here = Path.cwd()
         os.chdir(folder)  # the stored command has no path of this machine
         try:
-            capsulet.train("rows.jsonl", model, valid="rows.jsonl", cache=None, report=None, **TINY)
+            capsulet.train("rows.jsonl", model, valid="rows.jsonl", cache=None, report=None, tokens="paper", **TINY)
         finally:
             os.chdir(here)
 

@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_named(text: object, message: str) -> None:
 
 def test_two_threads_do_not_share_a_table_at_once() -> None:
     """Either they take turns or one of them is told; the table stays whole."""
-    table, refused = core_module().Words(), []
+    table, refused = core_module().Words("paper"), []
     texts = [" ".join(f"w{number}" for number in range(1000))] * 300
 
     def scan() -> None:

@@ -15,7 +15,7 @@ NAMES = {"CJK": "Han", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL":
 FEWEST_WORDS = 3  # smallest number of function words of a language in a text
 LEAST_SHARE = 0.1  # smallest share of them among its tokens
 
-# frequent words of one of these languages, without diacritics, as tokens have none
+# frequent words of one of these languages, as people write them without diacritics
 FUNCTION_WORDS = {
     "English": "the of and to is that it for with was are this you have what how can my be but they from which when",
     "German": "der das und nicht ist mit ein eine auf dem den von zu ich sie wie auch sich wird sind einen oder aber",

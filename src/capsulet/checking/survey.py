@@ -12,7 +12,7 @@ from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
 from capsulet.checking.languages import Languages, script
 from capsulet.checking.similarity import BANDS, keys, sketch
-from capsulet.config import TextOptions
+from capsulet.config import UNICODE, TextOptions
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.reading import read_rows
@@ -28,7 +28,7 @@ class Survey:
     """The rows of training files, then those of test files, as columns. A row is identified by its number."""
 
     def __init__(self) -> None:
-        self.words = Words()
+        self.words = Words(UNICODE)
         self.languages = Languages(self.words)
         self.sources: list[tuple[str, int]] = []  # file, and number of its first row
         self.lines, self.targets = array("q"), array("i")  # per row; targets are numbers of combinations

@@ -18,6 +18,7 @@ from capsulet.checking.findings import Example, Finding, SuspectLabel
 from capsulet.checking.judges import Judge
 from capsulet.checking.similarity import keys, run_starts
 from capsulet.checking.survey import EXCERPT, MOST_EXAMPLES, chunks, labelled_rows, labels_of, one_line
+from capsulet.config import UNICODE
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
@@ -89,7 +90,7 @@ def assign(files: Sequence[str], reading: ReadOptions, folds: int) -> tuple[NDAr
     Each class is spread evenly over the parts, and equal texts of a class are in one part. A class with one text is in
     no part: a model without this text cannot know the class. A multi-label row counts as a row of its rarest label.
     """
-    words, label_numbers = Words(), dict[tuple[str, ...], int]()
+    words, label_numbers = Words(UNICODE), dict[tuple[str, ...], int]()
     text_keys, targets = list[NDArray[np.uint64]](), list[int]()
     for window in chunks(labelled_rows(files, reading, SkippedRows())):
         text_keys.append(keys(*words.scan([row.text for row in window], 5_000)))

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import APART, PIECES, SIMILAR, UNICODE
+from capsulet.config import APART, PAPER, PIECES, SIMILAR
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords
@@ -138,7 +138,7 @@ class CorpusWriter:
     training rows are known after the last text. Then the ids of the vocabulary replace the numbers.
     """
 
-    def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False, rule: str = UNICODE) -> None:
+    def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False, rule: str = PAPER) -> None:
         self.folder, self.max_tokens, self.words = folder, max_tokens, Words(rule)
         self.spool = folder / "words.part"  # words numbered in order of appearance
         self.lengths, self.targets = array("i"), array("i")  # per text; targets are numbers of `label_numbers`

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import UNICODE
+from capsulet.config import PAPER
 from capsulet.native import core_module
 from capsulet.text.strings import check_text
 
@@ -23,7 +23,7 @@ class Words:
     A text without words has the one number 0, and so has a word of more than 255 bytes, which no model knows.
     """
 
-    def __init__(self, rule: str = UNICODE) -> None:
+    def __init__(self, rule: str = PAPER) -> None:
         self.table = core_module().Words(rule)
 
     def __len__(self) -> int:
