@@ -77,6 +77,10 @@ int inflate_raw(const uint8_t *from, size_t size, size_t most, uint8_t **output,
 
 /* ---- tokens.c ---- */
 
+#define HASH_START 2166136261u
+#define HASH_NEXT(hash, letter) (((hash) ^ (uint8_t)(letter)) * 16777619u) /* FNV-1a */
+#define HASH_END(hash) ((hash) ^ (hash) >> 15)                             /* the low bits of FNV are weak */
+
 enum { LONGEST_WORD = 255 }; /* bytes of a word that can be known; a longer token is unknown */
 
 enum rule { RULE_PAPER, RULE_UNICODE, RULE_SPELLED }; /* spelled: tokens with a space between them */

@@ -5,9 +5,6 @@
 
 enum { DOTTED_I = 0x130, DOT_ABOVE = 0x307 }; /* the lower case of U+0130 is i and a combining dot, a token of its own */
 
-#define HASH_START 2166136261u
-#define HASH_NEXT(hash, letter) (((hash) ^ (uint8_t)(letter)) * 16777619u) /* FNV-1a */
-
 static bool is_letter(uint32_t c) { return (c | 0x20) - 'a' < 26 && c < 0x80; }
 static bool is_digit(uint32_t c) { return c - '0' < 10; }
 
@@ -75,7 +72,7 @@ void finish_word(struct word *word) {
   uint32_t hash = HASH_START;
   uint32_t size = word->size < LONGEST_WORD ? word->size : LONGEST_WORD;
   for (uint32_t i = 0; i < size; i++) hash = HASH_NEXT(hash, word->letters[i]);
-  word->hash = hash ^ hash >> 15; /* the low bits of FNV are weak */
+  word->hash = HASH_END(hash);
 }
 
 /* Appends a letter or digit; letters beyond the longest word are counted only. */

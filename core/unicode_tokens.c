@@ -386,7 +386,77 @@ static void take_word(struct token *token) {
   }
 }
 
+/* ---- the fast way ---- */
+
+/* Whether a word of letters and digits ends before place `at`. False is also given if the whole rule must decide. */
+static bool ends_word(const uint8_t *text, size_t size, size_t at) {
+  if (at >= size) return true;
+  if (text[at] >= 0x80) {
+    struct token token = {.text = text, .size = size};
+    struct character c = look(&token, at);
+    return c.class != LETTER && c.class != DIGIT && !is_part(c.class) && !joiner(c.code);
+  }
+  switch (text[at]) {
+    case '.': return at + 1 >= size || text[at + 1] <= ' ';
+    case '"': return text[at - 1] < 0x80; /* not Hebrew */
+    case '\'': case '@': case '-': case '_': case '+': case '%': return false;
+    default: return true;
+  }
+}
+
+static bool finish_quick(struct reader *reader, struct word *word, size_t end, uint32_t size, uint32_t hash, enum kind kind) {
+  word->start = reader->at, word->end = reader->at = end;
+  word->size = size, word->hash = HASH_END(hash), word->kind = kind;
+  return true;
+}
+
+/* Words of simple letters (ASCII, and those of two bytes that have one letter as their spelling), and single symbols of ASCII:
+ * most tokens of most texts. False: the whole rule must read the token. */
+static bool next_quick_word(struct reader *reader, struct word *word) {
+  const uint8_t *text = reader->text;
+  size_t at = reader->at, size = reader->size;
+  while (at < size && text[at] <= ' ') at++;
+  reader->at = at;
+  if (at + 1 >= size) return false;
+  uint32_t byte = text[at], used = 0, hash = HASH_START;
+  if (byte < 0x80 && ascii_class[byte] != LETTER) {
+    bool alone = ascii_class[byte] == SYMBOL && text[at + 1] != byte && text[at + 1] < 0x80;
+    if (!alone || byte == '@' || byte == '#') return false;
+    word->letters[0] = (char)byte;
+    return finish_quick(reader, word, at + 1, 1, HASH_NEXT(hash, byte), KIND_SYMBOL);
+  }
+  if ((byte | 0x20) == 'h' && (text[at + 1] | 0x20) == 't') return false; /* links */
+  if ((byte | 0x20) == 'w' && (text[at + 1] | 0x20) == 'w') return false;
+  char *letters = word->letters;
+  while (used <= LONGEST_WORD - 2) {
+    if (byte < 0x80) {
+      uint8_t class = ascii_class[byte];
+      if (class != LETTER && class != DIGIT) break;
+      byte |= (uint32_t)(class == LETTER) << 5;
+      letters[used++] = (char)byte;
+      hash = HASH_NEXT(hash, byte);
+      at++;
+    } else {
+      if (byte - 0xC2 >= 0x1E || at + 1 >= size || (text[at + 1] & 0xC0) != 0x80) break;
+      uint32_t code = (byte & 0x1F) << 6 | (text[at + 1] & 0x3F);
+      uint8_t quick = quick_letters[code - 0x80];
+      if (!quick) break;
+      code += (uint32_t)quick_differences[quick];
+      char first = (char)(0xC0 | code >> 6), second = (char)(0x80 | (code & 0x3F));
+      letters[used] = first, letters[used + 1] = second;
+      hash = HASH_NEXT(hash, first);
+      hash = HASH_NEXT(hash, second);
+      used += 2, at += 2;
+    }
+    if (at >= size) break;
+    byte = text[at];
+  }
+  if (!used || used > LONGEST_WORD - 2 || !ends_word(text, size, at)) return false;
+  return finish_quick(reader, word, at, used, hash, KIND_WORD);
+}
+
 bool next_unicode_word(struct reader *reader, struct word *word) {
+  if (next_quick_word(reader, word)) return true;
   struct token token = {.text = reader->text, .size = reader->size, .at = reader->at, .word = word};
   struct character c;
   for (;; token.at += c.bytes) { /* what separates tokens; marks are tokens of their own if they follow nothing else */

@@ -120,9 +120,9 @@ int64_t words_similar(const struct words *words, const struct word *word) {
 /* ---- opening ---- */
 
 static uint32_t hash_of(const uint8_t *letters, size_t size) {
-  uint32_t hash = 2166136261u;
-  for (size_t i = 0; i < size; i++) hash = (hash ^ letters[i]) * 16777619u;
-  return hash ^ hash >> 15;
+  uint32_t hash = HASH_START;
+  for (size_t i = 0; i < size; i++) hash = HASH_NEXT(hash, letters[i]);
+  return HASH_END(hash);
 }
 
 /* A number of one or two bytes, seven bits each. */

@@ -76,15 +76,27 @@ int64_t unit_inflate(const uint8_t *from, size_t size, uint8_t *to, size_t room)
   return (int64_t)written;
 }
 
-/* Tokens of a text: start, end, then size and letters of each, cut off at 255. Returns how many there are. */
-size_t unit_tokens(const uint8_t *text, size_t size, uint32_t *places, uint8_t *letters, size_t most) {
-  struct reader reader = {.text = text, .size = size};
+/* Tokens of a text by a rule: start, end, size and kind, and the letters of each, cut off at 255. Returns how many there are. */
+size_t unit_tokens(int rule, const uint8_t *text, size_t size, uint32_t *places, uint8_t *letters, size_t most) {
+  struct reader reader = {.text = text, .size = size, .rule = (enum rule)rule};
   struct word word;
   size_t count = 0;
   for (; count < most && next_word(&reader, &word); count++) {
     uint32_t kept = word.size < LONGEST_WORD ? word.size : LONGEST_WORD;
-    places[3 * count] = (uint32_t)word.start, places[3 * count + 1] = (uint32_t)word.end, places[3 * count + 2] = word.size;
+    places[4 * count] = (uint32_t)word.start, places[4 * count + 1] = (uint32_t)word.end;
+    places[4 * count + 2] = word.size, places[4 * count + 3] = word.kind;
     memcpy(letters + 255 * count, word.letters, kept);
   }
   return count;
 }
+
+/* Number of tokens of a text, for measuring; the sum of the hashes keeps the compiler from leaving out work. */
+size_t unit_count(int rule, const uint8_t *text, size_t size, uint32_t *sum) {
+  struct reader reader = {.text = text, .size = size, .rule = (enum rule)rule};
+  struct word word;
+  size_t count = 0;
+  for (; next_word(&reader, &word); count++) *sum += word.hash;
+  return count;
+}
+
+uint32_t unit_shape(const char *letters, uint32_t size, char *shape) { return word_shape(letters, size, shape); }

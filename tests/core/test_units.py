@@ -279,10 +279,10 @@ def slow_tokens(text: str) -> list[tuple[str, int, int]]:
 
 def core_tokens(units: ctypes.CDLL, text: bytes) -> list[tuple[bytes, int, int, int]]:
     most = len(text) + 1
-    places, letters = (ctypes.c_uint32 * (3 * most))(), ctypes.create_string_buffer(255 * most)
+    places, letters = (ctypes.c_uint32 * (4 * most))(), ctypes.create_string_buffer(255 * most)
     units.unit_tokens.restype = ctypes.c_size_t
-    count = units.unit_tokens(text, ctypes.c_size_t(len(text)), places, letters, ctypes.c_size_t(most))
-    rows = [tuple(places[3 * i : 3 * i + 3]) for i in range(count)]
+    count = units.unit_tokens(0, text, ctypes.c_size_t(len(text)), places, letters, ctypes.c_size_t(most))
+    rows = [tuple(places[4 * i : 4 * i + 3]) for i in range(count)]
     return [(letters.raw[255 * i : 255 * i + min(row[2], 255)], *row) for i, row in enumerate(rows)]
 
 
