@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capsulet.config import NGRAM_ROW_UNIT, ModelOptions, decided
+from capsulet.config import MANY_TEXTS, NGRAM_ROW_UNIT, ModelOptions, decided
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.heads import Classes
@@ -27,8 +27,10 @@ from capsulet.training.linear import Floats, Vocabulary, fit_corpus, matrix_of
 from capsulet.training.loop import METRICS, History, Task, finite, validate
 
 BATCH = 64
-# candidates for the spread of the table's scores relative to the network's; the first one unless another clearly wins
-SHARES = (1.0, 0.75, 1.5, 0.5, 2.0, 0.25, 0.0)
+# candidates for the spread of the table's scores relative to the network's, and the one that is taken unless another
+# clearly wins: with few training texts, the regression is the better of the two (docs/results/log.md)
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 12.0)
+USUAL_SHARE, SHARE_OF_MANY = 3.0, 1.5
 CLEARLY = 2.0  # standard errors of the difference (docs/results/log.md)
 MOST_TEXTS = 20_000  # for the choice of the strength
 LARGEST_LEVEL = 127
@@ -49,7 +51,8 @@ def with_ngrams(
     vocabulary, values = fitted
     select, held_out = decided(task.options.select), task.held_out
     scores = matrix_of(held_out, np.arange(len(held_out)), vocabulary).scores(values)
-    strength = choose_strength(network, scores, held_out, None if task.valid is None else select)
+    usual = SHARE_OF_MANY if len(task.train) >= MANY_TEXTS else USUAL_SHARE
+    strength = choose_strength(network, scores, held_out, None if task.valid is None else select, usual)
     if not strength:
         tell("n-gram features lower the validation metric: left out")
         return history
@@ -72,10 +75,10 @@ def with_ngrams(
 
 
 @torch.no_grad()
-def choose_strength(network: Network, scores: Floats, texts: Corpus, select: str | None) -> float:
+def choose_strength(network: Network, scores: Floats, texts: Corpus, select: str | None, usual: float) -> float:
     """Factor for the table: its scores (n, C) get the spread of the network's scores, times one of SHARES.
 
-    The metric `select` of these texts chooses the share; None: the share is 1. The factor itself would be a poor
+    The metric `select` of these texts chooses the share; None: it is `usual`. The factor itself would be a poor
     candidate, because it depends on the number of classes.
     """
     if len(texts) > MOST_TEXTS:
@@ -90,9 +93,9 @@ def choose_strength(network: Network, scores: Floats, texts: Corpus, select: str
     added = torch.from_numpy(scores[np.concatenate(order)])
     equal = spread(network.head.unsquashed(classes)) / spread(added) if spread(added) > TINY else 0.0
     if select is None or not equal:
-        return equal
+        return usual * equal
     candidates = ((share, network.head.extended(classes, share * equal * added).lengths.numpy()) for share in SHARES)
-    return equal * choose_share(candidates, targets_of(texts, np.concatenate(order)), select)
+    return equal * choose_share(candidates, targets_of(texts, np.concatenate(order)), select, usual)
 
 
 def spread(values: Tensor) -> float:
@@ -100,8 +103,10 @@ def spread(values: Tensor) -> float:
     return float((values - values.mean(1, keepdim=True)).square().mean().sqrt())
 
 
-def choose_share(candidates: Iterable[tuple[float, NDArray[Any]]], truth: NDArray[Any], select: str) -> float:
-    """The share whose class lengths (n, C) are best; for accuracy, the first share unless another is clearly better.
+def choose_share(
+    candidates: Iterable[tuple[float, NDArray[Any]]], truth: NDArray[Any], select: str, usual: float
+) -> float:
+    """The share whose class lengths (n, C) are best; for accuracy, the usual one unless another is clearly better.
 
     Two shares differ in the n texts about which only one of them is right. Two equally good shares differ by about √n
     right texts. Other metrics have no such standard error, so the best share is taken.
@@ -110,10 +115,9 @@ def choose_share(candidates: Iterable[tuple[float, NDArray[Any]]], truth: NDArra
         values = {share: metric_of(lengths, truth, select) for share, lengths in candidates}
         return max(values, key=values.__getitem__)
     right = {share: (lengths.argmax(1) == truth).astype(np.int64) for share, lengths in candidates}
-    first, *_ = right
-    changes = {share: values - right[first] for share, values in right.items()}
+    changes = {share: values - right[usual] for share, values in right.items()}
     clear = [share for share, change in changes.items() if change.sum() > CLEARLY * np.abs(change).sum() ** 0.5]
-    return max(clear, key=lambda share: int(changes[share].sum()), default=first)
+    return max(clear, key=lambda share: int(changes[share].sum()), default=usual)
 
 
 def metric_of(lengths: NDArray[np.float32], truth: NDArray[Any], select: str) -> float:
