@@ -106,7 +106,7 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with --epochs auto: tokens to read in total, in 3 to 12 epochs, or in up to 100 epochs to reach "
+        None, "with --epochs auto: tokens to read in total, in 3 to 12 epochs (20 from 30 classes), or in up to 100 epochs to reach "
         "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     batch_size: int | None = option(
@@ -192,7 +192,7 @@ MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
 SMALL_BATCH, LARGE_BATCH = 32, 64
 STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
-FEWEST_EPOCHS, MOST_EPOCHS = 3, 12
+FEWEST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS_OF_MANY_CLASSES = 3, 12, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
 PIECE_CODES = 1 << 14
 MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
@@ -243,7 +243,8 @@ def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool
     many = data.texts >= MANY_TEXTS
     batch_size = options.batch_size or (LARGE_BATCH if many else SMALL_BATCH)
     token_budget = options.token_budget or (SMALL_BUDGET if many else LARGE_BUDGET)
-    passes = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(token_budget / max(data.tokens, 1))))
+    most = MOST_EPOCHS_OF_MANY_CLASSES if data.classes >= MANY_CLASSES else MOST_EPOCHS
+    passes = min(most, max(FEWEST_EPOCHS, round(token_budget / max(data.tokens, 1))))
     steps = max(-(-data.texts // batch_size), 1)  # per epoch
     epochs = options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps))
     adversarial = options.adversarial

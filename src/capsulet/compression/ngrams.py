@@ -39,7 +39,7 @@ def in_few_bits(table: NgramTable, bits: int) -> NgramTable:
 
 
 def halved(table: NgramTable, effects: Floats) -> tuple[NgramTable, Floats]:
-    """A table of half the rows, and the effects (S / 2,) of its rows; of two rows the one with the larger effect stays."""
+    """A table of half the rows, and the effects of its rows; of two rows the one with the larger effect stays."""
     pairs = np.where(table.checks > 0, effects, -1.0).reshape(-1, 2)
     kept = 2 * np.arange(len(pairs)) + pairs.argmax(1)
     return NgramTable(table.levels[kept], table.scales, table.checks[kept], table.longest), effects[kept]

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
+from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import Ids, KeptWords, Source
-from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.students import class_lengths
 from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import Flags, given_matrix

@@ -51,7 +51,7 @@ class NgramTable:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of texts: text i has columns[starts[i]:starts[i + 1]], which are 2 row + 1 for pieces and 2 row for others."""
+    """Rows of texts: text i has columns[starts[i]:starts[i + 1]], which are 2 row + 1 for pieces, else 2 row."""
 
     starts: Rows
     columns: NDArray[np.uint32]
