@@ -3,15 +3,19 @@
     python -m benchmarks.tokens                      generated texts
     python -m benchmarks.tokens --english FILE --russian FILE    the lines of files
 
-Each round measures all of them one after the other; the ratios are medians over the rounds.
+The core is compiled for it, to measure tokens alone; `numbered` includes the number of each word, as training needs it.
+Each round measures all of them one after the other; the ratios are medians over the rounds, in processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import random
 import re
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +23,8 @@ from pathlib import Path
 from capsulet.config import PAPER, UNICODE
 from capsulet.text.numbering import Words
 
+CORE = Path(__file__).parents[1] / "core"
+RULES = {PAPER: 0, UNICODE: 1}  # in core.h
 PATTERN = re.compile(r"\w+|[^\w\s]")
 MOST = 10**6  # tokens per text
 ENGLISH = "the of and to in is that was for it with as his on be at by had not are but from or have an they which one"
@@ -45,10 +51,27 @@ def measured(functions: dict[str, Callable[[], object]], rounds: int) -> dict[st
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
-            start = time.perf_counter()
+            start = time.process_time()  # not the time of other programs
             function()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(time.process_time() - start)
     return seconds
+
+
+def compiled() -> ctypes.CDLL:
+    """The functions of core/tests/units.c, compiled as a user's core is."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "units.so"
+        sources = [*(path for path in CORE.glob("*.c") if path.name != "kernels.c"), CORE / "tests" / "units.c"]
+        flags = ["-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", f"-I{CORE}"]
+        subprocess.run(["cc", *flags, *map(str, sources), "-o", str(library)], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def counter(core: ctypes.CDLL, rule: str, texts: Sequence[str]) -> Callable[[], object]:
+    """A function that reads the tokens of texts."""
+    encoded = [text.encode() for text in texts]
+    joined, total = b"\n".join(encoded), ctypes.c_uint32()
+    return lambda: core.unit_count(RULES[rule], joined, ctypes.c_size_t(len(joined)), ctypes.byref(total))
 
 
 def scanner(rule: str, texts: Sequence[str]) -> Callable[[], object]:
@@ -79,13 +102,19 @@ def main() -> None:
         path.read_text(encoding="utf-8").splitlines() if path else generated(language)
         for language, path in (("english", arguments.english), ("russian", arguments.russian))
     )
+    core = compiled()
     functions = {
-        "unicode": scanner(UNICODE, english), "paper": scanner(PAPER, english),
-        "russian": scanner(UNICODE, russian), "re": lambda: [PATTERN.findall(text) for text in russian],
+        "unicode": counter(core, UNICODE, english), "paper": counter(core, PAPER, english),
+        "russian": counter(core, UNICODE, russian), "re": lambda: [PATTERN.findall(text) for text in russian],
+        "numbered unicode": scanner(UNICODE, english), "numbered paper": scanner(PAPER, english),
+        "numbered russian": scanner(UNICODE, russian),
     }  # fmt: skip
     seconds = measured(functions, arguments.rounds)
-    print(f"English, time of the rule unicode / paper: {ratio(seconds['unicode'], seconds['paper']):.2f}")
-    print(f"Russian, time of Python's re / the rule unicode: {ratio(seconds['re'], seconds['russian']):.1f}")
+    for kind in ("", "numbered "):
+        english_ratio = ratio(seconds[f"{kind}unicode"], seconds[f"{kind}paper"])
+        print(f"English, {kind}tokens, time of the rule unicode / paper: {english_ratio:.2f}")
+        russian_ratio = ratio(seconds["re"], seconds[f"{kind}russian"])
+        print(f"Russian, {kind}tokens, time of Python's re / the rule unicode: {russian_ratio:.1f}")
     for name, texts in (("English", english), ("Russian", russian)):
         per_word = ", ".join(f"{rule} {tokens_per_word(texts, rule):.2f}" for rule in (UNICODE, PAPER))
         print(f"{name}, tokens per word between spaces: {per_word}")

@@ -14,9 +14,8 @@ enum { LEAD = 0x1100, VOWEL = 0x1161, TAIL = 0x11A7, SYLLABLE = 0xAC00, VOWELS =
 static struct property property_of(uint32_t c, uint32_t *value) {
   uint32_t page = c >> 8;
   if (page >= LAST_PAGE) { /* Han, then tags and variation selectors, then private characters */
-    bool mapped = c >= 0x2F800 && c <= 0x2FA1D;
     uint8_t class = c < 0x40000 ? LONE : c >= 0xE0000 && c < 0xE1000 ? IGNORED : SYMBOL;
-    return (struct property){class, 0, mapped ? MAPPED : 0};
+    return (struct property){class, 0, 0};
   }
   uint32_t place = pages[page], end = place + page_runs[page];
   while (end - place > 1) { /* the last run that does not begin after c */
@@ -38,9 +37,8 @@ static uint32_t read_string(const uint8_t *from, uint32_t *to) {
 static uint32_t spelling_of(uint32_t c, uint32_t *to) {
   bool high = c >= 0x10000;
   to[0] = c;
-  if ((c >= 0xF900 && c <= 0xFAD9) || c >= 0x20000) {
-    uint32_t number = high ? c - 0x2F800 + 0xFADA - 0xF900 : c - 0xF900;
-    to[0] = han_spelling[number] | (uint32_t)(han_plane[number / 8] >> number % 8 & 1) << 17;
+  if (c - 0xF900 < sizeof han_spelling / sizeof *han_spelling) {
+    to[0] = han_spelling[c - 0xF900];
     return 1;
   }
   uint32_t first = high ? MAPPED_LOW : 0, end = high ? MAPPED_RUNS : MAPPED_LOW, key = c & 0xFFFF;
@@ -72,13 +70,9 @@ static uint32_t decompose(uint32_t c, uint32_t *to) {
   }
   uint32_t plane = c & 0x10000, first = plane ? PAIRS_LOW : 0, end = plane ? PAIRS : PAIRS_LOW;
   to[0] = c;
-  if (c < 0xC0 || c >= 0x20000) return 1;
-  while (end - first > 1) {
-    uint32_t middle = (first + end) / 2;
-    if (pair_whole[middle] <= (c & 0xFFFF)) first = middle;
-    else end = middle;
-  }
-  if (pair_whole[first] != (c & 0xFFFF)) return 1;
+  if (c < 0xC0 || (c >= 0x3100 && c < 0xFB00) || c >= 0x20000) return 1;
+  while (first < end && pair_whole[first] != (c & 0xFFFF)) first++; /* rare: only spellings that marks changed come here */
+  if (first == end) return 1;
   uint32_t count = decompose(pair_first[first] | plane, to); /* twice at most */
   to[count] = pair_second[first] | plane;
   return count + 1;
@@ -89,15 +83,14 @@ static uint32_t composed(uint32_t left, uint32_t right) {
   if (left - LEAD < 19 && right - VOWEL < VOWELS) return SYLLABLE + ((left - LEAD) * VOWELS + right - VOWEL) * TAILS;
   if (left - SYLLABLE < SYLLABLES && !((left - SYLLABLE) % TAILS) && right - TAIL - 1 < TAILS - 1) return left + right - TAIL;
   uint32_t plane = left & 0x10000, first = plane ? PAIRS_LOW : 0, end = plane ? PAIRS : PAIRS_LOW;
-  uint64_t key = (uint64_t)(left & 0xFFFF) << 16 | (right & 0xFFFF);
+  uint32_t key = left << 16 | (right & 0xFFFF);
   if (left >= 0x20000 || plane != (right & ~0xFFFFu)) return 0;
   while (end - first > 1) {
-    uint32_t middle = (first + end) / 2, place = pair_order[middle];
-    if (((uint64_t)pair_first[place] << 16 | pair_second[place]) <= key) first = middle;
+    uint32_t middle = (first + end) / 2;
+    if (((uint32_t)pair_first[middle] << 16 | pair_second[middle]) <= key) first = middle;
     else end = middle;
   }
-  uint32_t place = pair_order[first];
-  return ((uint64_t)pair_first[place] << 16 | pair_second[place]) == key ? pair_whole[place] | plane : 0;
+  return ((uint32_t)pair_first[first] << 16 | pair_second[first]) == key ? pair_whole[first] | plane : 0;
 }
 
 static uint8_t combining(uint32_t c) {

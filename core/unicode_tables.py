@@ -23,10 +23,7 @@ LAST_PAGE = 0x200  # planes 0 and 1, in pages of 256; the other planes are Han, 
 
 SPACE, IGNORED, LETTER, MARK, DIGIT, HANGUL, KATAKANA, LONE, SYMBOL, PICTOGRAPH, REGIONAL, MODIFIER = range(12)
 CLASSES = "SPACE IGNORED LETTER MARK DIGIT HANGUL KATAKANA LONE SYMBOL PICTOGRAPH REGIONAL MODIFIER".split()
-MAPPED, COMPOSES = (
-    1,
-    2,
-)  # flags: the spelling differs from the character; it may change when joined to the one before it
+MAPPED, COMPOSES = 1, 2  # flags: the spelling differs from the character; it may change when joined to the one before it
 
 Ranges = list[tuple[int, int]]
 
@@ -61,7 +58,12 @@ PICTOGRAPHS = ranges(
     "1F90C-1FAFF 1FC00-1FFFD"
 )
 ALSO_MARKS = ranges("E33 EB3 FF9E-FF9F")  # letters by category that belong to the letter before them
-COMPATIBLE_HAN = ranges("F900-FAD9 2F800-2FA1D")
+COMPATIBLE_HAN = ranges("F900-FA0D")  # of Korean standards
+# Rare forms that are spelled as they are, because their tables would be large: numbers and letters in brackets or with a
+# point, words, hours and days in a square, Han characters of other standards, Arabic ligatures
+OWN_FORMS = ranges(
+    "2474-24B5 3200-321E 32C0-32CB 3300-3370 33E0-33FE FA10-FAD9 FBEA-FBFB FC00-FD3D FD50-FDC7 1F100-1F12A 2F800-2FA1D"
+)
 DOTTED_I = 0x130
 
 
@@ -113,6 +115,8 @@ def spelling(code: int) -> str:
     character = chr(code)
     if code == DOTTED_I:
         return "i"
+    if contains(OWN_FORMS, code):
+        return character
     if data.category(character) == "Nd":
         return str(data.decimal(character))
     text = data.normalize("NFKC", folded(data.normalize("NFKC", folded(data.normalize("NFD", character)))))
@@ -176,22 +180,24 @@ def properties() -> tuple[list[tuple[int, int, int]], list[tuple[int, int]], lis
     seconds = {second for _, second in canonical_pairs().values()}
 
     def property_of(code: int) -> tuple[int, int, int]:
-        kind = SYMBOL if 0xD800 <= code < 0xE000 else class_of(code)
-        if kind in (IGNORED, SPACE) or 0xD800 <= code < 0xE000:
+        kind = class_of(code)
+        if kind in (IGNORED, SPACE):
             return kind, 0, 0
         # fewer runs: the flag may also be set beside mapped characters, such as on the small letters among large ones
-        near = (
-            spelling(other) != chr(other) for other in range(max(code - 3, page << 8), min(code + 4, (page + 1) << 8))
-        )
+        near = (spelling(other) != chr(other) for other in range(max(code - 6, page << 8), min(code + 7, (page + 1) << 8)))
         flags = MAPPED * (kind != DIGIT and any(near)) | COMPOSES * composes(code, seconds)
         return kind, data.combining(chr(code)), flags
 
     lists: dict[tuple[tuple[int, int], ...], int] = {}
-    index, runs = list[tuple[int, int]](), list[tuple[int, int]]()
+    index, runs, kind = list[tuple[int, int]](), list[tuple[int, int]](), (SYMBOL, 0, 0)
     for page in range(LAST_PAGE):
         own_runs: list[tuple[int, int]] = []
         for low in range(256):
-            kind = property_of(page << 8 | low)
+            code, before = page << 8 | low, kind
+            if data.category(chr(code)) not in ("Cn", "Cs") or class_of(code) not in (SYMBOL, LONE):
+                kind = property_of(code)
+            elif not low or before[0] in (SPACE, IGNORED, DIGIT):
+                kind = (SYMBOL, 0, 0)  # else an unassigned character is like the one before it, which makes fewer runs
             number = kinds.setdefault(kind, len(kinds))
             if not own_runs or own_runs[-1][1] != number:
                 own_runs.append((low, number))
@@ -249,11 +255,7 @@ def straight(codes: list[int], at: int) -> tuple[int, int]:
         while at + length < len(codes) and length < MOST:
             code = codes[at + length]
             text = spelling(code)
-            if (
-                len(text) > 1
-                or code != codes[at] + length * step
-                or ord(text) - code != ord(spelling(codes[at])) - codes[at]
-            ):
+            if len(text) > 1 or code != codes[at] + length * step or ord(text) - code != ord(spelling(codes[at])) - codes[at]:
                 break
             if (code < 0x10000) != (codes[at] < 0x10000):
                 break
@@ -270,11 +272,14 @@ def not_in_strings(codes: list[int], at: int) -> bool:
 
 
 def quick_letters() -> tuple[list[int], list[int]]:
-    """For U+0080 to U+07FF: number of the difference between a letter and its spelling, 0 if it is not that simple."""
+    """For U+0000 to U+07FF: number of the difference between a letter and its spelling, 0 if it is not that simple.
+
+    Letters of ASCII are not among them: no character of two bytes is one.
+    """
     differences, quick = [0], []
-    for code in range(0x80, 0x800):
+    for code in range(0x800):
         text = spelling(code)
-        simple = class_of(code) == LETTER and len(text) == 1 and 0x80 <= ord(text) < 0x800
+        simple = code >= 0x80 and class_of(code) == LETTER and len(text) == 1 and 0x80 <= ord(text) < 0x800
         simple = simple and not data.combining(text)
         difference = ord(text) - code if simple else 0
         if simple and difference not in differences[1:]:
@@ -291,16 +296,11 @@ def render() -> str:
     kinds, index, runs = properties()
     mapped, boundary, pool = mappings()
     pairs = canonical_pairs()
-    low = sorted((code, *pair) for code, pair in pairs.items() if code < 0x10000)
-    high = sorted((code, *pair) for code, pair in pairs.items() if code >= 0x10000)
-    rows = [(code & 0xFFFF, first & 0xFFFF, second & 0xFFFF) for code, first, second in (*low, *high)]
-    order = sorted(range(len(low)), key=lambda place: rows[place][1:])
-    order += sorted(range(len(low), len(rows)), key=lambda place: rows[place][1:])
+    low = sum(code < 0x10000 for code in pairs)
+    rows = [(first & 0xFFFF, second & 0xFFFF, code & 0xFFFF) for code, (first, second) in
+            sorted(pairs.items(), key=lambda item: item[1])]  # fmt: skip
     quick, differences = quick_letters()
     han = [ord(spelling(code)) for first, last in COMPATIBLE_HAN for code in range(first, last + 1)]
-    planes = [
-        sum((code >> 16 == 2) << bit for bit, code in enumerate(han[at : at + 8])) for at in range(0, len(han), 8)
-    ]
     names = ", ".join(CLASSES)
     return "".join(
         [
@@ -316,7 +316,7 @@ def render() -> str:
             table("uint8_t", "page_runs", (count for _, count in index)),
             "\n/* Runs of a page: the low byte of the first character, the number of its property. */\n",
             table("uint8_t", "runs", (item for run in runs for item in run)),
-            "\n/* U+0080 to U+07FF: the number of the difference between a letter and its spelling; 0: not that simple. */\n",
+            "\n/* U+0000 to U+07FF: the number of the difference between a letter and its spelling; 0: ASCII, or not that simple. */\n",
             table("uint8_t", "quick_letters", quick),
             table("int16_t", "quick_differences", differences),
             "\n/* Mapped characters in runs: the first one without its plane; form and length; the first spelling, or the place of\n"
@@ -328,17 +328,13 @@ def render() -> str:
             table("uint16_t", "mapped_value", (run[2] for run in mapped)),
             "\n/* Strings in UTF-8, each after its size. */\n",
             table("uint8_t", "mapped_strings", pool),
-            "\n/* Compatibility ideographs, U+F900 to U+FAD9 and U+2F800 to U+2FA1D: spelling without its plane; bits of those in\n"
-            " * plane 2. */\n",
-            table("uint16_t", "han_spelling", (code & 0xFFFF for code in han)),
-            table("uint8_t", "han_plane", planes),
-            "\n/* Characters and the two that they are decomposed into, without their plane; plane 1 comes last. Then their numbers,\n"
-            " * sorted by the two. */\n",
-            f"enum {{ PAIRS_LOW = {len(low)}, PAIRS = {len(rows)} }};\n",
-            table("uint16_t", "pair_whole", (row[0] for row in rows)),
-            table("uint16_t", "pair_first", (row[1] for row in rows)),
-            table("uint16_t", "pair_second", (row[2] for row in rows)),
-            table("uint16_t", "pair_order", order),
+            "\n/* Spelling of the compatibility ideographs U+F900 to U+FA0D. */\n",
+            table("uint16_t", "han_spelling", han),
+            "\n/* Pairs of characters, sorted, and what they are composed to; without their plane, plane 1 comes last. */\n",
+            f"enum {{ PAIRS_LOW = {low}, PAIRS = {len(rows)} }};\n",
+            table("uint16_t", "pair_first", (row[0] for row in rows)),
+            table("uint16_t", "pair_second", (row[1] for row in rows)),
+            table("uint16_t", "pair_whole", (row[2] for row in rows)),
         ]
     )
 

@@ -92,6 +92,17 @@ static uint32_t joiner(uint32_t code) {
   }
 }
 
+/* What a sign between two digits of a number is spelled as, 0 if the character is not one. */
+static uint32_t separator(uint32_t code) {
+  switch (code) {
+    case '.': case ',': case ':': case '/': return code;
+    case 0xFF0E: case 0xFF0C: case 0xFF1A: case 0xFF0F: return code - 0xFEE0; /* of full width */
+    case 0x66B: return '.';
+    case 0x66C: return ',';
+    default: return joiner(code) == '\'' ? '\'' : 0;
+  }
+}
+
 static bool is_hebrew(uint32_t code) { return code >= 0x591 && code <= 0x5F2; }
 
 /* Sorts and composes the marks of a spelling. */
@@ -308,59 +319,16 @@ static bool take_address(struct token *token) {
 
 /* Whether a sign stays inside a word or number: an apostrophe between letters, a point between digits. */
 static uint32_t joined(const struct token *token, const struct character *c, bool number, bool separated) {
-  uint32_t spelling = joiner(c->code);
-  if (number) {
-    static const uint32_t separators[][2] = {{'.', '.'}, {',', ','}, {':', ':'}, {'/', '/'}, {0x66B, '.'}, {0x66C, ','},
-                                             {0xFF0E, '.'}, {0xFF0C, ','}, {0xFF1A, ':'}, {0xFF0F, '/'}};
-    uint32_t separator = spelling == '\'' ? '\'' : 0;
-    for (size_t i = 0; i < sizeof separators / sizeof *separators; i++)
-      if (separators[i][0] == c->code) separator = separators[i][1];
-    if (separator && look(token, token->at + c->bytes).class == DIGIT) return separator;
-  }
-  if (!spelling || separated) return 0;
   struct character next = look(token, token->at + c->bytes);
-  if (next.class != LETTER || (spelling == '"' && !(is_hebrew(token->last) && is_hebrew(next.code)))) return 0;
-  return spelling;
-}
-
-/* Letters and digits as far as they are simple: ASCII, and letters of two bytes. Returns whether there was a letter. */
-static bool take_simple(struct token *token) {
-  const uint8_t *text = token->text;
-  struct word *word = token->word;
-  size_t at = token->at, size = token->size;
-  uint32_t used = word->size;
-  char *letters = word->letters;
-  bool found = false;
-  while (at < size && used <= LONGEST_WORD - 2) {
-    uint32_t byte = text[at];
-    if (byte < 0x80) {
-      uint8_t class = ascii_class[byte];
-      if (class == LETTER) byte |= 0x20, found = true;
-      else if (class != DIGIT) break;
-      letters[used++] = (char)byte;
-      at++;
-      continue;
-    }
-    if (byte - 0xC2 >= 0x1E || at + 1 >= size || (text[at + 1] & 0xC0) != 0x80) break;
-    uint32_t code = (byte & 0x1F) << 6 | (text[at + 1] & 0x3F);
-    uint8_t quick = quick_letters[code - 0x80];
-    if (!quick) break;
-    code += (uint32_t)quick_differences[quick];
-    letters[used] = (char)(0xC0 | code >> 6), letters[used + 1] = (char)(0x80 | (code & 0x3F));
-    used += 2, at += 2;
-    found = true;
-  }
-  if (used > word->size) token->marks = 0, token->combining = 0, token->last = 0;
-  if (used > word->size && (uint8_t)letters[used - 1] < 0x80) token->last = (uint8_t)letters[used - 1];
-  else if (used > word->size) token->last = (uint32_t)(letters[used - 2] & 0x1F) << 6 | (letters[used - 1] & 0x3F);
-  word->size = used, token->at = at;
-  return found;
+  if (number && next.class == DIGIT) return separator(c->code);
+  uint32_t spelling = joiner(c->code);
+  if (!spelling || separated || next.class != LETTER) return 0;
+  return spelling == '"' && !(is_hebrew(token->last) && is_hebrew(next.code)) ? 0 : spelling;
 }
 
 static void take_word(struct token *token) {
   bool letters = false, separated = false;
   for (;;) {
-    if (!separated) letters |= take_simple(token);
     struct character c = look(token, token->at);
     uint32_t sign;
     if (!c.bytes) break;
@@ -417,46 +385,50 @@ static bool next_quick_word(struct reader *reader, struct word *word) {
   size_t at = reader->at, size = reader->size;
   while (at < size && text[at] <= ' ') at++;
   reader->at = at;
-  if (at + 1 >= size) return false;
+  if (at + 1 >= size || text[at] == 0x7F) return false;
   uint32_t byte = text[at], used = 0, hash = HASH_START;
-  if (byte < 0x80 && ascii_class[byte] != LETTER) {
-    bool alone = ascii_class[byte] == SYMBOL && text[at + 1] != byte && text[at + 1] < 0x80;
-    if (!alone || byte == '@' || byte == '#') return false;
-    word->letters[0] = (char)byte;
-    return finish_quick(reader, word, at + 1, 1, HASH_NEXT(hash, byte), KIND_SYMBOL);
+  if (byte < 0x80 && ascii_class[byte] == SYMBOL) {
+    if (byte == '@' || byte == '#') return false;
+    for (; at < size && text[at] == byte; at++)
+      if (used < MOST_REPEATS) word->letters[used++] = (char)byte, hash = HASH_NEXT(hash, byte);
+    return at < size && text[at] < 0x80 && finish_quick(reader, word, at, used, hash, KIND_SYMBOL);
   }
   if ((byte | 0x20) == 'h' && (text[at + 1] | 0x20) == 't') return false; /* links */
   if ((byte | 0x20) == 'w' && (text[at + 1] | 0x20) == 'w') return false;
   char *letters = word->letters;
-  while (used <= LONGEST_WORD - 2) {
-    if (byte < 0x80) {
-      uint8_t class = ascii_class[byte];
-      if (class != LETTER && class != DIGIT) break;
-      byte |= (uint32_t)(class == LETTER) << 5;
+  for (size_t before = at;; before = at) {
+    for (uint8_t class; at < size && text[at] < 0x80 && used < LONGEST_WORD; at++) {
+      if ((class = ascii_class[text[at]]) != LETTER && class != DIGIT) break;
+      byte = text[at] | (uint32_t)(class == LETTER) << 5;
       letters[used++] = (char)byte;
       hash = HASH_NEXT(hash, byte);
-      at++;
-    } else {
-      if (byte - 0xC2 >= 0x1E || at + 1 >= size || (text[at + 1] & 0xC0) != 0x80) break;
-      uint32_t code = (byte & 0x1F) << 6 | (text[at + 1] & 0x3F);
-      uint8_t quick = quick_letters[code - 0x80];
-      if (!quick) break;
-      code += (uint32_t)quick_differences[quick];
-      char first = (char)(0xC0 | code >> 6), second = (char)(0x80 | (code & 0x3F));
-      letters[used] = first, letters[used + 1] = second;
-      hash = HASH_NEXT(hash, first);
-      hash = HASH_NEXT(hash, second);
-      used += 2, at += 2;
     }
-    if (at >= size) break;
-    byte = text[at];
+    for (; at + 1 < size && used < LONGEST_WORD - 1; at += 2) {
+      uint16_t two, code;
+      memcpy(&two, text + at, 2);
+      if ((two & 0xC0E0) != 0x80C0) break; /* not a character of two bytes */
+      code = (uint16_t)((two & 0x1F) << 6 | (two >> 8 & 0x3F));
+      uint8_t quick = quick_letters[code];
+      if (!quick) break;
+      code = (uint16_t)(code + quick_differences[quick]);
+      two = (uint16_t)(0x80C0 | code >> 6 | (code & 0x3F) << 8);
+      memcpy(letters + used, &two, 2);
+      hash = HASH_NEXT(hash, two & 255);
+      hash = HASH_NEXT(hash, two >> 8);
+      used += 2;
+    }
+    if (at == before) break;
   }
-  if (!used || used > LONGEST_WORD - 2 || !ends_word(text, size, at)) return false;
-  return finish_quick(reader, word, at, used, hash, KIND_WORD);
+  if (!used || used >= LONGEST_WORD - 1 || !ends_word(text, size, at)) return false;
+  bool number = true; /* of digits alone */
+  for (uint32_t i = 0; number && i < used; i++) number = (uint8_t)letters[i] <= '9';
+  if (number && at < size && (text[at] >= 0x80 || strchr(",:/", text[at]))) return false;
+  return finish_quick(reader, word, at, used, hash, number ? KIND_NUMBER : KIND_WORD);
 }
 
-bool next_unicode_word(struct reader *reader, struct word *word) {
-  if (next_quick_word(reader, word)) return true;
+/* ---- the whole rule ---- */
+
+static bool next_whole_word(struct reader *reader, struct word *word) {
   struct token token = {.text = reader->text, .size = reader->size, .at = reader->at, .word = word};
   struct character c;
   for (;; token.at += c.bytes) { /* what separates tokens; marks are tokens of their own if they follow nothing else */
@@ -508,6 +480,10 @@ bool next_unicode_word(struct reader *reader, struct word *word) {
   finish_word(word);
   word->end = reader->at = token.at;
   return true;
+}
+
+bool next_unicode_word(struct reader *reader, struct word *word) {
+  return next_quick_word(reader, word) || next_whole_word(reader, word);
 }
 
 /* ---- shapes ---- */

@@ -1,4 +1,4 @@
-/* Fuzz target: arbitrary text for a fixed model. The model is the file in CAPSULET_FUZZ_MODEL. */
+/* Fuzz target: arbitrary text by both token rules, and for a fixed model. The model is the file in CAPSULET_FUZZ_MODEL. */
 #include "mutate.h"
 
 #include <stdio.h>
@@ -18,6 +18,29 @@ static void start(void) {
   }
 }
 
+/* Places of the tokens are in order, spellings are UTF-8 without white space, and shapes have no shape but themselves. */
+static void read_tokens(const uint8_t *text, size_t size, enum rule rule) {
+  struct reader reader = {.text = text, .size = size, .rule = rule};
+  struct word word;
+  size_t count = 0, end = 0;
+  for (; next_word(&reader, &word); count++) {
+    expect(word.start < word.end && word.end <= size && word.size >= 1 && word.size <= LONGEST_WORD + 4);
+    expect(rule == RULE_PAPER || word.start >= end);
+    end = word.end;
+    uint32_t left = word.size < LONGEST_WORD ? word.size : LONGEST_WORD, character;
+    for (uint32_t at = 0; word.size <= LONGEST_WORD && at < left;) {
+      size_t bytes = read_character((const uint8_t *)word.letters + at, left - at, &character);
+      expect(character > ' ' || rule == RULE_PAPER);
+      expect(bytes > 1 || character < 0x80);
+      at += (uint32_t)bytes;
+    }
+    char shape[LONGEST_SHAPE], again[LONGEST_SHAPE];
+    uint32_t shape_size = word_shape(word.letters, word.size, shape);
+    expect(shape_size <= LONGEST_SHAPE && (!shape_size || !word_shape(shape, shape_size, again)));
+  }
+  expect(count <= size + 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!model) start();
   struct capsulet_facts facts;
@@ -34,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct capsulet_token few[2];
   expect(capsulet_tokenize(model, (const char *)text, size, few, 2) == count);
   expect(!memcmp(few, tokens, (count < 2 ? count : 2) * sizeof *few));
+  read_tokens(text, size, RULE_PAPER);
+  read_tokens(text, size, RULE_UNICODE);
   free(tokens);
   free(text);
   return 0;

@@ -33,6 +33,10 @@ WITHOUT_SPACES = re.compile(
     "\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\U000116d0-\U000116ff\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff"
     "\U00020000-\U0003ffff]"
 )
+OWN_FORMS = re.compile(
+    "([\u2474-\u24b5\u3200-\u321e\u32c0-\u32cb\u3300-\u3370\u33e0-\u33fe\ufa10-\ufad9\ufbea-\ufbfb\ufc00-\ufd3d"
+    "\ufd50-\ufdc7\U0001f100-\U0001f12a\U0002f800-\U0002fa1d])"
+)
 JOINERS = {"'": "'", "’": "'", "＇": "'", "׳": "'", "·": "·", "\u0387": "·", '"': '"', "״": '"'}
 SEPARATORS = {".": ".", ",": ",", ":": ":", "/": "/", "'": "'", "’": "'", "＇": "'", "׳": "'", "٫": ".", "٬": ",",
               "．": ".", "，": ",", "：": ":", "／": "/"}  # fmt: skip
@@ -47,6 +51,8 @@ def spelling(character: str) -> str:
         return "i"
     if unicodedata.category(character) == "Nd":
         return str(unicodedata.decimal(character))
+    if OWN_FORMS.match(character):
+        return character
     text = character
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
@@ -126,8 +132,7 @@ class Reader:
             start, self.parts, self.marks = self.at, [], 0
             kind = self.token()
             text = "".join(self.parts)
-            composed = unicodedata.normalize("NFC", text) if len(text.encode()) <= 255 else text
-            found.append((composed, start, self.at, kind))
+            found.append((composed(text) if len(text.encode()) <= 255 else text, start, self.at, kind))
         return found
 
     def token(self) -> str:
@@ -277,6 +282,11 @@ class Reader:
                 self.take(None if repeats <= most else "")
             else:
                 return
+
+
+def composed(text: str) -> str:
+    """NFC, except for forms that are kept."""
+    return "".join(part if OWN_FORMS.match(part) else unicodedata.normalize("NFC", part) for part in OWN_FORMS.split(text))
 
 
 def hebrew(character: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capsulet.config import PAPER
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.model import outputs
 from capsulet.runtime.session import session_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("onnx",)
 CONFIG_KEY, TOKENIZER_KEY, CARD_KEY = "capsulet.config", "capsulet.tokenizer", "capsulet.card"  # of the metadata
+WORDS_KEY = "capsulet.words"
 TOLERANCE = 1e-5
 
 
@@ -56,13 +58,18 @@ def onnx_file(model: ModelFile, card: str) -> bytes:
     graph = build_graph(unpack_weights(model), model.config.options.model)
     shorten_names(graph)
     config = json.dumps(model.config.as_json(), ensure_ascii=False, separators=(",", ":"))
-    tokenizer = json.dumps(tokenizer_of(model.config, model.words), ensure_ascii=False, separators=(",", ":"))
-    set_model_props(graph, {CONFIG_KEY: config, TOKENIZER_KEY: tokenizer, CARD_KEY: card})
+    metadata = {CONFIG_KEY: config, CARD_KEY: card}
+    if model.config.options.text.tokens == PAPER:
+        tokenizer = tokenizer_of(model.config, model.words)
+        metadata[TOKENIZER_KEY] = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    else:  # the library cannot express the rule: the core must find the ids
+        metadata[WORDS_KEY] = json.dumps(model.words, ensure_ascii=False, separators=(",", ":"))
+    set_model_props(graph, metadata)
     return bytes(graph.SerializeToString(deterministic=True))
 
 
 def tokenizer_of(config: ModelConfig, words: Sequence[str]) -> dict[str, Any]:
-    """The tokenizer of a model as the Hugging Face library `tokenizers` reads it. Other words are unknown."""
+    """The paper's token rule as the Hugging Face library `tokenizers` reads it. Other words are unknown."""
     special = (PADDING, UNKNOWN) if config.dictionary_words is None else (UNKNOWN,)
     length = config.options.text.max_tokens
     return {
