@@ -74,7 +74,8 @@ enum { CAPSULET_TEXT = 0, CAPSULET_SPELLED = 1 };
 /* Tokens of a text, at most max_tokens, and their number. At most `room` of them are written; a text of `size` bytes has
  * at most size + 1. A text without a token has one unknown word at 0 to 0. Bytes that are not UTF-8 are tokens. */
 size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, int form, struct capsulet_token *tokens, size_t room);
-/* Writes the tokens of a text as the model spells them, with a space after each, if `room` is enough; returns the bytes needed. */
+/* Writes the tokens of a text as the model spells them, with a space after each, if `room` is enough; returns the bytes needed.
+ * A token of more than 255 bytes is cut off there, with an ellipsis. */
 size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size, char *spelled, size_t room);
 
 /* Class lengths (n, C) of texts and, unless it is NULL, the share of unknown words (n). */

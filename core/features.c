@@ -14,9 +14,13 @@ static int64_t find_row(const capsulet_model *model, uint64_t hash) {
   return -1;
 }
 
-static uint32_t slot_of(const struct hits *hits, uint32_t row) {
-  uint32_t slot = row * 2654435769u & hits->mask;
-  while (hits->slots[slot] && hits->items[hits->slots[slot] - 1].row != row) slot = (slot + 1) & hits->mask;
+/* Slot of the first hit of a row. A word and a piece that share a row by an error of the check count separately. */
+static uint32_t slot_of(const struct hits *hits, uint32_t row, uint32_t block) {
+  uint32_t slot = (2 * row + block) * 2654435769u & hits->mask;
+  for (; hits->slots[slot]; slot = (slot + 1) & hits->mask) {
+    const struct hit *hit = &hits->items[hits->slots[slot] - 1];
+    if (hit->row == row && hit->block == block) break;
+  }
   return slot;
 }
 
@@ -29,7 +33,7 @@ static bool grow(struct hits *hits) {
   free(hits->slots);
   hits->slots = slots, hits->mask = 4 * room - 1, hits->room = room;
   for (uint32_t i = 0; i < hits->count; i++)
-    if (hits->items[i].times) slots[slot_of(hits, hits->items[i].row)] = i + 1;
+    if (hits->items[i].times) slots[slot_of(hits, hits->items[i].row, hits->items[i].block)] = i + 1;
   return true;
 }
 
@@ -41,16 +45,15 @@ static void note_hit(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
     hits->failed = true;
     return;
   }
-  uint32_t slot = slot_of(hits, (uint32_t)row);
-  struct hit *hit = &hits->items[hits->count++];
-  *hit = (struct hit){(uint32_t)row, first, tokens, 0, (uint32_t)(hash & 1)};
+  uint32_t block = (uint32_t)(hash & 1), slot = slot_of(hits, (uint32_t)row, block);
+  hits->items[hits->count++] = (struct hit){(uint32_t)row, first, tokens, 0, block};
   if (!hits->slots[slot]) hits->slots[slot] = hits->count;
   hits->items[hits->slots[slot] - 1].times++;
 }
 
 void hits_start(struct hits *hits, const capsulet_model *model) {
   for (uint32_t i = 0; i < hits->count; i++) /* only what the last text filled: a short text costs little after a long one */
-    if (hits->items[i].times) hits->slots[slot_of(hits, hits->items[i].row)] = 0;
+    if (hits->items[i].times) hits->slots[slot_of(hits, hits->items[i].row, hits->items[i].block)] = 0;
   hits->model = model;
   hits->count = 0;
   hits->reader = (struct ngrams){.pieces = model->pieces, .emit = note_hit, .to = hits};
@@ -111,7 +114,7 @@ void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t to
   for (uint32_t i = 0; i < hits->count; i++) {
     const struct hit *hit = &hits->items[i];
     const uint8_t *row = row_of(model, hit->row);
-    uint32_t times = hits->items[hits->slots[slot_of(hits, hit->row)] - 1].times;
+    uint32_t times = hits->items[hits->slots[slot_of(hits, hit->row, hit->block)] - 1].times;
     for (size_t wish = 0; wish < wanted; wish++) {
       float whole = (float)level(model, row, classes[wish]) / under[hit->block] * model->ngram_scales[classes[wish]];
       float part = whole / (float)times / (float)hit->tokens;

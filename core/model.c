@@ -4,6 +4,7 @@
 #include "numbers.h"
 
 enum { LARGEST_SIZE = 4096, MOST_ITERATIONS = 100, FEWEST_BITS = 2 };
+enum { MOST_ROWS = 1 << 24 }; /* of the n-gram table: a sum of all of them fits into 32 bits */
 
 /* ---- matrices ---- */
 
@@ -249,8 +250,7 @@ static int open_options(capsulet_model *model, char *message) {
   int unknown = which(model, "options.text.unknown_words", unknown_words, &fine);
   model->similar = unknown == 0 || (unknown == 2 && packed); /* a compressed file has no codes of pieces */
   model->pieces = (int32_t)integer(model, "options.model.pieces", 0, LONGEST_PIECE, &fine);
-  bool older = !json_find(&model->config, "options.text.tokens"); /* older files have the paper's rule */
-  model->rule = older || which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
+  model->rule = which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
   int64_t tokens = integer(model, "options.text.max_tokens", 1, INT32_MAX, &fine);
   model->max_tokens = tokens > MOST_TOKENS ? MOST_TOKENS : (int32_t)tokens;
   if (model->embedding != EMBEDDING_TABLE) {
@@ -354,7 +354,7 @@ static int open_ngrams(capsulet_model *model, char *message) {
   model->ngram_bits = (int32_t)bits;
   model->ngram_row_bytes = (size_t)((classes * (uint64_t)bits + 7) / 8);
   bool fine = levels.axes == 2 && levels.dtype == (bits == 8 ? TYPE_I8 : TYPE_U8) && (bits == 8 || bits == 4 || bits == 2);
-  fine = fine && levels.shape[0] >= 1 && levels.shape[0] <= 1 << 30 && levels.shape[1] == model->ngram_row_bytes;
+  fine = fine && levels.shape[0] >= 1 && levels.shape[0] <= MOST_ROWS && levels.shape[1] == model->ngram_row_bytes;
   fine = fine && scales.data && scales.dtype == TYPE_F32 && scales.count == classes;
   fine = fine && checks.data && checks.dtype == TYPE_U8 && checks.count == levels.shape[0];
   if (!fine) return fail(message, "its n-gram features are of another size");

@@ -20,6 +20,7 @@ struct ngrams { /* reads the words of a text one by one */
   void *to;
   uint32_t token;  /* number of the next word */
   uint64_t before; /* hash of the word before it */
+  bool paired;     /* there is a word before it that has features */
   bool running;    /* the word before it is part of a run of characters */
   uint64_t units[LONGEST_PIECE]; /* the last characters, newest at (filled - 1) % LONGEST_PIECE */
   uint32_t owners[LONGEST_PIECE]; /* their tokens */
@@ -95,18 +96,25 @@ static inline void code_pieces(struct ngrams *reader, const char *letters, uint3
 /* Row of a piece in a table of codes. */
 static inline uint32_t code_row(uint64_t hash, uint32_t rows) { return ngram_place(hash, rows).rows[0]; }
 
+/* Emits the features that end with a word. A word of more than LONGEST_WORD bytes, or of none, has no features. */
 static inline void ngram_word(struct ngrams *reader, const struct word *word) {
-  uint32_t token = reader->token, size = word->size < LONGEST_WORD ? word->size : LONGEST_WORD;
+  uint32_t token = reader->token, size = word->size;
+  if (!size || size > LONGEST_WORD) {
+    ngram_end_run(reader);
+    reader->paired = false;
+    reader->token++;
+    return;
+  }
   const uint8_t *letters = (const uint8_t *)word->letters;
   uint64_t hash = WORD_SEED;
   for (uint32_t i = 0; i < size; i++) hash = (hash ^ letters[i]) * 0x100000001B3u;
   hash = ngram_step(hash, size);
   ngram_emit(reader, hash, WHOLE, token, token);
-  if (token) ngram_emit(reader, ngram_step(ngram_step(PAIR_SEED, reader->before), hash), WHOLE, token - 1, token);
-  reader->before = hash;
+  if (reader->paired) ngram_emit(reader, ngram_step(ngram_step(PAIR_SEED, reader->before), hash), WHOLE, token - 1, token);
+  reader->before = hash, reader->paired = true;
   if (reader->pieces) {
     uint32_t character;
-    size_t first = size ? read_character(letters, size, &character) : 0;
+    size_t first = read_character(letters, size, &character);
     if (is_lone_character(word->letters, size)) {
       if (!reader->running) reader->filled = 0, ngram_unit(reader, BEGIN_SIGN, token, 2);
       ngram_unit(reader, first < size ? CLUSTER ^ hash : character, token, 2); /* the word is its only piece of one character */

@@ -175,14 +175,21 @@ size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t s
   return count ? count : 1;
 }
 
+#define CUT_OFF "…"
+
 size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size, char *spelled, size_t room) {
   struct reader reader = text_reader(model, text, size, CAPSULET_TEXT);
   struct word word;
   size_t used = 0;
   for (int32_t count = 0; count < model->max_tokens && next_word(&reader, &word); count++) {
-    size_t own = word.size < LONGEST_WORD ? word.size : LONGEST_WORD;
-    if (used + own < room) memcpy(spelled + used, word.letters, own), spelled[used + own] = ' ';
-    used += own + 1;
+    bool cut = word.size > LONGEST_WORD; /* its spelling is also longer than that of any word */
+    size_t own = cut ? LONGEST_WORD : word.size, end = own + (cut ? strlen(CUT_OFF) : 0);
+    if (used + end < room) {
+      memcpy(spelled + used, word.letters, own);
+      memcpy(spelled + used + own, CUT_OFF, end - own);
+      spelled[used + end] = ' ';
+    }
+    used += end + 1;
   }
   return used;
 }

@@ -39,11 +39,12 @@ def stored_config(model: Path) -> dict[str, Any]:
 
 def store_config(model: Path, config: dict[str, Any]) -> None:
     """Give a model folder another configuration, which need not be valid."""
+    from capsulet.storage.model_config import FORMAT_VERSION
     from capsulet.storage.model_file import CONFIG, MODEL, read_model
     from capsulet.storage.tensors import from_bytes, pack
 
     tensors = {**read_model(model).tensors, CONFIG: from_bytes(json.dumps(config).encode())}
-    data = pack(tensors, {"format": "capsulet", "version": "3"})
+    data = pack(tensors, {"format": "capsulet", "version": str(FORMAT_VERSION)})
     (model / MODEL).unlink()  # its bytes are mapped
     (model / MODEL).write_bytes(data)
 

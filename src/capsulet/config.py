@@ -106,7 +106,8 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with --epochs auto: tokens to read in total, in 3 to 12 epochs (20 from 30 classes), or in up to 100 epochs to reach "
+        None, "with --epochs auto: tokens to read in total, in 3 to 12 epochs (20 from 30 "
+        "classes), or in up to 100 epochs to reach "
         "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     batch_size: int | None = option(

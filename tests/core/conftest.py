@@ -19,6 +19,7 @@ TEXTS = [
     "The QUALITY of playing is fabulously good: 7 of 10, 中文 İstanbul é",
     "fabulous " * 60,
     "x" * 300 + " playb quala",
+    "中文中 fabulous 中文, ภาษาไทย ကို 文",
 ]
 
 

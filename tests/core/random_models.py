@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.core.ngram_oracle import features, place_all
+
 CARD = "Fabulously a qualx é 7, FABULOUS quality".encode()  # the fuzz targets read it as a text
 WIDTHS = {"F32": 4, "U32": 4, "F16": 2, "U16": 2, "U8": 1, "I8": 1}
 
@@ -40,7 +42,9 @@ class Random:
     calibration: str = "platt"  # or temperature, isotonic, none
     scale: str = "norm"
     ngram_bits: int = 0  # 0: no n-gram features
-    ngram_rows: int = 11
+    ngram_rows: int = 61
+    pieces: int = 3
+    tokens: str = "unicode"
     bits: int = 0
     num_words: int = 13
     embedding_size: int = 5
@@ -75,7 +79,8 @@ class Random:
             "num_codewords": 16 if self.bits else self.codewords, "embedding_size": self.embedding_size,
             "hidden_size": self.hidden_size, "num_layers": self.num_layers, "pooling": self.pooling,
             "primary_length": self.primary_length, "class_length": self.class_length,
-            "ngram_features": self.ngram_rows if self.ngram_bits else 0, "multi_label": self.multi_label,
+            "ngram_features": self.ngram_rows if self.ngram_bits else 0, "pieces": self.pieces,
+            "multi_label": self.multi_label,
         }  # fmt: skip
 
 
@@ -167,7 +172,8 @@ def weights(model: Random) -> Weights:
         draw_floats("embedding.codes", (model.vocabulary, model.codebooks * model.codewords), 2.0)
     if bits := model.ngram_bits:
         half = 1 << (bits - 1)
-        rows = [[dice.randrange(-half, half) for _ in range(model.classes)] for _ in range(model.ngram_rows)]
+        checks = ngram_checks(model, dice)
+        rows = [[dice.randrange(-half, half) * (check > 0) for _ in range(model.classes)] for check in checks]
         shape = (model.ngram_rows, model.classes)
         values["ngrams.levels"] = shape, [float(level) for own in rows for level in own]
         if bits == 8:
@@ -178,12 +184,17 @@ def weights(model: Random) -> Weights:
             packed = b"".join(pack([level + half for level in own], bits) for own in rows)
             tensors["ngrams.levels"] = Tensor("U8", (model.ngram_rows, len(packed) // model.ngram_rows), packed)
         draw_floats("ngrams.scales", (model.classes,), 0.3 / half)
-        if model.bits:
-            keys = [1, *dice.sample(range(2, 60_000), model.num_words)]
-            values["ngrams.keys"] = (model.vocabulary,), [float(key) for key in keys]
-            kind, code = dice.choice((("U16", "H"), ("U32", "I")))
-            tensors["ngrams.keys"] = Tensor(kind, (model.vocabulary,), array(code, keys).tobytes())
+        values["ngrams.checks"] = (model.ngram_rows,), [float(check) for check in checks]
+        tensors["ngrams.checks"] = from_bytes(bytes(checks))
     return Weights(values, tensors)
+
+
+def ngram_checks(model: Random, dice: random.Random) -> list[int]:
+    """The checks of a table with features of its words, of their neighbours and pieces, and of some unknown words."""
+    words = dice.choices([*words_of(model)[:40], "fabulously", "playing", "qualx", "of", "中", "文"], k=60)
+    hashes = sorted({feature.hash for feature in features(words, model.pieces)})
+    dice.shuffle(hashes)
+    return place_all(hashes, model.ngram_rows)[1]
 
 
 def pack(levels: list[int], bits: int) -> bytes:
@@ -265,9 +276,10 @@ def ranking(dice: random.Random, texts: int) -> dict[str, list[float]]:
 def configuration(model: Random) -> dict[str, Any]:
     """The configuration: what a program needs to run the model."""
     dice = random.Random(model.seed)
-    text = {"unknown_words": "similar" if model.similar else "apart", "max_tokens": model.max_tokens}
+    unknown_words = "similar" if model.similar else "apart"
+    text = {"tokens": model.tokens, "unknown_words": unknown_words, "max_tokens": model.max_tokens}
     config: dict[str, Any] = {
-        "format_version": 3, "labels": [f"label {i} é" for i in range(model.classes)],
+        "format_version": 4, "labels": [f"label {i} é" for i in range(model.classes)],
         "options": {"model": model.options(), "text": text}, "vocab_size": model.vocabulary,
     }  # fmt: skip
     if model.multi_label:
@@ -293,7 +305,7 @@ def configuration(model: Random) -> dict[str, Any]:
 def pack_file(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """A file with these tensors and a right checksum."""
     ordered = sorted(tensors.items(), key=lambda item: -WIDTHS[item[1].dtype])
-    metadata = {"format": "capsulet", "version": "3", "crc32": "00000000", **(metadata or {})}
+    metadata = {"format": "capsulet", "version": "4", "crc32": "00000000", **(metadata or {})}
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name, tensor in ordered:
@@ -319,15 +331,17 @@ def model_file(model: Random) -> bytes:
 
 VARIANTS = {
     "cwc": Random(),
-    "cc": Random(embedding="cc", routing="dynamic", pooling="mean", calibration="isotonic", scale="logit", seed=2),
+    "cc": Random(embedding="cc", routing="dynamic", pooling="mean", calibration="isotonic", scale="logit", seed=2,
+                 tokens="paper"),
     "plain": Random(embedding="plain", pooling="max", calibration="temperature", scale="log", similar=False, seed=3),
     "linear": Random(head="linear", ngram_bits=8, calibration="temperature", scale="length", seed=4),
     "linear-multi": Random(head="linear", multi_label=True, ngram_bits=8, seed=5),
-    "multi": Random(embedding="plain", multi_label=True, ngram_bits=8, scale_coupling=False, seed=6),
-    "two-layers": Random(num_layers=2, hidden_size=6, primary_length=2, routing="dynamic", ngram_bits=8, seed=7),
+    "multi": Random(embedding="plain", multi_label=True, ngram_bits=8, scale_coupling=False, seed=6, pieces=0),
+    "two-layers": Random(num_layers=2, hidden_size=6, primary_length=2, routing="dynamic", ngram_bits=8, seed=7,
+                         tokens="paper", pieces=8),
     "uncalibrated": Random(calibration="none", iterations=1, classes=2, class_length=1, embedding_size=1, seed=8),
     **{
-        f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits,
+        f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits, pieces=bits,
                                multi_label=bits == 4, head="linear" if bits == 7 else "capsule")
         for bits in range(2, 9)
     },
@@ -349,7 +363,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, model in VARIANTS.items():
-        small = replace(model, hidden_size=4 if model.num_layers == 1 else 2, primary_length=2, num_words=9, texts=12)
+        hidden = 4 if model.num_layers == 1 else 2
+        small = replace(model, hidden_size=hidden, primary_length=2, num_words=9, texts=12, ngram_rows=23)
         (folder / name).write_bytes(model_file(small))
 
 

@@ -12,9 +12,9 @@ import torch
 
 from capsulet.config import ModelOptions
 from capsulet.model.network import Network, load_network
-from capsulet.model.ngrams import NgramFeatures
 from capsulet.native import _core
 from capsulet.text.vocabulary import SimilarWords
+from tests.core import ngram_oracle
 from tests.core.conftest import TEXTS
 from tests.core.random_models import ODD_SIZES, VARIANTS, Random, file_words, model_file, weights
 
@@ -25,18 +25,22 @@ FLOAT32, INT8 = 1, 2
 def torch_network(model: Random) -> Network:
     """The network of training with the same numbers."""
     values = {name: torch.tensor(numbers).reshape(shape) for name, (shape, numbers) in weights(model).values.items()}
-    keys = values.pop("ngrams.keys", None)
-    if "ngrams.levels" in values:
-        values["ngrams.levels"] = values["ngrams.levels"].to(torch.int8)
+    values = {name: value for name, value in values.items() if not name.startswith("ngrams.")}
     options = replace(ModelOptions(), **model.options() | ({"embedding": "cc"} if model.bits else {}))
-    network = load_network(options, model.vocabulary, model.classes, values)
-    if keys is not None:
-        network.ngrams = NgramFeatures(values["ngrams.levels"], values["ngrams.scales"], keys.to(torch.int64))
-    return network.eval()
+    return load_network(options, model.vocabulary, model.classes, values).eval()
+
+
+def ngram_texts(model: Random, core: _core.Model, texts: list[str]) -> list[ngram_oracle.Text]:
+    """Scores and parts of the n-gram features of texts, in plain Python."""
+    values = weights(model).values
+    (rows, classes), levels = values["ngrams.levels"]
+    table = [levels[row * classes : (row + 1) * classes] for row in range(rows)]
+    scales, checks = values["ngrams.scales"][1], [int(check) for check in values["ngrams.checks"][1]]
+    return [ngram_oracle.read(core.spell(text), model.pieces, table, scales, checks) for text in texts]
 
 
 def encoded(model: _core.Model, text: str) -> list[int]:
-    ids, _ = model.encode([text])
+    ids, _ = model.encode([text], False)
     return array("i", ids).tolist()
 
 
@@ -44,20 +48,40 @@ def encoded(model: _core.Model, text: str) -> list[int]:
 def test_floats_equal_pytorch(name: str) -> None:
     model = MODELS[name]
     core, network = _core.Model(model_file(model), FLOAT32), torch_network(model)
-    lengths, _ = core.classify(TEXTS)
+    lengths, _ = core.classify(TEXTS, False)
     found = np.frombuffer(lengths, np.float32).reshape(len(TEXTS), model.classes)
-    for text, own in zip(TEXTS, found, strict=True):
+    ngrams = [text.scores for text in ngram_texts(model, core, TEXTS)] if model.ngram_bits else None
+    assert ngrams is None or sum(any(scores) for scores in ngrams) >= 3
+    for place, (text, own) in enumerate(zip(TEXTS, found, strict=True)):
         ids = torch.tensor([encoded(core, text)]) % model.vocabulary
         with torch.no_grad():
-            wanted = network(ids, torch.tensor([ids.shape[1]])).lengths[0].numpy()
-        np.testing.assert_allclose(own, wanted, atol=1e-5)
+            classes = network(ids, torch.tensor([ids.shape[1]]))
+            if ngrams is not None:
+                classes = network.head.extended(classes, torch.tensor([ngrams[place]]))
+        np.testing.assert_allclose(own, classes.lengths[0].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.ngram_bits])
+def test_ngram_features_equal_python(name: str) -> None:
+    """The scores of a text, and the part of each token in them."""
+    model = MODELS[name]
+    core = _core.Model(model_file(model), FLOAT32)
+    wanted = ngram_texts(model, core, TEXTS)
+    found = np.frombuffer(core.ngrams(TEXTS, False), np.float32).reshape(len(TEXTS), model.classes)
+    np.testing.assert_allclose(found, [text.scores for text in wanted], atol=1e-5)
+    classes = array("i", range(model.classes)).tobytes()
+    for text, own in zip(TEXTS, wanted, strict=True):
+        parts = np.frombuffer(core.explain(text, classes, False)["ngrams"], np.float32).reshape(-1, model.classes)
+        np.testing.assert_allclose(parts, own.parts or [[0.0] * model.classes], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_integers_are_close_to_floats(name: str) -> None:
     """Rounding changes lengths a little: the model of integers is the same model."""
     data = model_file(MODELS[name])
-    exact, rounded = (np.frombuffer(_core.Model(data, kind).classify(TEXTS)[0], np.float32) for kind in (FLOAT32, INT8))
+    exact, rounded = (
+        np.frombuffer(_core.Model(data, kind).classify(TEXTS, False)[0], np.float32) for kind in (FLOAT32, INT8)
+    )
     assert np.abs(exact - rounded).max() < 0.1
 
 
@@ -67,15 +91,15 @@ def test_contributions_sum_to_norms(name: str, precision: int) -> None:
     model = MODELS[name]
     core = _core.Model(model_file(model), precision)
     for text in TEXTS:
-        ids = array("i", encoded(core, text))
-        parts = core.explain(ids.tobytes(), array("i", range(model.classes)).tobytes())
+        tokens = len(encoded(core, text))
+        parts = core.explain(text, array("i", range(model.classes)).tobytes(), False)
         norms, contributions, ngrams, shares = (
             np.frombuffer(parts[key], np.float32) for key in ("norms", "contributions", "ngrams", "shares")
         )
-        sums = contributions.reshape(len(ids), model.classes).astype(np.float64).sum(0)
+        sums = contributions.reshape(tokens, model.classes).astype(np.float64).sum(0)
         size = max(1.0, float(np.abs(contributions).max()))
         np.testing.assert_allclose(sums, norms, atol=1e-5 * size)
-        through = shares.reshape(-1, model.classes).sum(0) + ngrams.reshape(len(ids), model.classes).sum(0)
+        through = shares.reshape(-1, model.classes).sum(0) + ngrams.reshape(tokens, model.classes).sum(0)
         np.testing.assert_allclose(through, norms, atol=1e-5 * size)
 
 
@@ -109,7 +133,7 @@ def test_a_text_alone_and_among_others() -> None:
         ]
         for precision in (FLOAT32, INT8):
             core = _core.Model(model_file(model), precision)
-            assert core.classify(texts)[0] == b"".join(core.classify([text])[0] for text in texts)
+            assert core.classify(texts, False)[0] == b"".join(core.classify([text], False)[0] for text in texts)
 
 
 @pytest.mark.parametrize("name", ["cwc", "bits-6"])

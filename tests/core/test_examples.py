@@ -15,7 +15,7 @@ TEXTS = ["fabulous quality é 7", "", "play"]
 
 def expected() -> str:
     model, labels = _core.Model(model_file(VARIANTS["cwc"]), 0), configuration(VARIANTS["cwc"])["labels"]
-    rows = [array("f", model.classify([text])[0]).tolist() for text in TEXTS]
+    rows = [array("f", model.classify([text], False)[0]).tolist() for text in TEXTS]
     return "".join(
         f"{labels[row.index(max(row))]}\t{max(row):.6f}\t{text}\n" for row, text in zip(rows, TEXTS, strict=True)
     )

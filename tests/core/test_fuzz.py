@@ -27,7 +27,7 @@ def test_seeds_and_regressions(target: str, tmp_path: Path) -> None:
 
 
 def test_seeds_are_small_and_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python tests/core/random_models.py core/fuzz/corpus` writes them."""
+    """`python -m tests.core.random_models core/fuzz/corpus` writes them."""
     monkeypatch.setattr("sys.argv", ["random_models.py", str(tmp_path)])
     main()
     assert {path.name for path in SEEDS} == set(VARIANTS)

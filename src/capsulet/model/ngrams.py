@@ -63,6 +63,7 @@ class TableRows:
 def texts_of(corpus: Corpus, rows: Rows, longest: int) -> tuple[int, ...]:
     """Texts of a corpus as the compiled functions take them."""
     assert corpus.spellings is not None
+    assert corpus.ids.dtype == np.int32 and corpus.starts.dtype == rows.dtype == np.int64
     return (
         address(corpus.ids), address(corpus.starts), address(rows), len(rows), address(corpus.spellings.letters),
         address(corpus.spellings.ends), longest,

@@ -24,8 +24,7 @@ static void read_features(const struct texts *texts, int64_t place, void (*emit)
   int64_t row = texts->rows[place];
   for (int64_t at = texts->starts[row]; at < texts->starts[row + 1]; at++) {
     int64_t id = texts->ids[at], start = id ? texts->ends[id - 1] : 0, size = texts->ends[id] - start;
-    if (!size) continue; /* no word */
-    word.size = (uint32_t)(size < LONGEST_WORD ? size : LONGEST_WORD);
+    word.size = (uint32_t)(size > LONGEST_WORD ? 0 : size); /* 0: no word, or one that is too long to have features */
     memcpy(word.letters, texts->letters + start, word.size);
     ngram_word(&reader, &word);
   }

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.config import GROUPS, PAPER, PIECES, SIMILAR, ModelOptions, Options, check
+from capsulet.config import GROUPS, PIECES, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.storage.tensors import damaged
 
-FORMAT_VERSION = 3
-LARGEST_SIZE = 2**31 - 1  # of vocabularies and tables
+FORMAT_VERSION = 4
+LARGEST_SIZE = 2**31 - 1  # of vocabularies
+MOST_ROWS = 2**24  # of the table of n-gram features
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
@@ -164,8 +165,8 @@ def problem_of(config: ModelConfig) -> str | None:
         return f"vocab_size is {size}, expected 1 to {LARGEST_SIZE}"
     if words is not None and words != size - 1:
         return f"dictionary_words is {words}, expected {size - 1}, one less than vocab_size"
-    if ngrams and not (1 <= ngrams.rows <= LARGEST_SIZE and 1 <= ngrams.bits <= 8):
-        return f"ngrams has {ngrams.rows} rows of {ngrams.bits} bits, expected at least 1 row of 1 to 8 bits"
+    if ngrams and not (1 <= ngrams.rows <= MOST_ROWS and 1 <= ngrams.bits <= 8):
+        return f"ngrams has {ngrams.rows} rows of {ngrams.bits} bits, expected 1 to {MOST_ROWS} rows of 1 to 8 bits"
     return None
 
 
@@ -173,7 +174,6 @@ def parse_options(value: Any, source: str) -> Options:
     """The options in parsed JSON."""
     try:
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
-        value = {**value, "text": {"tokens": PAPER, **value["text"]}}  # older files do not name the token rule
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
         wrong += [name for group in names for name, own in value[group].items() if own is None and name != "threads"]
         if wrong:  # missing, unknown, or an automatic value that was not resolved

@@ -36,6 +36,7 @@ from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, S
 
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
+TOO_LONG = "…" * 86  # stands for words of more than 255 bytes, which have no id and no features
 RARE = 2  # a number, link or name that occurs less often is read as its shape
 PARTS = ("train", "valid")
 DESCRIPTION, WORDS, READ_AS = "corpus.json", "words.txt", "words.read"
@@ -117,7 +118,10 @@ def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
 
 
 def spelled_texts(corpus: Corpus, rows: RowNumbers) -> list[str]:
-    """Texts as their tokens with a space between them; a text without tokens is empty."""
+    """Texts as their tokens with a space between them; a text without tokens is empty.
+
+    Words that are too long to be known are spelled as another one of these.
+    """
     spellings = corpus.spellings
     assert spellings is not None
     words: dict[int, str] = {}
@@ -126,8 +130,8 @@ def spelled_texts(corpus: Corpus, rows: RowNumbers) -> list[str]:
         ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]].tolist()
         for number in ids:
             if number not in words:
-                words[number] = spellings[number]
-        texts.append(" ".join(words[number] for number in ids))
+                words[number] = spellings[number] or TOO_LONG
+        texts.append("" if ids == [UNKNOWN_ID] else " ".join(words[number] for number in ids))
     return texts
 
 

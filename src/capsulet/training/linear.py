@@ -111,7 +111,7 @@ def truth_of(corpus: Corpus, rows: Rows, weights: Weights) -> Truth:
         costs[:-1] = weights
     if corpus.label_starts is None:
         starts = np.arange(len(rows) + 1, dtype=np.int64)
-        return Truth(starts, np.ascontiguousarray(corpus.targets[rows]), False, costs)
+        return Truth(starts, corpus.targets[rows].astype(np.int32), False, costs)
     parts = [corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]] for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
     return Truth(starts, np.concatenate([corpus.targets[:0], *parts]).astype(np.int32), True, costs)
@@ -143,7 +143,7 @@ def fit_corpus(
 ) -> tuple[Vocabulary, Floats] | None:
     """Features of a corpus, at most `most`, and their table (F, C); None: stopped."""
     vocabulary = count_features(corpus, longest, most)
-    rows = np.arange(len(corpus))
+    rows = np.arange(len(corpus), dtype=np.int64)
     cost = choose_cost(corpus, vocabulary, seed, weights, stop)
     table = fit_table(matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights), cost, seed, stop)
     if table is None:
