@@ -1,0 +1,271 @@
+"""The logistic regression of n-gram features: its features against plain Python, its solution against scikit-learn."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from capsulet.native import core_module
+from capsulet.text.corpus import Corpus, spelled_texts
+from capsulet.training import linear
+from capsulet.training.linear import (
+    COSTS,
+    Matrix,
+    Truth,
+    choose_cost,
+    count_features,
+    fit_corpus,
+    fit_table,
+    log_loss,
+    matrix_of,
+    truth_of,
+)
+from tests.core import ngram_oracle
+from tests.training.spelled import corpus_of, spelled
+from tests.training.test_multi_label import sets_corpus
+
+TEXTS = [
+    "the cat sat on the mat", "the the the", "中 文 字 the 中 文", "ภ า ษ า cat", "a", "", "naïve Größe " + "x" * 100,
+    "y" * 255 + " cat sat " + "y" * 254, "cat sat",
+]  # fmt: skip
+
+
+def never() -> bool:
+    return False
+
+
+def all_rows(corpus: Corpus) -> NDArray[np.int64]:
+    return np.arange(len(corpus), dtype=np.int64)
+
+
+def words_of(corpus: Corpus) -> list[list[str]]:
+    return [text.split() for text in spelled_texts(corpus, range(len(corpus)))]
+
+
+# ---- features ----
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2, 5, 8])
+def test_features_are_those_of_plain_python(pieces: int) -> None:
+    corpus = corpus_of(TEXTS, [0] * len(TEXTS), 2)
+    wanted = [{feature.hash for feature in ngram_oracle.features(words, pieces)} for words in words_of(corpus)]
+    vocabulary = count_features(corpus, pieces, 10**6)
+    counts = Counter(value for own in wanted for value in own)
+    assert dict(zip(vocabulary.hashes.tolist(), vocabulary.counts.tolist(), strict=True)) == counts
+    matrix = matrix_of(corpus, all_rows(corpus), vocabulary)
+    for place, own in enumerate(wanted):
+        columns = matrix.columns[matrix.starts[place] : matrix.starts[place + 1]]
+        assert len(set(columns.tolist())) == len(columns), "a feature counts once"
+        assert {int(vocabulary.hashes[column]) for column in columns} == own
+
+
+def test_words_and_pairs_come_first_and_rare_features_are_worth_more() -> None:
+    corpus = corpus_of(TEXTS, [0] * len(TEXTS), 2)
+    vocabulary = count_features(corpus, 3, 10**6)
+    blocks = (vocabulary.hashes & np.uint64(1)).tolist()
+    assert blocks == sorted(blocks) and blocks.index(1) == vocabulary.pieces
+    for block in (slice(0, vocabulary.pieces), slice(vocabulary.pieces, None)):
+        assert (np.diff(vocabulary.counts[block].astype(np.int64)) <= 0).all(), "most frequent first"
+        assert (np.diff(vocabulary.weights[block]) >= 0).all()
+    assert np.average(vocabulary.weights, weights=vocabulary.counts) == pytest.approx(1, rel=1e-5)
+    few = count_features(corpus, 3, 7)
+    assert len(few) == 7 and few.counts.min() >= np.sort(vocabulary.counts)[-7]
+
+
+def test_features_of_one_of_many_texts_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(["one two", "two three"], [0, 1], 2)
+    assert count_features(corpus, 0, 100).counts.tolist() == [2, 1, 1, 1, 1]
+    monkeypatch.setattr(linear, "FEW_TEXTS", 2)
+    assert count_features(corpus, 0, 100).counts.tolist() == [2]
+
+
+def test_bounded_counting_finds_the_frequent_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts have two of ten frequent words and five rare ones; only 300 features are counted at the same time."""
+    dice = random.Random(1)
+    texts = [
+        " ".join([*dice.sample([f"often{n}" for n in range(10)], 2), *(f"w{dice.randrange(10**6)}" for _ in range(5))])
+        for _ in range(2000)
+    ]
+    corpus = corpus_of(texts, [0] * len(texts), 2)
+    exact = count_features(corpus, 0, 10)
+    assert exact.counts.min() > 300
+    monkeypatch.setattr(linear, "MOST_COUNTED", 300)
+    bounded = count_features(corpus, 0, 10)
+    assert set(bounded.hashes.tolist()) == set(exact.hashes.tolist())
+    over = dict(zip(bounded.hashes.tolist(), bounded.counts.tolist(), strict=True))
+    for value, count in zip(exact.hashes.tolist(), exact.counts.tolist(), strict=True):
+        assert count <= over[value] <= 1.5 * count  # a count is never too small
+    assert len(count_features(corpus, 0, 10**6)) <= 300
+
+
+def test_texts_without_features() -> None:
+    corpus = corpus_of(["", "", ""], [0, 1, 0], 2)
+    vocabulary = count_features(corpus, 5, 100)
+    assert len(vocabulary) == 0
+    matrix = matrix_of(corpus, all_rows(corpus), vocabulary)
+    table = fit_table(matrix, truth_of(corpus, all_rows(corpus), None), 1.0, 1)
+    assert table is not None and not table.any() and not matrix.scores(table).any()
+
+
+# ---- the solution ----
+
+
+def problem(several: bool = False) -> Corpus:
+    """Texts whose classes are hard to tell: the solution has errors."""
+    dice = random.Random(2)
+    topics = [[f"{topic}{n}" for n in range(8)] for topic in ("sea", "hill", "town")]
+    shared, texts, labels = [f"word{n}" for n in range(15)], [], []
+    for _ in range(150):
+        own = [number for number in range(3) if dice.random() < 0.4] if several else [dice.randrange(3)]
+        words = [dice.choice(topics[number if dice.random() < 0.7 else dice.randrange(3)]) for number in own * 2]
+        texts.append(" ".join([*words, *dice.choices(shared, k=4)]))
+        labels.append(own)
+    return corpus_of(texts, labels if several else [own[0] for own in labels], 3)
+
+
+def dense(matrix: Matrix) -> NDArray[np.float64]:
+    """The matrix with a value for every feature: weight / root of the number of features of its block."""
+    found, pieces = np.zeros((len(matrix), len(matrix.vocabulary))), matrix.vocabulary.pieces
+    for place in range(len(matrix)):
+        columns = matrix.columns[matrix.starts[place] : matrix.starts[place + 1]]
+        for own in (columns[columns < pieces], columns[columns >= pieces]):
+            found[place, own] = matrix.vocabulary.weights[own] / np.sqrt(max(len(own), 1))
+    return found
+
+
+def signs_of(truth: Truth, texts: int, classes: int) -> NDArray[np.float64]:
+    signs = np.full((texts, classes), -1.0)
+    for place in range(texts):
+        signs[place, truth.labels[truth.starts[place] : truth.starts[place + 1]]] = 1
+    return signs
+
+
+def objective(table: NDArray[np.float64], values: NDArray[np.float64], signs: NDArray[np.float64], costs: NDArray) -> float:  # type: ignore[type-arg]
+    """What the fit of one class minimises: table (F,), values (n, F), signs and costs (n,)."""
+    return float(0.5 * np.square(table).sum() + (costs * np.logaddexp(0, -signs * (values @ table))).sum())
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("weights", [None, np.array([4.0, 1.0, 0.25], np.float32)])
+@pytest.mark.parametrize("cost", [1.0, 27.0])
+def test_the_solution_is_that_of_scikit_learn(
+    several: bool, weights: NDArray[np.float32] | None, cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With class weights: of the class of the text; multi-label: of the labels that the text has."""
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.setattr(linear, "SETTLED", 1e-6)
+    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    corpus = problem(several)
+    matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
+    truth, values = truth_of(corpus, all_rows(corpus), weights), dense(matrix)
+    signs = signs_of(truth, len(corpus), 3)
+    table = fit_table(matrix, truth, cost, 1)
+    assert table is not None
+    np.testing.assert_allclose(matrix.scores(table), values @ table, atol=1e-3)
+    factors = np.ones(3) if weights is None else weights.astype(np.float64)
+    for number in range(3):
+        own = np.where(signs[:, number] > 0, factors[number], 1.0) if several else factors[corpus.targets]
+        regression = LogisticRegression(solver="liblinear", C=cost, fit_intercept=False, tol=1e-8, max_iter=1000)
+        regression.fit(values, signs[:, number], sample_weight=own)
+        costs = cost * own
+        wanted = objective(regression.coef_[0], values, signs[:, number], costs)
+        found = objective(table[:, number].astype(np.float64), values, signs[:, number], costs)
+        assert found == pytest.approx(wanted, rel=1e-3)
+        np.testing.assert_allclose(values @ table[:, number], values @ regression.coef_[0], atol=0.1)
+
+
+def test_the_usual_number_of_passes_is_close() -> None:
+    corpus = problem()
+    matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
+    truth, values = truth_of(corpus, all_rows(corpus), None), dense(matrix)
+    signs, usual = signs_of(truth, len(corpus), 3), fit_table(matrix, truth, 9.0, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linear, "SETTLED", 1e-6)
+        patch.setattr(linear, "MOST_PASSES", 500)
+        exact = fit_table(matrix, truth, 9.0, 1)
+    assert usual is not None and exact is not None
+    for number in range(3):
+        near, best = (
+            objective(table[:, number].astype(np.float64), values, signs[:, number], np.full(150, 9.0))
+            for table in (usual, exact)
+        )
+        assert best - 1e-3 <= near <= 1.01 * best
+
+
+def test_a_heavier_class_is_found_more_often() -> None:
+    corpus = problem()
+    matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
+    found = []
+    for weight in (0.05, 1.0, 20.0):
+        weights = np.array([weight, 1, 1], np.float32)
+        table = fit_table(matrix, truth_of(corpus, all_rows(corpus), weights), 1.0, 1)
+        assert table is not None
+        found.append(int((matrix.scores(table).argmax(1) == 0).sum()))
+    assert found[0] < found[1] < found[2]
+
+
+def test_equal_seeds_give_equal_tables_and_a_stop_ends_the_fit() -> None:
+    corpus = problem()
+    one, same, other = (fit_corpus(corpus, 3, 10**6, seed, None, never) for seed in (1, 1, 2))
+    assert one is not None and same is not None and other is not None
+    np.testing.assert_array_equal(one[1], same[1])
+    assert not np.array_equal(one[1], other[1])
+    np.testing.assert_allclose(one[1].sum(1), 0, atol=1e-4)  # a score that all classes share decides nothing
+    assert fit_corpus(corpus, 3, 10**6, 1, None, lambda: True) is None
+
+
+def test_it_learns_several_labels_per_text() -> None:
+    train, other = spelled(sets_corpus(400)), spelled(sets_corpus(200, 1))
+    fitted = fit_corpus(train, 5, 10**6, 1, None, never)
+    assert fitted is not None
+    vocabulary, table = fitted
+    scores, truth = matrix_of(other, all_rows(other), vocabulary).scores(table), truth_of(other, all_rows(other), None)
+    flags = signs_of(truth, 200, 3) > 0
+    right = (scores > 0) == flags
+    assert right.mean() > 0.97 and flags.any(1).mean() < 1, "some texts have no label"
+
+
+# ---- the choice of the cost ----
+
+
+def test_the_cost_has_the_smallest_loss_of_left_out_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where labels are noise, strong regularisation is better; where every word tells the class, a weak one."""
+    noise = problem()
+    noise = replace(noise, targets=np.random.default_rng(1).permutation(noise.targets))
+    assert choose_cost(noise, count_features(noise, 3, 10**6), 1, None, never) == min(COSTS)
+    dice = random.Random(3)
+    numbers = [dice.randrange(2) for _ in range(100)]
+    clear = corpus_of(
+        [" ".join(dice.choices([f"{'good' if n else 'bad'}{k}" for k in range(5)], k=4)) for n in numbers], numbers, 2
+    )
+    assert choose_cost(clear, count_features(clear, 3, 10**6), 1, None, never) == max(COSTS)
+    few = corpus_of(["a b", "c d"], [0, 1], 2)
+    assert choose_cost(few, count_features(few, 3, 10**6), 1, None, never) in COSTS
+
+
+def test_log_loss() -> None:
+    truth = Truth(np.array([0, 1, 3, 3]), np.array([1, 0, 1], np.int32), True, np.ones(3, np.float32))
+    scores = np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]], np.float32)
+    signed = np.array([[-1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]])
+    assert log_loss(scores, truth) == pytest.approx(np.log1p(np.exp(-signed)).sum())
+
+
+# ---- places in a table ----
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 1000])
+def test_places_in_a_table_are_those_of_plain_python(rows: int) -> None:
+    dice = random.Random(rows)
+    hashes = np.array([dice.getrandbits(64) for _ in range(300)], np.uint64)
+    places, checks = np.empty(300, np.int64), np.zeros(rows, np.uint8)
+    core_module().place(hashes.ctypes.data, 300, rows, places.ctypes.data, checks.ctypes.data)
+    wanted, wanted_checks = ngram_oracle.place_all(hashes.tolist(), rows)
+    assert places.tolist() == [-1 if row is None else row for row in wanted] and checks.tolist() == wanted_checks
+    for value, row in zip(hashes.tolist(), wanted, strict=True):
+        assert row is None or ngram_oracle.find_row(value, wanted_checks) == row, "what was placed is found"
