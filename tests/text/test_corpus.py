@@ -8,7 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capsulet.text.corpus import FILES, Corpus, CorpusWriter, DamagedCorpusError, open_corpora, word_counts
+from capsulet.config import PAPER
+from capsulet.text.batch import gather
+from capsulet.text.corpus import (
+    FILES,
+    TOO_LONG,
+    Corpus,
+    CorpusWriter,
+    DamagedCorpusError,
+    choose_rows,
+    open_corpora,
+    spell,
+    spelled_texts,
+    word_counts,
+)
 from tests.text.library import library_ids
 
 TEXTS = ["b b b a a", "c a d C", "", "Zebra apple 中文", "only here", "İ ﬁ a"]
@@ -16,7 +29,7 @@ LABELS = ["x", "y", "x", "y", "x", "y"]
 
 
 def write(folder: Path, valid: list[int], min_count: int = 1, max_words: int = 100, max_tokens: int = 100) -> None:
-    writer = CorpusWriter(folder, max_tokens)
+    writer = CorpusWriter(folder, max_tokens, rule=PAPER)
     seen: list[int] = []
     writer.add(zip(TEXTS[:4], LABELS[:4], strict=True), seen.append)
     writer.add(zip(TEXTS[4:], LABELS[4:], strict=True), seen.append)
@@ -25,7 +38,9 @@ def write(folder: Path, valid: list[int], min_count: int = 1, max_words: int = 1
 
 
 def texts_of(corpus: Corpus) -> list[list[int]]:
-    return [corpus.ids[start:end].tolist() for start, end in zip(corpus.starts, corpus.starts[1:], strict=False)]
+    """The ids that the network reads."""
+    batch = gather(corpus, np.arange(len(corpus)))
+    return [ids[:length].tolist() for ids, length in zip(batch.ids, batch.lengths, strict=True)]
 
 
 @pytest.mark.parametrize("valid", [[], [4], [0, 5]])
@@ -72,7 +87,7 @@ def test_words_beyond_the_limit_are_neither_read_nor_counted(tmp_path) -> None:
 
 def test_words_that_end_lines_elsewhere(tmp_path: Path) -> None:
     words = ["\x00", "\x1c", "\x1e", "\u200b"]  # Python's splitlines would split at two of them
-    writer = CorpusWriter(tmp_path, 100)
+    writer = CorpusWriter(tmp_path, 100, rule=PAPER)
     writer.add([(" ".join(words), "x"), ("a", "y")], lambda rows: None)
     writer.finish(["x", "y"], np.zeros(0, np.int64), 1, 100, [])
     assert sorted(words_of(tmp_path)) == sorted([*words, "a"])
@@ -83,7 +98,7 @@ def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("capsulet.text.corpus.ROWS_AT_ONCE", 5)
     generator = np.random.default_rng(0)
     texts = [" ".join(f"w{word}" for word in generator.integers(0, 30, generator.integers(1, 9))) for _ in range(100)]
-    writer = CorpusWriter(tmp_path, 100)
+    writer = CorpusWriter(tmp_path, 100, rule=PAPER)
     writer.add(((text, str(len(text) % 3)) for text in texts), lambda rows: None)
     valid = np.arange(0, 100, 3)
     writer.finish(["0", "1", "2"], valid, 1, 100, [])
@@ -95,6 +110,47 @@ def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
     assert word_counts(corpora.train, corpora.vocab_size).tolist() == [
         counts[word] for word in range(corpora.vocab_size)
     ]
+
+
+def test_every_word_of_the_files_keeps_its_spelling(tmp_path: Path) -> None:
+    """Also words outside the vocabulary and words of validation texts; the network reads them as unknown words."""
+    write(tmp_path, [4], min_count=2)
+    corpora = open_corpora(tmp_path)
+    assert corpora.words == ["a", "b", "c"] and corpora.vocab_size == 5
+    assert spelled_texts(corpora.train, range(5)) == ["b b b a a", "c a d c", "", "zebra apple 中 文", "i ̇ ﬁ a"]
+    assert spelled_texts(corpora.valid, [0]) == ["only here"]
+    assert corpora.valid.ids.min() >= corpora.vocab_size and texts_of(corpora.valid) == [[1, 1]]
+    assert texts_of(corpora.train)[1] == [4, 2, 1, 4]
+    chosen = choose_rows(corpora.train, [3, 1])
+    assert spelled_texts(chosen, [0, 1]) == ["zebra apple 中 文", "c a d c"] and texts_of(chosen)[0] == [1] * 4
+    assert word_counts(corpora.train, 5)[1] == sum(ids.count(1) for ids in texts_of(corpora.train))
+
+
+def test_words_outside_the_vocabulary_are_read_as_similar_ones_and_as_shapes(tmp_path: Path) -> None:
+    writer = CorpusWriter(tmp_path, 100)
+    texts = ["fabulous 12 17 www.here.org", "fabulous 31 @me", "fabulously 99 @you www.there.org strange"]
+    writer.add(((text, "xy"[place % 2]) for place, text in enumerate(texts)), lambda rows: None)
+    writer.finish(["x", "y"], np.array([2]), 1, 100, [], similar=True)
+    corpora = open_corpora(tmp_path)
+    known = ["[PAD]", "[UNK]", *corpora.words]
+    read = [[known[number] for number in ids] for ids in texts_of(corpora.valid)]
+    assert read == [["fabulous", "00", "@…", "http://…", "[UNK]"]]
+    assert spelled_texts(corpora.valid, [0]) == ["fabulously 99 @you http://there.org strange"]
+
+
+def test_words_that_are_too_long_have_no_id(tmp_path: Path) -> None:
+    writer = CorpusWriter(tmp_path, 100)
+    writer.add([("a " + "é" * 127 + "b " + "é" * 128 + " c", "x"), ("d" * 256, "y")], lambda rows: None)
+    writer.finish(["x", "y"], np.zeros(0, np.int64), 1, 100, [])
+    corpora = open_corpora(tmp_path)
+    assert set(corpora.words) == {"a", "c", "é" * 127 + "b"}
+    assert spelled_texts(corpora.train, [0, 1]) == [f"a {'é' * 127}b {TOO_LONG} c", ""]
+    assert len(TOO_LONG.encode()) > 255
+
+
+def test_spellings() -> None:
+    spellings = spell(["one", "", "größe"])
+    assert [spellings[number] for number in range(5)] == ["", "", "one", "", "größe"]
 
 
 @pytest.mark.parametrize("name", [*FILES, "corpus.json"])
