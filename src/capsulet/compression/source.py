@@ -14,6 +14,7 @@ from capsulet.native import core_module
 from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import read_model
+from capsulet.storage.tensors import damaged
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.packed_dictionary import pack_words
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords, WordIds
@@ -88,6 +89,9 @@ def read_source(path: Path) -> Source:
         raise InputError(f"{path} is a compressed file: compress takes the model folder that `capsulet train` wrote")
     words = [PADDING, UNKNOWN, *model.words]
     weights = {name: value.copy() for name, value in unpack_weights(model).items()}  # the file itself is read-only
+    for name, values in weights.items():
+        if not np.isfinite(values).all():
+            damaged(model.source, f"{name} has a number that is not finite")
     card = read_card(path).decode(errors="replace")
     vectors = word_vectors(weights, config.options.model)
     return Source(config, weights, card, words, vectors, bytes(model.data))

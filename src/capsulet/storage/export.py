@@ -14,7 +14,7 @@ import numpy as np
 from capsulet.config import PAPER
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.model import outputs
-from capsulet.runtime.session import session_of
+from capsulet.runtime.session import Session, session_of
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import read_card
 from capsulet.storage.model_config import ModelConfig
@@ -43,8 +43,10 @@ def export(model: str | Path, file: str | Path, to: str = "onnx") -> Path:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "onnx", "Exporting")
     stored = read_model(path)
+    # the core refuses a dictionary that would fill the memory; opened first, because Python unpacks whatever there is
+    session = session_of(bytes(stored.data), 1, "float32", stored.source)
     data = onnx_file(stored, read_card(path).decode(errors="replace"))
-    check_answers(stored, data)
+    check_answers(session, stored.words, data)
     replace_file(file, data)
     return file
 
@@ -101,11 +103,11 @@ def shorten_names(model: onnx.ModelProto) -> None:
         node.output[:] = [name if name in keep else short.setdefault(name, f"_{len(short)}") for name in node.output]
 
 
-def check_answers(model: ModelFile, data: bytes) -> None:
-    """CapsuletError if ONNX Runtime answers random texts differently from the model."""
+def check_answers(session: Session, words: Sequence[str], data: bytes) -> None:
+    """CapsuletError if ONNX Runtime answers random texts of these words differently from the model."""
     from capsulet.storage.onnx_runtime import onnxruntime
 
-    session, dice, words = session_of(bytes(model.data), 1, "float32", model.source), random.Random(0), model.words
+    dice = random.Random(0)
     texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
     texts += ["", "☃ 你好", "qzxv " * 10]
     encoded, expected = session.encode(texts), np.asarray(session.classify(texts)[0])
