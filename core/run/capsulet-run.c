@@ -3,6 +3,7 @@
  * One thread reads, N threads answer, the main thread writes in order. Lines travel in batches through a ring of slots, so
  * memory is bounded: a slot has one line of at most 64 MB, or several of at most 1 MB together. */
 #define _POSIX_C_SOURCE 200809L
+#define _DARWIN_C_SOURCE /* macOS: the number of cores */
 #include "mapping.h"
 #include "output.h"
 

@@ -1,12 +1,17 @@
 """The core built with sanitizers, in plain C and for other processors prints the same answers, bit by bit."""
 
+import importlib.util
+import os
 import shutil
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.core.conftest import CORE, build
+from tests.core.conftest import CORE, FLAGS, build
 from tests.core.test_answers import by_kernel
 
 PROGRAM = [CORE / "tests/answers.c"]
@@ -67,3 +72,23 @@ def test_arm64(
     if arch == "armv8-a":  # a processor without the dot product
         some = {name: model_files[name] for name in ("cwc", "bits-5")}
         compare(["qemu-aarch64", "-cpu", "cortex-a53", str(program)], {"neon", "plain"}, answers, some, answers_of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["linux-gnu", "macos", "windows-gnu"])
+@pytest.mark.parametrize("processor", ["x86_64", "aarch64"])
+def test_other_systems(processor: str, system: str, tmp_path: Path) -> None:
+    """The core compiles without warnings for every system that wheels are for; nothing is linked."""
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed")
+    sources = [*CORE.glob("*.c")]
+    if system != "windows-gnu":  # the headers of Python here are of this system; capsulet-run needs POSIX
+        sources += [*CORE.glob("run/*.c"), CORE.parent / "src/capsulet/native/core.c"]
+    folders = [f"-I{CORE}", f"-I{sysconfig.get_path('include')}"]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", f"{processor}-{system}", *FLAGS, *folders, "-c"]
+    caches = {f"ZIG_{kind}_CACHE_DIR": str(tmp_path / "cache") for kind in ("GLOBAL", "LOCAL")}
+    for source in sources:  # zig would join the objects of several sources
+        output = tmp_path / f"{source.parent.name}-{source.stem}.o"
+        words = [*command, str(source), "-o", str(output)]
+        done = subprocess.run(words, env={**os.environ, **caches}, capture_output=True, text=True)
+        assert done.returncode == 0 and output.exists(), done.stderr
