@@ -114,7 +114,7 @@ int32_t word_id(const capsulet_model *model, const struct word *word);
 enum { LONGEST_SHAPE = 12 };
 
 bool next_unicode_word(struct reader *reader, struct word *word);
-/* Whether a spelling is a character of a script without spaces. */
+/* Whether a spelling is a character of a script without spaces, or a Hangul syllable. */
 bool is_lone_character(const char *letters, uint32_t size);
 uint32_t word_shape(const char *letters, uint32_t size, char *shape); /* of an unknown number, link, name...; 0: none */
 

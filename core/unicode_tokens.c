@@ -1,8 +1,6 @@
 /* Text to tokens by the rule `unicode`: words of any script, numbers, addresses, emoji. docs/reference/tokens.md has the rule. */
 #include "characters.h"
 
-#define HANGUL_WORDS 1 /* 0: each Hangul syllable is a token */
-
 enum { MOST_MARKS = 30, MOST_REPEATS = 3, LONGEST_LOCAL = 64, LONGEST_DOMAIN = 255 };
 enum { ZWJ = 0x200D, EMOJI_STYLE = 0xFE0F, KEYCAP = 0x20E3, DOT_ABOVE = 0x307, FIRST_TAG = 0xE0020, LAST_TAG = 0xE007F };
 enum { COENG = 0x17D2, STACKER = 0x1039 }; /* Khmer, Myanmar: the next consonant is written below */
@@ -447,16 +445,11 @@ static bool next_whole_word(struct reader *reader, struct word *word) {
     case DIGIT:
       if (!take_keycap(&token, &c)) take_word(&token);
       break;
-    case HANGUL:
-      word->kind = HANGUL_WORDS ? KIND_WORD : KIND_CHARACTER;
-      if (HANGUL_WORDS) take_run(&token, HANGUL);
-      else take_cluster(&token, c);
-      break;
     case KATAKANA:
       word->kind = KIND_WORD;
       take_run(&token, KATAKANA);
       break;
-    case LONE:
+    case LONE: case HANGUL:
       word->kind = KIND_CHARACTER;
       take_cluster(&token, c);
       break;
@@ -526,5 +519,6 @@ bool is_lone_character(const char *letters, uint32_t size) {
   uint32_t code, value;
   if (!size || (uint8_t)letters[0] < 0x80) return false;
   read_character((const uint8_t *)letters, size, &code);
-  return property_of(code, &value).class == LONE;
+  uint8_t class = property_of(code, &value).class;
+  return class == LONE || class == HANGUL;
 }

@@ -146,10 +146,10 @@ class Reader:
             return "url"
         if kind in ("LETTER", "DIGIT"):
             return self.word(start)
-        if kind in ("HANGUL", "KATAKANA"):
+        if kind == "KATAKANA":
             self.take_while(kind)
             return "word"
-        if kind == "LONE":
+        if kind in ("LONE", "HANGUL"):
             self.cluster()
             return "character"
         if kind in ("EMOJI", "MODIFIER"):
