@@ -83,6 +83,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.kills --write
 	-$(BIN)/python -m benchmarks.multilabel --write  # needs the package lists of Debian
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
+	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --sets languages --write
 	$(BIN)/python -m benchmarks.size --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write

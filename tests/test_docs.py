@@ -34,7 +34,7 @@ MARKED = [
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
-    "--repeats", "--power-draws", "--ours-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
+    "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
     "--directory", "--top", "--explain", "--train", "--before", "--rounds",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
 }  # fmt: skip

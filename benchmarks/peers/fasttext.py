@@ -1,10 +1,10 @@
 """fastText (Joulin et al. 2016), word pairs included, and its quantised model (Joulin et al. 2016, FastText.zip).
 
-Learning rate, epochs and dimension are chosen one after the other on the validation rows. If the largest value is the
-best, its double is tried as well, and so on. The hash table has twice as many places as the training rows have distinct
-pairs, at most 2 million. (fastText's default of 2 million would be mostly empty here and make the file needlessly
-large.) The quantised model keeps the fewest rows of that table whose accuracy on the validation rows is within one
-standard error of the whole model's.
+The lengths of the character n-grams, if any, the learning rate, epochs and dimension are chosen one after the other on
+the validation rows. If the largest value is the best, its double is tried as well, and so on. The hash table has twice
+as many places as the training rows have distinct pairs and character n-grams, at most 2 million. (fastText's default of
+2 million would be mostly empty here and make the file needlessly large.) The quantised model keeps the fewest rows of
+that table whose accuracy on the validation rows is within one standard error of the whole model's.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.peers.protocol import Model, Rows, Training, accuracy, labels_of
-from capsulet.errors import CapsuletError
-from capsulet.text.tokens import TOKEN
+from benchmarks.peers.words import WORD
 
 if TYPE_CHECKING:
     from fasttext.FastText import _FastText
@@ -33,6 +32,7 @@ CODEWORDS, PIECE = 256, 2  # a quantised row is one byte for each 2 dimensions
 # is uninitialised memory, sometimes NaN. Ten threads without locks make runs of one seed differ a little.
 THREADS = 10
 MOST = 4  # the search stops at this multiple of the largest value of an option
+Lengths = tuple[int, int]  # shortest and longest character n-gram
 
 
 class FastText:
@@ -56,13 +56,25 @@ class FastText:
 
 
 def line(text: str) -> str:
-    """Tokenise a text by our rule and join the words with spaces."""
-    return " ".join(re.findall(TOKEN, text.lower()))
+    """Lower-case a text and put spaces between its words."""
+    return " ".join(re.findall(WORD, text.lower()))
 
 
-def table_size(lines: Sequence[str]) -> int:
-    """Number of places for word pairs in the hash table."""
-    return min(LARGEST_BUCKET, 2 * len({pair for words in lines for pair in pairwise(words.split())}) + 1)
+def table_size(lines: Sequence[str], characters: Sequence[Lengths] = ()) -> int:
+    """Number of places for word pairs and character n-grams in the hash table."""
+    distinct = len({pair for words in lines for pair in pairwise(words.split())})
+    if characters:
+        shortest, longest = min(least for least, _ in characters), max(most for _, most in characters)
+        words = {f"<{word}>" for words in lines for word in words.split()}
+        distinct += len(
+            {
+                word[start : start + length]
+                for word in words
+                for length in range(shortest, longest + 1)
+                for start in range(len(word) - length + 1)
+            }
+        )
+    return min(LARGEST_BUCKET, 2 * distinct + 1)
 
 
 def train(
@@ -71,6 +83,7 @@ def train(
     seed: int,
     *,
     quantise: bool = False,
+    characters: Sequence[Lengths] = (),
     rates: Sequence[float] = (0.5, 0.1, 0.25, 1.0),
     epochs: Sequence[int] = (25, 5, 50),
     sizes: Sequence[int] = (10, 50),
@@ -84,22 +97,26 @@ def train(
         file = Path(scratch) / "train.txt"
         numbered = zip(lines, (places[label] for _, label in train), strict=True)
         file.write_text("".join(f"{PREFIX}{place} {words}\n" for words, place in numbered), encoding="utf-8")
-        fixed = {"input": str(file), "bucket": table_size(lines), "seed": seed}
-        chosen: dict[str, Any] = {"lr": rates[0], "epoch": epochs[0], "dim": sizes[0]}
+        fixed = {"input": str(file), "bucket": table_size(lines, characters), "seed": seed}
+        searched: dict[str, Sequence[Any]] = {"characters": characters, "lr": rates, "epoch": epochs, "dim": sizes}
+        chosen: dict[str, Any] = {name: values[0] for name, values in searched.items() if values}
         best: Training | None = None
-        for name, values in (("lr", rates), ("epoch", epochs), ("dim", sizes)):
+        for name in chosen:
+            values = searched[name]
             waiting = list(values if best is None else values[1:])
             largest = max(values)
             while waiting:
                 training = fit(fixed, {**chosen, name: waiting.pop(0)}, labels, valid)
                 if training and (best is None or training.valid_accuracy > best.valid_accuracy):
                     best = training
-                if not waiting and best and best.chosen[name] == largest and largest < MOST * max(values):
+                if name == "characters" or waiting or best is None:
+                    continue
+                if best.chosen[name] == largest < MOST * max(values):
                     largest *= 2
                     waiting = [largest]
             chosen = best.chosen if best else chosen
         if best is None:
-            raise CapsuletError("fastText diverged with every learning rate, number of epochs and dimension")
+            raise RuntimeError("fastText diverged with every learning rate, number of epochs and dimension")
         return shrink(best, fixed, cutoffs, valid) if quantise else best
 
 
@@ -108,8 +125,10 @@ def fit(fixed: dict[str, Any], chosen: dict[str, Any], labels: Sequence[str], va
     import fasttext
 
     started = time.process_time()
+    numbers = {name: value for name, value in chosen.items() if name != "characters"}
+    numbers["minn"], numbers["maxn"] = chosen.get("characters", (0, 0))
     try:
-        model = fasttext.train_supervised(**fixed, **chosen, wordNgrams=2, thread=THREADS, verbose=0)
+        model = fasttext.train_supervised(**fixed, **numbers, wordNgrams=2, thread=THREADS, verbose=0)
     except RuntimeError:  # Encountered NaN
         return None
     rows = len(model.words) + fixed["bucket"] + len(labels)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks import accuracy, record
-from benchmarks.peers import PEERS, child, runs, summary
+from benchmarks.peers import PEERS, RIVALS, child, runs, summary
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.rows import read_training
+from capsulet.errors import InputError
 
 
 def made_up(peer: str, seed: int, **changes: Any) -> dict[str, Any]:
@@ -203,7 +204,7 @@ def test_the_page_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, results
     assert "| TF-IDF + LR | 91.00 | 1 | 1,000 | 0.01 MB | 1.0 | 2.0 times | 1.0 |" in page
     assert "| XLNet base | failed |" in page
     assert "\nXLNet base: no Hub.\n" in page
-    assert "Not run yet: `ours`, `ours-small`, `fasttext`" in page
+    assert "Not run yet: `ours`, `ours-small`, `tf-idf-characters`, `fasttext`" in page
     assert "Ratios are to TF-IDF + LR" in page
 
 
@@ -247,3 +248,45 @@ def test_runs_of_other_options_are_no_seeds_of_a_mean() -> None:
     old = [run("a", 1, "old"), run("a", 2, "old"), run("b", 1, "old")]
     assert accuracy.merge(old, run("a", 2, "new")) == [old[0], run("a", 2, "new"), old[2]], "another commit's stay"
     assert accuracy.merge(old, run("a", 2, "new", epochs=1)) == [run("a", 2, "new", epochs=1), old[2]]
+    rival = {**run("a", 1, "its own"), "seed": "fasttext"}
+    assert accuracy.merge([rival], run("a", 1, "new", epochs=1)) == [run("a", 1, "new", epochs=1), rival]
+    assert accuracy.merge([run("a", 1, "old", epochs=1)], rival) == [run("a", 1, "old", epochs=1), rival]
+    assert accuracy.merge([rival], {**rival, "source": "newer"}) == [{**rival, "source": "newer"}]
+
+
+def test_a_set_is_found_below_the_folder_of_languages(tmp_path: Path) -> None:
+    for name in ("en", "languages/ru", "languages/de"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "train.jsonl").touch()
+    (tmp_path / "languages" / "README.md").touch()
+    (tmp_path / "empty").mkdir()
+    found = accuracy.find_sets(tmp_path, ["en", "ru", "languages"])
+    assert [folder.name for folder in found] == ["en", "ru", "de", "ru"]
+    for name, reason in (("fr", "has no folder fr"), ("empty", "no folder in it")):
+        with pytest.raises(InputError, match=reason):
+            accuracy.find_sets(tmp_path, [name])
+
+
+def test_a_rival_is_made_of_its_own_files() -> None:
+    own = {"words.py", "protocol.py"}
+    for name in RIVALS:
+        module = runs.ROOT / "benchmarks" / "peers" / f"{PEERS[name].module}.py"
+        assert {path.name for path in runs.imported_files(module)} == {module.name, *own}
+    assert len({accuracy.rival_digest(name) for name in RIVALS}) == len(RIVALS), "their options count"
+
+
+@pytest.mark.slow
+def test_a_rival_beside_ours(
+    data: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(accuracy, "RIVALS", ("tf-idf-characters",))
+    words = ["accuracy", "--data", str(data), "--sets", "tiny", "--rivals-only", "--jobs", "1", "--write"]
+    monkeypatch.setattr(sys, "argv", words)
+    accuracy.main()
+    (run,) = json.loads((results.parent / "accuracy.json").read_text())["runs"]
+    assert (run["seed"], run["test_rows"], run["options"]) == ("tf-idf-characters", 90, {})
+    assert run["accuracy"] >= 0.95 and run["chosen"]["C"] > 0
+    assert "tf-idf-characters" in capsys.readouterr().err
+    accuracy.main()
+    assert not capsys.readouterr().err, "it is not run again"

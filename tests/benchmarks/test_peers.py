@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ OURS = {
 }  # fmt: skip
 SMALL: dict[str, dict[str, Any]] = {
     "tf-idf": {"strengths": [1.0, 10.0]},
+    "tf-idf-characters": {"strengths": [1.0, 10.0]},
     "fasttext": {"rates": [0.5], "epochs": [25], "sizes": [10]},
+    "fasttext-characters": {"rates": [0.5], "epochs": [25], "sizes": [10]},
     "fasttext-ftz": {"rates": [0.5], "epochs": [25], "sizes": [10], "cutoffs": [260, 400]},
     "dpcnn": {"maps": 16, "num_blocks": 3, "epochs": 6, "learning_rate": 0.005, "min_count": 1},
     "region-word-context": {"size": 16, "region": 3, "epochs": 8, "learning_rate": 0.02, "min_count": 1},
@@ -106,6 +109,49 @@ def test_tf_idf_counts_coefficients_words_and_intercepts(train_rows: Rows, valid
         for gram in [*words, *(" ".join(pair) for pair in pairwise(words))]
     }
     assert model.parameters == len(pairs) * (3 + 1) + 3
+
+
+def test_tf_idf_counts_characters_inside_words_of_two_texts() -> None:
+    module = module_of("tf-idf-characters")
+    words, characters = module.build_vectorisers([2, 3])
+    characters.fit(["ab ab", "ab cd"])
+    assert sorted(characters.vocabulary_) == [" a", " ab", "ab", "ab ", "b "]
+    assert [*words.fit(["ab cd"]).vocabulary_] == ["ab", "cd", "ab cd"]
+    assert len(module.build_vectorisers(())) == 1
+
+
+def test_fasttext_has_a_place_for_every_pair_and_character_n_gram() -> None:
+    module = module_of("fasttext")
+    assert module.table_size(["ab c", "ab"]) == 2 * 1 + 1
+    grams = {"<a", "ab", "b>", "<c", "c>", "<ab", "ab>", "<c>"}
+    assert module.table_size(["ab c", "ab"], [(2, 2), (3, 3)]) == 2 * (1 + len(grams)) + 1
+
+
+def test_words_of_any_script_stay_whole() -> None:
+    from benchmarks.peers.words import WORD
+
+    texts = {
+        "größe, 2004!": ["größe", ",", "2004", "!"],
+        "हिन्दी में": ["हिन्दी", "में"],
+        "ที่นี่ดี มาก": ["ที่นี่ดี", "มาก"],
+        "好的，不错": ["好的", "，", "不错"],
+    }
+    assert {text: re.findall(WORD, text) for text in texts} == texts
+
+
+def test_fasttext_s_search_chooses_the_lengths_of_character_n_grams_first(
+    train_rows: Rows, valid_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, tried = module_of("fasttext"), []
+
+    def fit(fixed: Any, chosen: dict[str, Any], labels: Any, valid: Rows) -> Training:
+        tried.append(chosen)
+        return Training(None, chosen["characters"][1] - chosen["lr"], 1.0, chosen)  # type: ignore
+
+    monkeypatch.setattr(module, "fit", fit)
+    best = module.train(train_rows, valid_rows, 1, characters=[(2, 5), (3, 6)], rates=[0.5], epochs=[5], sizes=[10])
+    assert best.chosen == {"characters": (3, 6), "lr": 0.5, "epoch": 5, "dim": 10}
+    assert [chosen["characters"] for chosen in tried] == [(2, 5), (3, 6)], "one value each: nothing else to try"
 
 
 def test_fasttext_s_search_goes_on_where_the_largest_value_does_best(
