@@ -11,6 +11,7 @@ from docs.pages import DOCS, ROOT, circumstances, has, made_at, read, rewrite
 from docs.results import NAMES
 
 SLOW = ("ulmfit", "minilm")  # too slow for the larger sets
+ELSEWHERE = ("tf-idf-characters", "fasttext-characters")  # run by benchmarks.accuracy
 PAGE, PICTURE = DOCS / "results" / "peers.md", ROOT / "benchmarks" / "results" / "peers.svg"
 
 
@@ -70,7 +71,8 @@ def table(name: str, runs: list[dict[str, Any]]) -> list[str]:
     lines += [""] + [f"{reason}." for reason in reasons(rows)] if reasons(rows) else []
     missing = [peer for peer in PEERS if peer not in {summary.peer for summary in rows}]
     for why, absent in (
-        ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE and peer not in SLOW]),
+        ("Not run yet", [f"`{peer}`" for peer in missing if peer in OFFLINE and peer not in SLOW + ELSEWHERE]),
+        ("Run only for [accuracy.md](accuracy.md)", [f"`{peer}`" for peer in missing if peer in ELSEWHERE]),
         (
             "Not run, because they take too long on this machine (see the end of this page)",
             [f"`{peer}`" for peer in missing if peer in SLOW],

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import statistics
 import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.peers import OURS
+from benchmarks.peers import OURS, PEERS, RIVALS
 from benchmarks.peers.summary import Summary, ratio, summaries, with_seeds
 from docs.pages import DOCS, ROOT, circumstances, has, made_at, read, rewrite
 
 PAGE, README = DOCS / "results" / "accuracy.md", ROOT / "README.md"
-TF_IDF = "tf-idf"
+RIVAL_TITLES = dict(
+    zip(RIVALS, ("TF-IDF, words", "TF-IDF, characters", "fastText, words", "fastText, characters"), strict=True)
+)
+NUMBERS = ("no", "one", "two", "three", "four")
 NAMES = {
     "ag_news_61k": "AG News, 61.5k-row training subset, official test",
     "trec6": "TREC, 6 classes",
@@ -38,20 +43,71 @@ NAMES = {
     "hwu64": "HWU64, 64 intents",
     "sms": "SMS spam",
 }
+LANGUAGES = {
+    "ar_arsarcasm_sent": "Arabic: tweets, sentiment, 3 classes",
+    "de_germeval18": "German: tweets, offensive or not",
+    "fi_sent": "Finnish: social media, sentiment, 2 classes",
+    "hi_news_titles": "Hindi: headlines, 6 sections",
+    "ko_nsmc": "Korean: film reviews, sentiment, 2 classes",
+    "pl_allegro": "Polish: product reviews, 5 ratings",
+    "pt_toldbr": "Portuguese: tweets, toxic or not",
+    "ru_rusentiment": "Russian: posts, sentiment, 5 classes",
+    "th_wisesight": "Thai: social media, sentiment, 4 classes",
+    "tr_reviews": "Turkish: reviews, sentiment, 2 classes",
+    "vi_vsfc_topic": "Vietnamese: student feedback, 4 topics",
+    "zh_shopping10": "Chinese: reviews, 10 product categories",
+}
 SPEED_SETS = ("trec6", "ag_news_61k")  # of the README's table of costs
-SPEED_PEERS = (OURS, "ours-small", TF_IDF, "fasttext", "fasttext-ftz", "minilm")
+SPEED_PEERS = (OURS, "ours-small", "tf-idf", "fasttext", "fasttext-ftz", "minilm")
 # data sets that were last run before a change of the recipe
 OLDER = {"before the strength of the n-gram features was scaled to the network": ("ag_news_61k",)}
 
 
+@dataclass(frozen=True)
+class Row:
+    """One data set: runs of capsulet, test accuracies of the rivals in per cent."""
+
+    name: str
+    ours: list[dict[str, Any]]
+    rivals: Mapping[str, list[float]]
+
+    @property
+    def values(self) -> list[float]:
+        """Test accuracies of capsulet, in per cent."""
+        return [100 * run["accuracy"] for run in self.ours]
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy of capsulet."""
+        return statistics.mean(self.values)
+
+    @property
+    def megabytes(self) -> float:
+        """Size of the model file."""
+        size: int = self.ours[0].get("model_bytes") or self.ours[0]["onnx_bytes"]  # older runs: the graph
+        return size / 1e6
+
+    @property
+    def best_rival(self) -> str:
+        """The rival with the highest accuracy."""
+        return max((rival for rival in RIVALS if self.rivals[rival]), key=lambda one: statistics.mean(self.rivals[one]))
+
+    @property
+    def ahead_by(self) -> float:
+        """Difference to the best rival, in points."""
+        return self.mean - statistics.mean(self.rivals[self.best_rival])
+
+
 def parts() -> dict[str, str]:
     """The marked parts of docs/results/accuracy.md."""
-    macro_f1 = ", ".join(f"{row['name']} {row['macro_f1']:.2f}" for row in accuracy_rows())
-    accuracy = [*accuracy_table(), "", count_ahead(), "", f"Macro-F1 of capsulet: {macro_f1}."]
-    made = [circumstances("accuracy"), "The runs of fastText are listed in [peers.md](peers.md).", *made_by()]
+    rows = accuracy_rows()
+    f1 = [f"{row.name} {statistics.mean(100 * run['macro_f1'] for run in row.ours):.2f}" for row in rows]
+    accuracy = [*accuracy_table(rows), "", count_ahead(rows), "", f"Macro-F1 of capsulet: {', '.join(f1)}."]
+    languages = accuracy_rows(names=LANGUAGES)
     return {
         "accuracy": "\n".join([*accuracy, "", earlier()]),
-        "commands": "\n".join(made),
+        "languages": "\n".join([*accuracy_table(languages), "", count_ahead(languages), *made_by(names=LANGUAGES)]),
+        "commands": "\n".join([f"The last command: {circumstances('accuracy')}", *made_by()]),
         **{file: "\n".join(other_sets(file)) for file in ("fresh", "public")},
         "dense adam": "\n".join([*dense_adam_table(), "", circumstances("dense_adam")]),
     }
@@ -62,93 +118,116 @@ def readme_parts() -> dict[str, str]:
     return {"numbers": summary(), "results": readme_accuracy(), "costs": readme_costs()}
 
 
-def accuracy_rows(file: str = "accuracy") -> list[dict[str, Any]]:
-    """Mean and deviation over the seeds of each data set, beside the two rivals."""
-    rows = []
+def accuracy_rows(file: str = "accuracy", names: Mapping[str, str] = NAMES) -> list[Row]:
+    """The data sets of a results file that have names; runs of rivals that it lacks come from peers.json."""
     runs = read(file)["runs"]
     peers = [run for run in read("peers")["runs"] if "accuracy" in run]
-    for name in sorted({run["set"] for run in runs}, key=list(NAMES).index):
-        ours = [run for run in runs if run["set"] == name and run["seed"] != TF_IDF]
-        other = next((run for run in runs if run["set"] == name and run["seed"] == TF_IDF), None)
-        other = other or next((run for run in peers if run["set"] == name and run["peer"] == TF_IDF), None)
-        if not ours:
-            continue
-        values = [100 * run["accuracy"] for run in ours]
-        usual = [run for run in peers if (run["set"], run["peer"]) == (name, "fasttext") and not run["options"]]
-        fasttext = [100 * run["accuracy"] for run in usual]
-        rivals = [statistics.mean(own) for own in (fasttext, [100 * other["accuracy"]] if other else []) if own]
-        rows.append(
-            {
-                "name": NAMES[name],
-                "fasttext": f"{statistics.mean(fasttext):.2f}{spread(fasttext)}" if fasttext else "not run",
-                "ahead": statistics.mean(values) >= max(rivals) if len(rivals) == 2 else None,
-                "mean": statistics.mean(values),
-                "spread": spread(values),
-                "macro_f1": statistics.mean(100 * run["macro_f1"] for run in ours),
-                "seeds": len(values),
-                "tf_idf": f"{100 * other['accuracy']:.2f}" if other else "not run",
-                "parameters": ours[0]["parameters"],
-                "megabytes": ours[0].get("model_bytes", ours[0].get("onnx_bytes", 0)) / 1e6,
-            }
+    return [
+        Row(
+            title,
+            [run for run in runs if run["set"] == name and isinstance(run["seed"], int)],
+            {rival: rival_values(name, rival, runs, peers) for rival in RIVALS},
         )
-    return rows
-
-
-def spread(values: list[float]) -> str:
-    """One standard deviation; one run has none."""
-    return f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-
-
-def accuracy_table(file: str = "accuracy") -> list[str]:
-    """Accuracy beside the rivals, with sizes."""
-    lines = [
-        "| test accuracy, % | capsulet | TF-IDF + logistic regression | fastText, word pairs | seeds | parameters | "
-        "`model.onnx` |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        for name, title in names.items()
+        if any(run["set"] == name for run in runs)
     ]
-    cells = "| {name} | {mean:.2f}{spread} | {tf_idf} | {fasttext} | {seeds} | {parameters:,} | {megabytes:.1f} MB |"
-    return lines + [cells.format_map(row) for row in accuracy_rows(file)]
 
 
-def count_ahead(file: str = "accuracy") -> str:
-    """On how many sets capsulet is at least as accurate as the better rival, where both were run."""
-    ahead = [row["ahead"] for row in accuracy_rows(file) if row["ahead"] is not None]
-    if not ahead:
-        return "No data set has a run of both rivals."
-    return f"capsulet is at least as accurate as the better rival on {sum(ahead)} of {len(ahead)} data sets."
+def rival_values(name: str, rival: str, runs: Sequence[dict[str, Any]], peers: Sequence[dict[str, Any]]) -> list[float]:
+    """Test accuracies of a rival on a data set, in per cent."""
+    own = [run for run in runs if (run["set"], run["seed"]) == (name, rival)]
+    usual = (name, rival, dict(PEERS[rival].options))
+    others = [run for run in peers if (run["set"], run["peer"], run["options"]) == usual]
+    return [100 * run["accuracy"] for run in own or others]
+
+
+def mean_cell(values: Sequence[float]) -> str:
+    """Mean and one standard deviation; one run has no deviation, and no run has an empty cell."""
+    if not values:
+        return ""
+    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.2f}{deviation}"
+
+
+def rivals_of(rows: Sequence[Row]) -> list[str]:
+    """Rivals that were run on at least one of the data sets."""
+    return [rival for rival in RIVALS if any(row.rivals[rival] for row in rows)]
+
+
+def accuracy_table(rows: Sequence[Row], sizes: bool = True) -> list[str]:
+    """Accuracy beside the rivals, optionally with sizes."""
+    rivals = rivals_of(rows)
+    head = ["capsulet", *(RIVAL_TITLES[rival] for rival in rivals), "seeds", *["parameters", "model file"] * sizes]
+    lines = [f"| test accuracy, % | {' | '.join(head)} |", f"| --- |{' ---: |' * len(head)}"]
+    for row in rows:
+        cells = [row.name, mean_cell(row.values), *(mean_cell(row.rivals[rival]) for rival in rivals)]
+        cells.append(str(len(row.ours)) if row.ours else "")
+        if sizes:
+            cells += [f"{row.ours[0]['parameters']:,}", f"{row.megabytes:.1f} MB"] if row.ours else ["", ""]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """Data sets that have runs of capsulet and of every rival of the table."""
+    rivals = rivals_of(rows)
+    return [row for row in rows if row.ours and all(row.rivals[rival] for rival in rivals)]
+
+
+def count_ahead(rows: Sequence[Row]) -> str:
+    """On how many data sets capsulet is at least as accurate as the best rival, and the mean difference."""
+    both = compared(rows)
+    if not both:
+        return "No data set has runs of capsulet and of all rivals yet."
+    missing = len(rows) - len(both)
+    return (
+        f"capsulet is at least as accurate as the best of {count_rivals(rows)} on {ahead(both)} data sets; "
+        f"mean difference {statistics.mean(row.ahead_by for row in both):+.2f} points."
+        + (f" Not counted, because runs are missing: {missing}." if missing else "")
+    )
+
+
+def count_rivals(rows: Sequence[Row]) -> str:
+    """Number of rivals, such as `four rivals`."""
+    return f"{NUMBERS[len(rivals_of(rows))]} rivals"
+
+
+def ahead(rows: Sequence[Row]) -> str:
+    """On how many data sets capsulet is at least as accurate as the best rival."""
+    return f"{sum(row.ahead_by >= 0 for row in rows)} of {len(rows)}"
 
 
 def dense_adam_table() -> list[str]:
     """Accuracy when Adam updates the codes of every word at every step, beside the words of the batch only."""
     dense = read("dense_adam")["runs"]
-    rowwise = [run for run in read("accuracy")["runs"] if run["seed"] != TF_IDF]
+    rowwise = read("accuracy")["runs"]
     lines = ["| test accuracy, % | row-wise | dense | seeds |", "| --- | ---: | ---: | ---: |"]
     for name in dict.fromkeys(run["set"] for run in dense):
         cells = []
         for runs in (rowwise, dense):
-            values = [100 * run["accuracy"] for run in runs if run["set"] == name and run["seed"] != TF_IDF]
+            values = [100 * run["accuracy"] for run in runs if run["set"] == name and isinstance(run["seed"], int)]
             deviation = statistics.stdev(values) if len(values) > 1 else 0.0
             cells.append(f"{statistics.mean(values):.2f} ± {deviation:.2f}")
         lines.append(f"| {NAMES[name]} | {' | '.join(cells)} | {len(values)} |")
     return lines
 
 
-def made_by(file: str = "accuracy") -> list[str]:
+def made_by(file: str = "accuracy", names: Mapping[str, str] = NAMES) -> list[str]:
     """Which command and commit made the runs of each data set."""
     made: dict[tuple[str, str], set[str]] = {}
     for run in read(file)["runs"]:
-        if "commit" in run:
+        if "commit" in run and run["set"] in names:
             made.setdefault((run["command"], run["commit"]), set()).add(run["set"])
     lines = [f"- {', '.join(sorted(sets))}: {made_at(*key)}" for key, sets in made.items()]
-    return ["", *lines, *put_back(file)]
+    return ["", *lines, *put_back(file, names)]
 
 
-def put_back(file: str) -> list[str]:
+def put_back(file: str, names: Mapping[str, str]) -> list[str]:
     """Which networks were trained at an earlier commit: no single command made their figures."""
-    runs = [run for run in read(file)["runs"] if "network_commit" in run]
+    runs = [run for run in read(file)["runs"] if "network_commit" in run and run["set"] in names]
     if not runs:
         return []
-    sets = ", ".join(name for name in NAMES if name in {run["set"] for run in runs})
+    sets = ", ".join(name for name in names if name in {run["set"] for run in runs})
     commits = ", ".join(f"`{commit}`" for commit in sorted({run["network_commit"] for run in runs}))
     note = (
         f"The networks of {sets} were trained at commit {commits}. A script that is not in the repository loaded them; "
@@ -160,11 +239,11 @@ def put_back(file: str) -> list[str]:
 
 def summary() -> str:
     """The figures of the first lines of the README."""
-    news = next(row for row in accuracy_rows() if row["name"] == NAMES["ag_news_61k"])
+    news = next(row for row in accuracy_rows() if row.name == NAMES["ag_news_61k"])
     figures = read("engine")["figures"]
     return (
-        f"On AG News, trained on about half of its training rows, it reaches {news['mean']:.1f} % test accuracy with "
-        f"{news['parameters'] / 1e6:.1f} million parameters in {news['megabytes']:.0f} MB. {small_files()} A new "
+        f"On AG News, trained on about half of its training rows, it reaches {news.mean:.1f} % test accuracy with "
+        f"{news.ours[0]['parameters'] / 1e6:.1f} million parameters in {news.megabytes:.0f} MB. {small_files()} A new "
         f"process loads a model and answers in {figures['cold_predict_over_python']:.1f} times the time of "
         f"`python -c pass`. The installation takes {figures['installed_megabytes']:.1f} MB and needs no other package."
     )
@@ -196,21 +275,18 @@ def earlier() -> str:
 
 
 def readme_accuracy() -> str:
-    """The accuracy table of the README."""
-    lines = [
-        "| test accuracy, % | capsulet | TF-IDF + logistic regression | fastText | seeds |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    cells = "| {name} | {mean:.2f}{spread} | {tf_idf} | {fasttext} | {seeds} |"
-    lines += [cells.format_map(row) for row in accuracy_rows()]
-    counts = [count_ahead(), *(f"On {what}: {ahead(file)}." for file, what in ELSEWHERE.items() if has(file))]
-    return "\n".join([*lines, "", *textwrap.wrap(" ".join(counts), 118)])
-
-
-def ahead(file: str) -> str:
-    """On how many data sets of a file capsulet is at least as accurate as the better rival."""
-    flags = [row["ahead"] for row in accuracy_rows(file) if row["ahead"] is not None]
-    return f"{sum(flags)} of {len(flags)}"
+    """The tables of the README: English data sets, and those of other languages that have runs of capsulet."""
+    rows = accuracy_rows()
+    counts = [count_ahead(rows)]
+    for file, what in ELSEWHERE.items():
+        if has(file):
+            others = accuracy_rows(file)
+            counts.append(f"On {what}, beside {count_rivals(others)}: {ahead(compared(others))}.")
+    lines = [*accuracy_table(rows, sizes=False), "", *textwrap.wrap(" ".join(counts), 118)]
+    languages = [row for row in accuracy_rows(names=LANGUAGES) if row.ours]
+    if languages:
+        lines += ["", *accuracy_table(languages, sizes=False), "", *textwrap.wrap(count_ahead(languages), 118)]
+    return "\n".join(lines)
 
 
 def readme_costs() -> str:
@@ -251,7 +327,8 @@ ELSEWHERE = {
 
 def other_sets(file: str) -> list[str]:
     """The table of data sets on which no option was chosen."""
-    return [*accuracy_table(file), "", count_ahead(file), "", circumstances(file), *made_by(file)]
+    rows = accuracy_rows(file)
+    return [*accuracy_table(rows), "", count_ahead(rows), "", circumstances(file), *made_by(file)]
 
 
 def write() -> None:

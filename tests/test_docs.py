@@ -12,6 +12,7 @@ import pytest
 
 import capsulet
 from benchmarks import record
+from benchmarks.peers import RIVALS
 from capsulet.cli.parser import build_parser
 from docs import commands, drift, labels, options, pages, paper, peers, results, small, speed, trust
 from docs.__main__ import GENERATORS
@@ -34,8 +35,8 @@ MARKED = [
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
-    "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set", "--valid-only",
-    "--directory", "--top", "--explain", "--train", "--before", "--rounds",
+    "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
+    "--valid-only", "--directory", "--top", "--explain", "--train", "--before", "--rounds",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
@@ -64,6 +65,27 @@ def test_the_figures_are_those_of_the_results_files(module: ModuleType, page: Pa
 
 def test_the_paper_s_tables_are_those_of_their_files() -> None:
     assert paper.PAGE.read_text(encoding="utf-8") == paper.render_page(), "run `python -m docs.paper`"
+
+
+def test_runs_that_are_missing_are_empty_cells_and_not_counted() -> None:
+    def row(name: str, ours: list[float], *rivals: float) -> results.Row:
+        runs = [{"accuracy": value / 100, "parameters": 1000, "model_bytes": 5e6} for value in ours]
+        values = {rival: [value] for rival, value in zip(RIVALS, rivals, strict=False)}
+        return results.Row(name, runs, {rival: values.get(rival, []) for rival in RIVALS})
+
+    rows = [row("a", [90, 92], 89, 93, 80), row("b", [90], 89, 88, 87), row("c", [], 89, 88, 87), row("d", [90], 89)]
+    table = results.accuracy_table(rows)
+    assert "fastText, words" in table[0] and "fastText, characters" not in table[0], "which has no run"
+    assert table[2] == "| a | 91.00 ± 1.41 | 89.00 | 93.00 | 80.00 | 2 | 1,000 | 5.0 MB |"
+    assert table[4:] == [
+        "| c |  | 89.00 | 88.00 | 87.00 |  |  |  |",
+        "| d | 90.00 | 89.00 |  |  | 1 | 1,000 | 5.0 MB |",
+    ]
+    assert results.count_ahead(rows) == (
+        "capsulet is at least as accurate as the best of three rivals on 1 of 2 data sets; mean difference "
+        "-0.50 points. Not counted, because runs are missing: 2."
+    )
+    assert results.count_ahead(rows[2:3]) == "No data set has runs of capsulet and of all rivals yet."
 
 
 def test_recorded_folders_become_placeholders() -> None:
