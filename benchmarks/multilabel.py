@@ -33,7 +33,7 @@ import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.debian import packages, source_of, tenth
-from benchmarks.peers.tfidf import build_vectoriser
+from benchmarks.peers.tfidf import build_vectorisers
 from capsulet.cli.progress import LineMonitor
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
@@ -153,7 +153,7 @@ def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any])
 def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]:
     """Train TF-IDF with one logistic regression per label; return its figures on the test texts."""
     started = time.process_time()
-    vectoriser = build_vectoriser()
+    (vectoriser,) = build_vectorisers(())
     features = {"train": vectoriser.fit_transform(text for text, _ in parts["train"])}
     features |= {name: vectoriser.transform(text for text, _ in parts[name]) for name in ("valid", "test")}
     truth = {name: matrix(rows, labels) for name, rows in parts.items()}

@@ -205,7 +205,7 @@ def tfidf_scope(folder: Path, outside: list[str], strengths: list[float]) -> dic
     model = training.model
     rows = read_test(folder)
     inside, strange = (
-        model.regression.predict_proba(model.vectoriser.transform(texts))
+        model.regression.predict_proba(model.vectorisers[0].transform(texts))
         for texts in ([text for text, _ in rows], outside)
     )
     right = model.regression.classes_[inside.argmax(1)] == np.array([label for _, label in rows])
