@@ -23,7 +23,7 @@ PEERS = {
     OURS: Peer("capsulet", "ours"),
     "ours-small": Peer("capsulet, compressed", "ours", {"small": True}),
     "tf-idf": Peer("TF-IDF + LR", "tfidf", random=False),
-    "tf-idf-characters": Peer("TF-IDF + LR, characters", "tfidf", {"characters": [2, 5]}, random=False),
+    "tf-idf-characters": Peer("TF-IDF + LR, characters", "tfidf", {"characters": [1, 5]}, random=False),
     "fasttext": Peer("fastText", "fasttext"),
     "fasttext-characters": Peer("fastText, characters", "fasttext", {"characters": [[2, 5], [3, 6]]}),
     "fasttext-ftz": Peer("fastText .ftz", "fasttext", {"quantise": True}),
