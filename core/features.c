@@ -33,7 +33,10 @@ static bool grow(struct hits *hits) {
   free(hits->slots);
   hits->slots = slots, hits->mask = 4 * room - 1, hits->room = room;
   for (uint32_t i = 0; i < hits->count; i++)
-    if (hits->items[i].times) slots[slot_of(hits, hits->items[i].row, hits->items[i].block)] = i + 1;
+    if (hits->items[i].times) {
+      hits->items[i].slot = slot_of(hits, hits->items[i].row, hits->items[i].block);
+      slots[hits->items[i].slot] = i + 1;
+    }
   return true;
 }
 
@@ -46,14 +49,14 @@ static void note_hit(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
     return;
   }
   uint32_t block = (uint32_t)(hash & 1), slot = slot_of(hits, (uint32_t)row, block);
-  hits->items[hits->count++] = (struct hit){(uint32_t)row, first, tokens, 0, block};
+  hits->items[hits->count++] = (struct hit){(uint32_t)row, first, tokens, 0, slot, block};
   if (!hits->slots[slot]) hits->slots[slot] = hits->count;
   hits->items[hits->slots[slot] - 1].times++;
 }
 
 void hits_start(struct hits *hits, const capsulet_model *model) {
   for (uint32_t i = 0; i < hits->count; i++) /* only what the last text filled: a short text costs little after a long one */
-    if (hits->items[i].times) hits->slots[slot_of(hits, hits->items[i].row, hits->items[i].block)] = 0;
+    if (hits->items[i].times) hits->slots[hits->items[i].slot] = 0; /* searched anew, it could be behind a slot that is free now */
   hits->model = model;
   hits->count = 0;
   hits->reader = (struct ngrams){.pieces = model->pieces, .emit = note_hit, .to = hits};

@@ -136,6 +136,7 @@ struct hit { /* an occurrence of a feature in a text */
   uint32_t row;
   uint32_t first, tokens; /* the tokens it covers */
   uint32_t times;         /* occurrences of the feature in the text; 0 in all but the first */
+  uint32_t slot;          /* of the first occurrence in the hash table */
   uint32_t block;         /* WHOLE or PIECE (ngrams.h) */
 };
 

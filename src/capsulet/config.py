@@ -286,7 +286,18 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
         hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
         raise InputError(f"option {unknown!r} is unknown{hint}")
     given = {group: {name: merged[name] for name in names[group] if name in merged} for group in GROUPS}
-    return Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()})
+    return without_pieces(Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()}))
+
+
+def without_pieces(options: Options) -> Options:
+    """The options; where words have no codes of pieces, unknown words cannot be read by them."""
+    model, unknown_words = options.model, options.text.unknown_words
+    if (model.pieces and model.piece_codes != 0) or unknown_words in (SIMILAR, APART):
+        return options
+    if unknown_words == PIECES:
+        flag = "--piece-codes" if model.pieces else "--pieces"
+        raise InputError(f"--unknown-words is pieces and {flag} is 0: expected {flag} above 0, or other unknown words")
+    return dataclasses.replace(options, text=dataclasses.replace(options.text, unknown_words=APART))
 
 
 def check(options: T) -> T:

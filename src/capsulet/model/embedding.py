@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from capsulet.model.noise import Noise, derive, uniform
 from capsulet.native import core_module
 from capsulet.text.corpus import Spellings
+from capsulet.text.vocabulary import UNKNOWN_ID
 
 CHOICE, OWN_ROW = (
     102,
@@ -71,9 +72,10 @@ class Embedding(nn.Module):
         summed = F.embedding_bag(rows, self.rows, starts[:-1], mode="sum", sparse=self.rowwise)
         counts = starts.diff()
         known = words < self.pieces.vocab_size
-        if noise is not None:  # padding, the unknown word and words without pieces keep their rows
-            known &= (uniform(derive(noise.step, words), OWN_ROW, 1)[:, 0] >= WITHOUT_OWN_ROW) | (counts == 0)
-        own = F.embedding(words.where(known, torch.zeros_like(words)), self.rows, sparse=self.rowwise)
+        own = F.embedding(words.where(known, UNKNOWN_ID), self.rows, sparse=self.rowwise)
+        if noise is not None:
+            known &= uniform(derive(noise.step, words), OWN_ROW, 1)[:, 0] >= WITHOUT_OWN_ROW
+        known |= counts == 0  # without pieces, such as padding: the own row, or that of the unknown word
         return own * known.unsqueeze(1) + summed / counts.clamp(min=1).unsqueeze(1)
 
     def initialise(self, deviation: float, centred: bool) -> None:
@@ -180,9 +182,7 @@ def integers(data: bytes) -> Tensor:
 
 def folded(rows: NDArray[np.float32], pieces: Pieces) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
     """Rows of the words (V, W) with their pieces added, and rows of the pieces."""
-    own, table = rows[: pieces.vocab_size], rows[pieces.vocab_size :].astype(np.float16)
     starts, places = piece_rows(pieces, torch.arange(pieces.vocab_size))
-    summed = F.embedding_bag(
-        places - pieces.vocab_size, torch.from_numpy(table.astype(np.float32)), starts[:-1], mode="sum"
-    )
-    return own + (summed / starts.diff().clamp(min=1).unsqueeze(1)).numpy(), table
+    summed = F.embedding_bag(places, torch.from_numpy(rows), starts[:-1], mode="sum")
+    means = (summed / starts.diff().clamp(min=1).unsqueeze(1)).numpy()
+    return rows[: pieces.vocab_size] + means, rows[pieces.vocab_size :].astype(np.float16)

@@ -203,14 +203,14 @@ class CorpusWriter:
         words = [self.words.spelling(int(number)) for number in chosen]
         vocab_size = FIRST_WORD + len(chosen)
         read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
-        of_shapes = new_ids[shapes[others]]
-        unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
-        read_as[vocab_size:] = np.where(of_shapes < vocab_size, of_shapes, unknown)
-        read_as[vocab_size:][(shapes[others] != NO_WORD) & (of_shapes >= vocab_size)] = UNKNOWN_ID
+        of_shapes, shaped = new_ids[shapes[others]], shapes[others] != NO_WORD
+        without_shape = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
+        of_shapes[of_shapes >= vocab_size] = UNKNOWN_ID
+        read_as[vocab_size:] = np.where(shaped, of_shapes, without_shape)
         if unknown_words == SIMILAR:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
-            for number in others[shapes[others] == NO_WORD]:  # another link or number is not similar
+            for number in others[~shaped]:  # another link or number is not similar
                 nearest = similar_words.nearest(self.words.spelling(int(number)))
                 read_as[new_ids[number]] = UNKNOWN_ID if nearest is None else known[nearest]
         spelled = (f"{self.words.spelling(int(number))}\n".encode() for number in numbers)
