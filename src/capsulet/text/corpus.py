@@ -204,9 +204,8 @@ class CorpusWriter:
         vocab_size = FIRST_WORD + len(chosen)
         read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
         of_shapes, shaped = new_ids[shapes[others]], shapes[others] != NO_WORD
-        without_shape = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
-        of_shapes[of_shapes >= vocab_size] = UNKNOWN_ID
-        read_as[vocab_size:] = np.where(shaped, of_shapes, without_shape)
+        unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
+        read_as[vocab_size:] = np.where(shaped & (of_shapes < vocab_size), of_shapes, unknown)
         if unknown_words == SIMILAR:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
