@@ -27,6 +27,7 @@ CORE = Path(__file__).parents[1] / "core"
 RULES = {PAPER: 0, UNICODE: 1}  # in core.h
 PATTERN = re.compile(r"\w+|[^\w\s]")
 MOST = 10**6  # tokens per text
+# ruff: noqa: RUF001 - Russian words
 ENGLISH = "the of and to in is that was for it with as his on be at by had not are but from or have an they which one"
 RUSSIAN = "и в не на я что тот быть с а весь это как она по но они к у ты из мы за вы так же от сказать этот который"
 ENDINGS = {"english": ("ing", "ed", "s", "ly", "ness"), "russian": ("ами", "ого", "ыми", "ость", "ться")}
@@ -95,7 +96,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for language in ("english", "russian"):
-        parser.add_argument(f"--{language}", type=Path, metavar="FILE", help="a text per line; default: generated texts")
+        parser.add_argument(f"--{language}", type=Path, metavar="FILE", help="a text per line; default: generated")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     english, russian = (

@@ -1,9 +1,11 @@
 """Write core/unicode_tables.h, what the token rule `unicode` knows of each character: `python core/unicode_tables.py`.
 
-The tables are pinned to Unicode 17.0, because a model must read a text as it did in training. They come from Python 3.15,
-or from an older Python with the package unicodedata2 17 (`pip install unicodedata2==17.*`). docs/reference/tokens.md
+The tables are pinned to Unicode 17.0, because a model must read a text as it did in training. They come from Python
+3.15, or from an older Python with the package unicodedata2 17 (`pip install unicodedata2==17.*`). docs/reference/tokens.md
 explains the rule. Scripts have no property in these sources: the ranges below are written by hand, block by block.
 """
+
+# ruff: noqa: E501 - comments of the table
 
 from __future__ import annotations
 
@@ -22,8 +24,14 @@ WIDTH = 119
 LAST_PAGE = 0x200  # planes 0 and 1, in pages of 256; the other planes are Han, tags and private characters
 
 SPACE, IGNORED, LETTER, MARK, DIGIT, HANGUL, KATAKANA, LONE, SYMBOL, PICTOGRAPH, REGIONAL, MODIFIER = range(12)
-CLASSES = "SPACE IGNORED LETTER MARK DIGIT HANGUL KATAKANA LONE SYMBOL PICTOGRAPH REGIONAL MODIFIER".split()
-MAPPED, COMPOSES = 1, 2  # flags: the spelling differs from the character; it may change when joined to the one before it
+CLASSES = (
+    "SPACE", "IGNORED", "LETTER", "MARK", "DIGIT", "HANGUL", "KATAKANA", "LONE", "SYMBOL", "PICTOGRAPH", "REGIONAL",
+    "MODIFIER",
+)  # fmt: skip
+MAPPED, COMPOSES = (
+    1,
+    2,
+)  # flags: the spelling differs from the character; it may change when joined to the one before it
 
 Ranges = list[tuple[int, int]]
 
@@ -184,7 +192,9 @@ def properties() -> tuple[list[tuple[int, int, int]], list[tuple[int, int]], lis
         if kind in (IGNORED, SPACE):
             return kind, 0, 0
         # fewer runs: the flag may also be set beside mapped characters, such as on the small letters among large ones
-        near = (spelling(other) != chr(other) for other in range(max(code - 6, page << 8), min(code + 7, (page + 1) << 8)))
+        near = (
+            spelling(other) != chr(other) for other in range(max(code - 6, page << 8), min(code + 7, (page + 1) << 8))
+        )
         flags = MAPPED * (kind != DIGIT and any(near)) | COMPOSES * composes(code, seconds)
         return kind, data.combining(chr(code)), flags
 
@@ -255,7 +265,11 @@ def straight(codes: list[int], at: int) -> tuple[int, int]:
         while at + length < len(codes) and length < MOST:
             code = codes[at + length]
             text = spelling(code)
-            if len(text) > 1 or code != codes[at] + length * step or ord(text) - code != ord(spelling(codes[at])) - codes[at]:
+            if (
+                len(text) > 1
+                or code != codes[at] + length * step
+                or ord(text) - code != ord(spelling(codes[at])) - codes[at]
+            ):
                 break
             if (code < 0x10000) != (codes[at] < 0x10000):
                 break

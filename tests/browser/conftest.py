@@ -18,6 +18,7 @@ from capsulet.native import _core
 from capsulet.storage.model_file import MODEL
 from tests.conftest import SETS
 from tests.core.random_models import ODD_SIZES, VARIANTS, model_file
+from tests.text.nasty_strings import nasty
 
 PRECISIONS = {"float32": 1, "int8": 2}
 NAN = float("nan")
@@ -59,6 +60,7 @@ REQUESTS = [
 def nasty_texts(dice: random.Random) -> Iterator[str]:
     """Thousands of unusual strings."""
     yield from ("", " ", *ODD, *BLANK, *PLAIN, "".join(ODD), "".join(BLANK))
+    yield from (nasty(dice) for _ in range(10_000))
     yield from ("x" * 100_000, "É" * 6000, "a " * 6000, "İ" * 3000)
     for piece in (*ODD, *BLANK):
         yield f"a{piece}B1{piece}{piece}2{piece}c"

@@ -22,6 +22,7 @@ from capsulet.storage.folder import CARD, read_config
 from capsulet.storage.model_file import MODEL
 from capsulet.storage.onnx_runtime import onnxruntime
 from capsulet.text.batch import pad
+from tests.conftest import TINY
 
 TEXTS = ["The match was close", "fry the onions", "", "你好 ☃ ÉÉ İ", "shares fell " * 300, "the matches 2004 bank's"]
 
@@ -64,12 +65,20 @@ def test_onnx_runtime_gives_the_answers_of_the_model(source: Path, file: Path) -
 
 def test_metadata_is_complete(source: Path, model: Path, file: Path) -> None:
     inside = metadata(file)
-    assert set(inside) == {"capsulet.config", "capsulet.tokenizer", "capsulet.card"}
+    assert set(inside) == {"capsulet.config", "capsulet.words", "capsulet.card"}
+    session = open_session(source, 1)
+    assert json.loads(inside["capsulet.words"]) == session.words()[session.word_ids.first_word :]
     assert inside["capsulet.card"].startswith((model / CARD).read_text())
     assert json.loads(inside["capsulet.config"]) == json.loads(json.dumps(read_config(source).as_json()))
 
 
-def test_the_tokenizer_gives_the_ids_of_the_model(source: Path, file: Path) -> None:
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_tokenizer_of_the_papers_rule(rows_file: Path, tmp_path: Path, compressed: bool) -> None:
+    source = tmp_path / "paper"
+    capsulet.train(rows_file, source, valid=rows_file, cache=None, report=None, **TINY, tokens="paper")
+    if compressed:
+        source = Path(capsulet.compress(source, out=tmp_path / "small.safetensors", threads=1).path)
+    file = capsulet.export(source, tmp_path / "model.onnx")
     tokenizer = Tokenizer.from_str(metadata(file)["capsulet.tokenizer"])
     session = open_session(source, 1)
     words, unknown = session.words(), session.word_ids.unknown

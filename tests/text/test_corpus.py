@@ -168,3 +168,29 @@ def test_damage_is_noticed_and_named(tmp_path, name, damage) -> None:
         path.write_bytes(b"{" + bytes(data))
     with pytest.raises(DamagedCorpusError, match=str(tmp_path)):
         open_corpora(tmp_path)
+
+
+def test_numbers_and_links_that_occur_once_are_read_as_their_shape(tmp_path: Path) -> None:
+    texts = ["2019 2004 http://a.org", "2004 3.14 12", "1999 @someone 👍🏽 word"]
+    writer = CorpusWriter(tmp_path, 100, rule="unicode")
+    writer.add(zip([*texts, "7 1984 http://b.org 2.5"], "xyxy", strict=True), lambda rows: None)
+    writer.finish(["x", "y"], np.array([3]), 1, 100, [], similar=True)
+    corpora = open_corpora(tmp_path)
+    assert corpora.words == ["0000", "2004", "0.00", "00", "@…", "http://…", "word", "👍"]
+    assert texts_of(corpora.train) == [[2, 3, 7], [3, 4, 5], [2, 6, 9, 8]]
+    # the shapes of 7 and 2.5 are not known; that a number is similar to another one says nothing
+    assert texts_of(corpora.valid) == [[1, 2, 7, 1]]
+
+
+def test_shapes_follow_the_smallest_count(tmp_path: Path) -> None:
+    writer = CorpusWriter(tmp_path, 100, rule="unicode")
+    writer.add([("2019 2019 2004 2004 2004 1999", "x"), ("a a a", "y")], lambda rows: None)
+    writer.finish(["x", "y"], np.zeros(0, np.int64), 3, 100, [])
+    assert words_of(tmp_path) == ["0000", "2004", "a"]
+
+
+def test_the_rule_of_the_paper_has_no_shapes(tmp_path: Path) -> None:
+    writer = CorpusWriter(tmp_path, 100, rule="paper")
+    writer.add([("7 8", "x"), ("a", "y")], lambda rows: None)
+    writer.finish(["x", "y"], np.zeros(0, np.int64), 1, 100, [])
+    assert words_of(tmp_path) == ["7", "8", "a"]

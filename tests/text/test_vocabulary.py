@@ -20,6 +20,7 @@ from capsulet.text.vocabulary import (
     WordIds,
     common_prefix,
 )
+from tests.conftest import TINY
 
 WORDS = (
     "fabulous",
@@ -158,3 +159,22 @@ def test_compressed_files_read_them_too(model: Path) -> None:
     capsulet.compress(model / "similar", model / "rows.jsonl", out=model / "small.safetensors")
     classifier = capsulet.load(model / "small.safetensors")
     assert [found.label for found in classifier.predict(["wonderfully", "horribly"])] == ["good", "bad"]
+
+
+def test_letters_are_counted_not_bytes(tmp_path: Path) -> None:
+    """Words of other scripts; the core finds what Python finds."""
+    rows = tmp_path / "rows.jsonl"
+    texts = ["прекрасный прекрасно фильм", "ужасный сюжет мир", "größte größer Straße", "மொழிகள் हिन्दी हिन्दुस्तान"]
+    lines = [json.dumps({"label": "xy"[row % 2], "text": text}) for row, text in enumerate(texts)]
+    rows.write_text("\n".join(lines * 3))
+    capsulet.train(rows, tmp_path / "model", valid=rows, **TINY)
+    session = capsulet.load(tmp_path / "model").session
+    similar = SimilarWords(lambda: {word: number for number, word in enumerate(session.words())})
+    forms = [
+        word[: len(word) - cut] + end for word in session.words()[2:] for cut in range(4) for end in ("", "а", "бв")
+    ]
+    found = {form: similar.nearest(form) for form in forms if form and form not in similar.ids}
+    assert found["прекраа"] == "прекрасно" and found["фила"] is None  # of one length: the first; three letters
+    for form, nearest in found.items():
+        expected = 1 if nearest is None else len(session.words()) + similar.ids[nearest]
+        assert session.encode([form])[0].tolist() == [expected], form

@@ -1,4 +1,4 @@
-"""The token rule `unicode` in plain Python, written from docs/reference/tokens.md: an independent reading to compare with.
+"""The token rule `unicode` in plain Python, from docs/reference/tokens.md: an independent reading to compare with.
 
 It is slow and short. Characters that this Python does not know are left out of comparisons (`is_known`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache
 
 SPACES = {*range(0x21), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 IGNORED = {
@@ -44,7 +44,7 @@ LETTERS = "LETTER", "HANGUL", "KATAKANA", "LONE"
 Token = tuple[str, int, int, str]  # spelling, first character, last character + 1, kind
 
 
-@lru_cache(maxsize=None)
+@cache
 def spelling(character: str) -> str:
     """What a character adds to the spelling of a token."""
     if character == "İ":
@@ -59,7 +59,7 @@ def spelling(character: str) -> str:
     return "".join(letter for letter in text if letter != " " and ord(letter) not in IGNORED) or character
 
 
-@lru_cache(maxsize=None)
+@cache
 def kind_of(character: str) -> str:
     """The class of a character."""
     code, category = ord(character), unicodedata.category(character)
@@ -286,7 +286,9 @@ class Reader:
 
 def composed(text: str) -> str:
     """NFC, except for forms that are kept."""
-    return "".join(part if OWN_FORMS.match(part) else unicodedata.normalize("NFC", part) for part in OWN_FORMS.split(text))
+    return "".join(
+        part if OWN_FORMS.match(part) else unicodedata.normalize("NFC", part) for part in OWN_FORMS.split(text)
+    )
 
 
 def hebrew(character: str) -> bool:
