@@ -41,11 +41,10 @@ static void read_tokens(const uint8_t *text, size_t size, enum rule rule) {
   expect(count <= size + 1);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (!model) start();
+static void encode(const uint8_t *text, size_t size, enum rule rule) {
   struct capsulet_facts facts;
   capsulet_describe(model, &facts);
-  uint8_t *text = exact_copy(data, size);
+  model->rule = rule;
   struct capsulet_token *tokens = malloc((size + 1) * sizeof *tokens);
   size_t count = capsulet_tokenize(model, (const char *)text, size, tokens, size + 1);
   expect(count >= 1 && count <= size + 1 && count <= (size_t)facts.max_tokens);
@@ -57,9 +56,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct capsulet_token few[2];
   expect(capsulet_tokenize(model, (const char *)text, size, few, 2) == count);
   expect(!memcmp(few, tokens, (count < 2 ? count : 2) * sizeof *few));
-  read_tokens(text, size, RULE_PAPER);
-  read_tokens(text, size, RULE_UNICODE);
   free(tokens);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (!model) start();
+  uint8_t *text = exact_copy(data, size);
+  for (enum rule rule = RULE_PAPER; rule <= RULE_UNICODE; rule++) {
+    read_tokens(text, size, rule);
+    encode(text, size, rule);
+  }
   free(text);
   return 0;
 }

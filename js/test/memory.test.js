@@ -109,9 +109,10 @@ test('10,000 nasty strings and every character are tokenised, and places slice t
   const classifier = await load(model('model.safetensors')), random = dice(3);
   const check = async (text) => {
     let last = 0;
-    for (const { text: token, start, end } of await classifier.tokens(text)) {
+    const tokens = await classifier.tokens(text), empty = tokens.length === 1 && tokens[0].end === 0; // nothing to see in it
+    for (const { text: token, start, end } of tokens) {
       assert.equal(token, text.slice(start, end));
-      assert.ok(start >= last - 1 && end >= start && end <= text.length && (end > start || !text.trim()), JSON.stringify(text));
+      assert.ok(start >= last - 1 && end >= start && end <= text.length && (end > start || empty), JSON.stringify(text));
       assert.ok(!/\p{Surrogate}/u.test(token)); // no half characters
       last = end;
     }
