@@ -144,7 +144,8 @@ def test_words_in_texts_count_by_what_explain_says_of_them(run, model, rows_file
     given: dict[str, list[float]] = {}
     for _, text in TEXTS:
         for token in classifier.explain(text, "money").tokens:
-            given.setdefault(token.text.lower(), []).append(token.contribution)
+            word = token.text.lower()  # a number that occurs once is read as its shape
+            given.setdefault("0" if word.isdigit() else word, []).append(token.contribution)
     found = json.loads(run("info", model, "--class", "money", "--texts", rows_file, "--json").out)["words"]
     assert len(found) == 20
     for word in found:
