@@ -257,7 +257,7 @@ def test_a_damaged_file_is_refused(file: Path, tmp_path: Path) -> None:
     }
     for name, parts in damaged.items():
         path = tmp_path / f"{name}.safetensors"
-        path.write_bytes(pack(parts, {"format": "capsulet", "version": "3"}))
+        path.write_bytes(pack(parts, {"format": "capsulet", "version": str(FORMAT_VERSION)}))
         with pytest.raises(ModelError, match=f"{name}.safetensors"):
             capsulet.load(path)
     (tmp_path / "cut.safetensors").write_bytes(file.read_bytes()[:-2000])

@@ -1,91 +1,91 @@
-"""Words and pairs past the encoder: against a loop, and what says nothing."""
+"""The table of n-gram features: rows of texts, scores, and where they are added."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from capsulet.config import ModelOptions, resolve_model
-from capsulet.model.hashing import FIRST, PAIR, PRIME, SECOND, WORD, pair_rows, word_rows
-from capsulet.model.network import build_network, load_network
-from capsulet.model.ngrams import NgramFeatures
-from capsulet.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from capsulet.model.network import build_network
+from capsulet.model.ngrams import NgramTable
+from capsulet.text.corpus import Corpus, choose_rows
+from tests.core import ngram_oracle
+from tests.training.spelled import corpus_of
 
 SMALL = ModelOptions(num_codewords=3, embedding_size=8, hidden_size=16)
+TEXTS = ["the cat sat on the mat", "中 文 the 字", "", "cats", "the the the", "unknown"]
 
 
-def made_up(rows: int = 64, classes: int = 3) -> NgramFeatures:
-    generator = torch.Generator().manual_seed(0)
-    levels = torch.randint(-127, 128, (rows, classes), generator=generator, dtype=torch.int8)
-    return NgramFeatures(levels, torch.tensor([0.01, 0.02, 0.03][:classes]))
+def made_up(rows: int = 64, classes: int = 3, longest: int = 3) -> NgramTable:
+    """A table of random numbers for the features of some of the texts."""
+    generator = np.random.default_rng(0)
+    words = " ".join(TEXTS[:4]).split()
+    _, checks = ngram_oracle.place_all(sorted({own.hash for own in ngram_oracle.features(words, longest)}), rows)
+    levels = generator.integers(-127, 128, (rows, classes)).astype(np.int8)
+    return NgramTable(levels, np.array([0.01, 0.02, 0.03], np.float32)[:classes], np.array(checks, np.uint8), longest)
 
 
-def by_loop(ngrams: NgramFeatures, ids: list[int]) -> list[float]:
-    """The sum over known words and pairs of known words, divided by the root of their number."""
-    rows, number, total = len(ngrams.levels), 0, [0.0] * ngrams.levels.shape[1]
-    for place, word in enumerate(ids):
-        if word in (PADDING_ID, UNKNOWN_ID):
-            continue
-        found = [(word * FIRST + WORD) % PRIME % rows]
-        if place + 1 < len(ids) and ids[place + 1] not in (PADDING_ID, UNKNOWN_ID):
-            found.append((word * FIRST + ids[place + 1] * SECOND + PAIR) % PRIME % rows)
-        for row in found:
-            number += 1
-            for place_of_class in range(len(total)):
-                total[place_of_class] += float(ngrams.levels[row, place_of_class])
-    root = math.sqrt(max(number, 1))
-    return [value * float(scale) / root for value, scale in zip(total, ngrams.scales, strict=True)]
+def corpus() -> Corpus:
+    return corpus_of(TEXTS, [0] * len(TEXTS), 3)
 
 
-def test_it_is_the_sum_over_words_and_pairs() -> None:
-    texts = [[5, 7, 9, 5, 7], [5, 1, 9, 0, 0], [8, 0, 0, 0, 0], [1, 1, 0, 0, 0], [2, 3, 0, 0, 0]]
-    ngrams = made_up()
-    found = ngrams(torch.tensor(texts))
-    np.testing.assert_allclose(found, [by_loop(ngrams, ids) for ids in texts], rtol=1e-5)
-    assert not found[3].any(), "unknown words say nothing"
-    np.testing.assert_allclose(ngrams(torch.tensor([[8]]))[0], found[2], rtol=1e-6)  # padding changes nothing
+@pytest.mark.parametrize("rows", [1, 64, 1000])
+@pytest.mark.parametrize("longest", [0, 3, 8])
+def test_scores_are_those_of_plain_python(rows: int, longest: int) -> None:
+    table = made_up(rows, longest=longest)
+    found = table.scores(table.rows_of(corpus(), np.arange(len(TEXTS))))
+    arguments = table.levels.tolist(), table.scales.tolist(), table.checks.tolist()
+    wanted = [ngram_oracle.read(text.split(), longest, *arguments).scores for text in TEXTS]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert not found[2].any() and found[0].any()
 
 
-def test_the_order_of_two_words_counts() -> None:
-    ngrams = made_up(rows=4096)
-    one, other = ngrams(torch.tensor([[11, 12], [12, 11]]))
-    assert not torch.allclose(one, other)
+def test_rows_of_some_texts() -> None:
+    table, texts = made_up(1000), corpus()
+    every = table.rows_of(texts, np.arange(len(TEXTS)))
+    some = table.rows_of(texts, np.array([4, 0]))
+    own = [every.columns[every.starts[row] : every.starts[row + 1]].tolist() for row in (4, 0)]
+    assert len(some) == 2 and some.columns.tolist() == own[0] + own[1]
+    again = table.rows_of(choose_rows(texts, [4, 0]), np.arange(2))
+    assert again.columns.tolist() == some.columns.tolist() and again.starts.tolist() == some.starts.tolist()
 
 
-def test_words_that_are_numbered_anew_keep_their_rows() -> None:
-    ngrams = made_up()
-    keys = torch.tensor([UNKNOWN_ID, 40, 30, 20])
-    again = NgramFeatures(ngrams.levels, ngrams.scales, keys)
-    assert again(torch.tensor([[1, 2, 3], [3, 0, 1]])).equal(ngrams(torch.tensor([[40, 30, 20], [20, 1, 40]])))
+def test_a_repeated_word_counts_once() -> None:
+    """The text `the the the` has the word, the pair and the pieces of `the`, each once."""
+    table, texts = made_up(100_000), corpus()
+    once = table.rows_of(corpus_of(["the the"], [0], 3), np.arange(1))
+    often = table.rows_of(texts, np.array([4]))
+    assert sorted(once.columns.tolist()) == sorted(often.columns.tolist())
+    assert len(set(often.columns.tolist())) == len(often.columns)
 
 
-def test_rows_are_the_same_in_python_numpy_and_torch_for_the_largest_ids() -> None:
-    ids = [2, 77, 2**20, PRIME - 2, PRIME - 1]
-    for rows in (1, 1000, 2**18):
-        words = [word_rows(one, rows) for one in ids]
-        pairs = [pair_rows(one, PRIME - 1, rows) for one in ids]
-        assert all(0 <= row < rows for row in words + pairs)
-        assert word_rows(np.array(ids, np.int64), rows).tolist() == words
-        assert word_rows(torch.tensor(ids), rows).tolist() == words
-        assert pair_rows(np.array(ids, np.int64), np.int64(PRIME - 1), rows).tolist() == pairs
-        assert pair_rows(torch.tensor(ids), torch.tensor(PRIME - 1), rows).tolist() == pairs
+def test_a_row_that_a_word_and_a_piece_share_counts_in_both_blocks() -> None:
+    """A table of one row and the check of a word that is also the check of one of its pieces."""
+    words = (f"w{number}" for number in range(10_000))
+    for word in words:
+        features = ngram_oracle.features([word], 2)
+        checks = [ngram_oracle.place(own.hash, 1)[2] for own in features]
+        if checks[0] in checks[1:]:
+            break
+    table = NgramTable(np.full((1, 2), 100, np.int8), np.array([0.01, 0.02], np.float32), np.array(checks[:1], np.uint8), 2)
+    scores = table.scores(table.rows_of(corpus_of([word], [0], 2), np.arange(1)))
+    np.testing.assert_allclose(scores, [[2.0, 4.0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("head", ["capsule", "linear"])
 @pytest.mark.parametrize("multi_label", [False, True])
-def test_it_is_added_before_squash_or_to_the_logits(head: str, multi_label: bool) -> None:
-    options = ModelOptions(num_codewords=3, embedding_size=8, hidden_size=16, head=head, multi_label=multi_label)
+def test_scores_are_added_before_squash_or_to_the_logits(head: str, multi_label: bool) -> None:
+    options = replace(SMALL, head=head, multi_label=multi_label)
     torch.manual_seed(0)
-    plain = build_network(options, 50, 3)
-    for parameter in plain.parameters():
+    network = build_network(options, 50, 3)
+    for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    ngrams, ids, lengths = made_up(), torch.tensor([[5, 7, 9], [8, 6, 0]]), torch.tensor([3, 2])
-    weights = {**plain.state_dict(), "ngrams.levels": ngrams.levels, "ngrams.scales": ngrams.scales}
-    network = load_network(options, 50, 3, weights)
-    before, after, more = plain(ids, lengths), network(ids, lengths), ngrams(ids)
+    before = network(torch.tensor([[5, 7, 9], [8, 6, 0]]), torch.tensor([3, 2]))
+    more = torch.tensor([[0.3, -0.1, -5.0], [0.0, 1.0, 0.2]])
+    after = network.head.extended(before, more)
     assert before.coupling.equal(after.coupling)
     if head == "linear":
         torch.testing.assert_close(after.logits, before.logits + more)
@@ -97,10 +97,8 @@ def test_it_is_added_before_squash_or_to_the_logits(head: str, multi_label: bool
 
 
 @pytest.mark.parametrize(
-    ("words", "classes", "rows"),
-    [(10, 2, 128), (3300, 6, 2**15), (60_000, 4, 2**18), (60_000, 14, 2**16), (3000, 150, 2**12), (10**6, 1000, 2**10),
-     (10**6, 2_000_000, 1)],
-)  # fmt: skip
-def test_rows_grow_with_the_words_and_stay_small(words: int, classes: int, rows: int) -> None:
-    assert resolve_model(SMALL, words, classes).ngram_features == rows
-    assert resolve_model(ModelOptions(ngram_features=77), words, classes).ngram_features == 77
+    ("classes", "rows"), [(2, 2**19), (8, 2**19), (14, 2**22 // 14), (1000, 4194), (2_000_000, 64)]
+)
+def test_rows_are_at_most_four_million_numbers(classes: int, rows: int) -> None:
+    assert resolve_model(SMALL, 1000, classes).ngram_features == rows
+    assert resolve_model(ModelOptions(ngram_features=77), 1000, classes).ngram_features == 77

@@ -10,7 +10,6 @@ import torch
 from capsulet.cli.main import main
 from capsulet.config import ModelOptions, build_options, resolve_model, smallest_num_codewords
 from capsulet.model.network import build_network
-from capsulet.model.ngrams import NgramFeatures
 from capsulet.model.shapes import num_parameters, parameter_shapes
 
 # data set: (classes, words), from the paper's table of data sets
@@ -60,7 +59,6 @@ def test_info_prints_the_exact_number(capsys: pytest.CaptureFixture[str]) -> Non
 def test_shapes_are_those_of_the_network(embedding, head) -> None:
     options = ModelOptions(embedding=embedding, head=head, num_layers=3, hidden_size=24, num_codewords=7)
     network = build_network(options, 50, 6)
-    network.ngrams = NgramFeatures(torch.zeros(512, 6, dtype=torch.int8), torch.ones(6))
     shapes = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     assert shapes == parameter_shapes(options, 50, 6)
 

@@ -44,8 +44,7 @@ def test_every_kernel_gives_the_same_bits(model: Path, precision: str, monkeypat
         found, shares = session.classify(ALL)
         assert (bytes(found.values), shares) == (bytes(lengths.values), unknown)
         for text in ALL:
-            ids = [number for number, _, _ in session.tokens(text)]
-            own, other = session.explain(ids, [0, 2]), expected.explain(ids, [0, 2])
+            own, other = session.explain(text, [0, 2]), expected.explain(text, [0, 2])
             assert bytes(own.contributions.values) == bytes(other.contributions.values)
     assert tried >= 2 or expected.kernel == "plain"
 
@@ -56,9 +55,28 @@ def test_a_text_alone_and_among_others(model: Path) -> None:
     for place, text in enumerate(ALL):
         alone, share = session.classify([text])
         assert (list(alone[0]), share[0]) == (list(lengths[place]), unknown[place])
-    encoded = session.encode(ALL)
-    assert bytes(session.lengths_of(encoded).values) == bytes(lengths.values)
-    assert [len(ids) for ids in encoded] == [len(session.tokens(text)) for text in ALL]
+    assert [len(ids) for ids in session.encode(ALL)] == [len(session.tokens(text)) for text in ALL]
+
+
+def test_spelled_texts_have_the_answers_of_the_texts(model: Path) -> None:
+    session = open_session(model)
+    spelled = [" ".join(session.spell(text)) for text in ALL]
+    assert spelled[0] == "the home team won the match after extra time"
+    (lengths, unknown), (found, shares) = session.classify(ALL), session.classify(spelled, spelled=True)
+    assert (bytes(found.values), shares) == (bytes(lengths.values), unknown)
+    assert session.encode(spelled, spelled=True) == session.encode(ALL)
+    assert bytes(session.ngram_scores(spelled, spelled=True).values) == bytes(session.ngram_scores(ALL).values)
+    for text, own in zip(ALL, spelled, strict=True):
+        parts, others = session.explain(text, [0]), session.explain(own, [0], spelled=True)
+        assert bytes(parts.contributions.values) == bytes(others.contributions.values)
+
+
+def test_ngram_scores_are_the_sum_of_the_parts_of_the_tokens(model: Path) -> None:
+    session = open_session(model)
+    scores = np.asarray(session.ngram_scores(ALL))
+    for text, own in zip(ALL, scores, strict=True):
+        np.testing.assert_allclose(np.asarray(session.explain(text, range(3)).ngrams).sum(0), own, atol=1e-5)
+    assert session.has_ngrams and np.abs(scores[:12]).max(1).min() > 0.01
 
 
 def test_int8_is_close_to_float32(model: Path) -> None:
@@ -71,12 +89,11 @@ def test_int8_is_close_to_float32(model: Path) -> None:
 def test_contributions_sum_to_the_length_before_squash(model: Path, precision: str) -> None:
     session = open_session(model, 1, precision)
     for text in ALL:
-        ids = [number for number, _, _ in session.tokens(text)]
-        parts = session.explain(ids, range(3))
+        parts = session.explain(text, range(3))
         assert np.asarray(parts.contributions).sum(0) == pytest.approx(list(parts.norms[0]), abs=1e-5)
         capsules = np.asarray(parts.shares).sum(0) + np.asarray(parts.ngrams).sum(0)
         assert capsules == pytest.approx(list(parts.norms[0]), abs=1e-5)
-        assert list(parts.lengths[0]) == list(session.lengths_of([array("i", ids)])[0])
+        assert list(parts.lengths[0]) == list(session.classify([text])[0][0])
 
 
 def test_unknown_words_are_read_as_similar_ones(model: Path) -> None:
@@ -88,13 +105,13 @@ def test_unknown_words_are_read_as_similar_ones(model: Path) -> None:
         assert session.encode([word]) == [array("i", [expected])], word
 
 
-def test_wrong_ids_are_refused(model: Path) -> None:
+def test_wrong_classes_and_ids_are_refused(model: Path) -> None:
     session = open_session(model)
-    for ids in ([-1], [2 * session.word_ids.size], [2**31 - 1]):
+    for number in (-1, 3, 2**31 - 1):
         with pytest.raises(ModelError, match="ids that the model does not have"):
-            session.lengths_of([array("i", ids)])
-        with pytest.raises(ModelError, match="ids that the model does not have"):
-            session.explain(ids, [0])
+            session.explain("a match", [number])
+    with pytest.raises(ValueError, match="ids that the model does not have"):
+        session.code_weights(2 * session.word_ids.size)
 
 
 def test_texts_that_are_no_texts(model: Path) -> None:

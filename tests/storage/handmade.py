@@ -9,7 +9,7 @@ import numpy as np
 
 from capsulet.config import DataSize, build_options, resolve
 from capsulet.model.quantisation import as_rows, best_scales, rounded
-from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES, parameter_shapes
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingData, TrainingMetrics
 from capsulet.storage.model_file import PACKED, model_file, pack_model
 from capsulet.storage.tensors import from_bytes
@@ -22,9 +22,10 @@ SIZES = {"embedding_size": 4, "hidden_size": 8, "num_codebooks": 2, "class_lengt
 CARD = "# A card\n"
 
 
-def settings(words: int = len(WORDS) + 2, rows: int = 16, **changes: Any) -> ModelConfig:
+def settings(words: int = len(WORDS) + 2, rows: int = 16, tokens: str = "unicode", **changes: Any) -> ModelConfig:
     """The configuration of a tiny model."""
-    options = resolve(build_options("default", **SIZES, ngram_features=rows), DataSize(12, 100, words, len(LABELS)))
+    chosen = build_options("default", **SIZES, ngram_features=rows, tokens=tokens)
+    options = resolve(chosen, DataSize(12, 100, words, len(LABELS)))
     config = ModelConfig(
         "0", LABELS, "default", options, words, 1, TrainingData(12, 3, 100, dict.fromkeys(LABELS, 4)),
         TrainingMetrics(0.5, 0.25, 1, 1, "finished"), "capsulet train rows.csv --out MODEL",
@@ -38,8 +39,11 @@ def weights_of(config: ModelConfig) -> dict[str, Any]:
     dice = np.random.default_rng(0)
     shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     weights: dict[str, Any] = {name: dice.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    if LEVELS in weights:
+    if config.ngrams:
+        shapes = ngram_shapes(config.ngrams.rows, len(config.labels))
         weights[LEVELS] = dice.integers(-127, 128, shapes[LEVELS]).astype(np.int8)
+        weights[SCALES] = dice.normal(size=shapes[SCALES]).astype(np.float32)
+        weights[CHECKS] = dice.integers(0, 256, shapes[CHECKS]).astype(np.uint8)
     return weights
 
 
@@ -62,6 +66,6 @@ def compressed(bits: int = 5, ngram_bits: int = 4) -> bytes:
         weights[name] = rounded(rows, best_scales(rows, bits), bits)
     weights |= {
         LEVELS: dice.integers(-7, 8, (16, len(LABELS))).astype(np.int8), SCALES: plain[SCALES],
-        KEYS: np.arange(1, size + 1).astype(np.uint16), LEVEL_BITS: ngram_bits,
+        CHECKS: plain[CHECKS], LEVEL_BITS: ngram_bits,
     }  # fmt: skip
     return pack_model({**pack_weights(weights), PACKED: from_bytes(pack_words(WORDS))}, config, CARD)

@@ -54,13 +54,23 @@ def test_onnx_runtime_gives_the_answers_of_the_model(source: Path, file: Path) -
     encoded = session.encode(TEXTS)
     ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
     graph = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
-    assert [node.name for node in graph.get_inputs()] == ["ids", "token_counts"]
+    assert [node.name for node in graph.get_inputs()] == ["ids", "token_counts", "ngrams"]
     names = [node.name for node in graph.get_outputs()]
     assert names == ["lengths", "norms", "coupling", "contributions"]
-    lengths, norms, coupling, contributions = graph.run(names, {"ids": ids, "token_counts": counts})
-    assert np.abs(lengths - np.asarray(session.lengths_of(encoded))).max() < 1e-5
+    ngrams = np.asarray(session.ngram_scores(TEXTS))
+    assert np.abs(ngrams).max() > 0.1
+    inputs = {"ids": ids, "token_counts": counts, "ngrams": ngrams}
+    lengths, norms, coupling, contributions = graph.run(names, inputs)
+    assert np.abs(lengths - np.asarray(session.classify(TEXTS)[0])).max() < 1e-5
     assert coupling.shape == (len(TEXTS), 2, 3)
-    np.testing.assert_allclose(contributions.sum(1), norms, atol=1e-4)
+    np.testing.assert_allclose(contributions.sum(1) + ngrams, norms, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [0, 16])
+def test_the_input_ngrams_is_there_if_the_model_has_such_features(rows: int, tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(whole(rows=rows))
+    graph = onnx.load(capsulet.export(tmp_path / "model.safetensors", tmp_path / "model.onnx")).graph
+    assert [value.name for value in graph.input] == ["ids", "token_counts", *["ngrams"] * (rows > 0)]
 
 
 def test_metadata_is_complete(source: Path, model: Path, file: Path) -> None:

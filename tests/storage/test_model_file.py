@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from capsulet.errors import ModelError
 from capsulet.model.quantisation import Rounded
-from capsulet.model.shapes import KEYS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.storage.model_config import FORMAT_VERSION, NgramTable
 from capsulet.storage.model_file import (
     CONFIG,
@@ -63,7 +63,7 @@ def test_a_compressed_model_comes_back(bits: int, ngram_bits: int) -> None:
     assert isinstance(weights[CODEBOOKS], Rounded) and weights[CODEBOOKS].levels.shape == (48, 4)
     assert weights["encoder.gru.weight_ih_l0"].bits == bits
     assert weights["head.transforms"].levels.shape == (3, 8 * 4)
-    assert (weights[LEVEL_BITS], weights[LEVELS].dtype, weights[KEYS].dtype) == (ngram_bits, np.int8, np.uint16)
+    assert (weights[LEVEL_BITS], weights[LEVELS].dtype, weights[CHECKS].dtype) == (ngram_bits, np.int8, np.uint8)
     again = {name: bytes(tensor.data) for name, tensor in pack_weights(weights).items()}
     assert again == {name: bytes(model.tensors[name].data) for name in again}
 
@@ -157,14 +157,14 @@ def test_a_damaged_dictionary(tensor: Tensor | None) -> None:
 BAD = [None, from_bytes(b"a"), from_array(np.zeros((3, 9), np.uint8)), from_array(np.zeros(0, np.float16))]
 
 
-@pytest.mark.parametrize("name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, KEYS])
+@pytest.mark.parametrize("name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, CHECKS])
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_compressed_weights(name: str, tensor: Tensor | None) -> None:
     with pytest.raises(ModelError, match=r"^here is damaged: (\w+\.)+\w+ is (missing|\w+ \[|\[).*, expected"):
         unpack_weights(parse_model(changed(name, tensor, compressed()), "here"))
 
 
-@pytest.mark.parametrize("name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES])
+@pytest.mark.parametrize("name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES, CHECKS])
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_weights(name: str, tensor: Tensor | None) -> None:
     with pytest.raises(ModelError, match=rf"^here is damaged: {name} is (missing|\w+ \[).*, expected"):
@@ -205,9 +205,9 @@ def test_a_configuration_that_is_missing() -> None:
 
 OPTIONS = json.loads(json.dumps(settings().as_json()))["options"]
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"format_version": 4}, "has format 4, this capsulet reads format 3: pip install --upgrade capsulet"),
-    ({"format_version": 2}, "has format 2, this capsulet reads format 3: train the model again"),
-    ({"format_version": "3"}, "has no format_version"),
+    ({"format_version": 5}, "has format 5, this capsulet reads format 4: pip install --upgrade capsulet"),
+    ({"format_version": 3}, "has format 3, this capsulet reads format 4: train the model again"),
+    ({"format_version": "4"}, "has no format_version"),
     ({"format_version": True}, "has no format_version"),
     ({"format_version": ...}, "has no format_version"),
     ({"labels": ...}, "labels is None, expected a list"),
@@ -271,13 +271,13 @@ def test_unknown_keys_and_tensors_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        ({}, "is not a capsulet model of format 3"),
-        ({"format": "pt"}, "is not a capsulet model of format 3"),
-        ({"format": "capsulet"}, "is not a capsulet model of format 3"),
-        ({"format": "capsulet", "version": "three"}, "is not a capsulet model of format 3"),
-        ({"format": "capsulet", "version": "³"}, "is not a capsulet model of format 3"),
-        ({"format": "capsulet", "version": "4"}, "has format 4, this capsulet reads format 3: pip install"),
-        ({"format": "capsulet", "version": "2"}, "has format 2, this capsulet reads format 3: train the model again"),
+        ({}, "is not a capsulet model of format 4"),
+        ({"format": "pt"}, "is not a capsulet model of format 4"),
+        ({"format": "capsulet"}, "is not a capsulet model of format 4"),
+        ({"format": "capsulet", "version": "three"}, "is not a capsulet model of format 4"),
+        ({"format": "capsulet", "version": "³"}, "is not a capsulet model of format 4"),
+        ({"format": "capsulet", "version": "5"}, "has format 5, this capsulet reads format 4: pip install"),
+        ({"format": "capsulet", "version": "3"}, "has format 3, this capsulet reads format 4: train the model again"),
     ],
 )
 def test_other_formats(metadata: dict[str, str], words: str) -> None:

@@ -1,4 +1,4 @@
-"""`capsulet.export`: a model as an ONNX file for other programs, with configuration and tokenizer in its metadata."""
+"""`capsulet.export`: a model as an ONNX file for other programs, with configuration and card in its metadata."""
 
 from __future__ import annotations
 
@@ -68,6 +68,11 @@ def onnx_file(model: ModelFile, card: str) -> bytes:
         metadata[WORDS_KEY] = json.dumps(model.words, ensure_ascii=False, separators=(",", ":"))
     set_model_props(graph, metadata)
     return bytes(graph.SerializeToString(deterministic=True))
+
+
+def in_json(value: Any) -> str:
+    """JSON without white space."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def tokenizer_of(config: ModelConfig, words: Sequence[str]) -> dict[str, Any]:
