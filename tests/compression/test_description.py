@@ -54,14 +54,15 @@ def test_it_is_fitted_to_what_the_file_says(
 ) -> None:
     small = small_file(whole, unseen, tmp_path / "small.safetensors", monkeypatch)
     rows = [json.loads(line) for line in unseen.read_text().splitlines()]
-    encoded = small.session.encode([row["text"] for row in rows])
+    texts = [row["text"] for row in rows]
+    encoded = small.session.encode(texts)
     truth = label_matrix([row["label"] for row in rows], small.labels, multi_label=False)
-    expected = validation.describe_all(small, encoded, truth)
+    expected = validation.describe_all(small, texts, truth)
     found = {part: getattr(small.config, part) for part in PARTS}
     assert found["calibration"]["factor"] == pytest.approx(expected["calibration"]["factor"], rel=1e-3)
     assert found["histograms"] == json.loads(json.dumps(expected["histograms"]))
     unknown = unknown_shares(encoded, small.session)
-    certainty = small.session.certainty(small.lengths_of(encoded), unknown)
+    certainty = small.session.certainty(small.session.classify(texts)[0], unknown)
     ranking = rankings.ranking_from_json(found["calibration"]["certainty"], "small")
     for value, reached in zip(ranking.values[::20], ranking.reached[::20], strict=True):
         assert abs(sum(own >= value - 1e-5 for own in certainty) - reached) <= 1

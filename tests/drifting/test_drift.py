@@ -189,7 +189,8 @@ def test_a_compressed_model_knows_its_unknown_word(folder: Path, tmp_path: Path)
         "unknown words",
         small.predict([f"{first} {first}"], abstain=True)[0].reason,
     ]
-    found = traits_of(small, small.session.encode(["selfie brexit", first]))
+    texts = ["selfie brexit", first]
+    found = traits_of(small, texts, small.session.encode(texts))
     assert found.unknown == [1, 0]
     assert found.codes is not None and found.codes.columns == MOST_CODES
     assert [any(map(math.isnan, row)) for row in found.codes] == [True, False]
