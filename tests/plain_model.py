@@ -44,7 +44,7 @@ class Session:
         found = [(word.group(), *word.span()) for word in re.finditer(r"\w+", text.lower())]
         return [(WORDS.index(word) if word in WORDS else 1, *span) for word, *span in found] or [(1, 0, 0)]
 
-    def encode(self, texts: Sequence[str]) -> list[array[int]]:
+    def encode(self, texts: Sequence[str], spelled: bool = False) -> list[array[int]]:
         return [array("i", [number for number, *_ in self.tokens(text)]) for text in texts]
 
     def usage(self, encoded: Sequence[array[int]]) -> Any:
@@ -55,6 +55,18 @@ class Session:
             known = [number - 2 for number in ids if number > 1]
             rows.append([known.count(code) / len(known) if known else math.nan for code in range(self.codes)])
         return Matrix.of_rows(rows, self.codes)
+
+    def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Any, array[float]]:
+        from capsulet.runtime.matrix import Matrix
+
+        rows, encoded = [], self.encode(texts)
+        for ids in encoded:
+            votes = [0.1] * 3
+            for number in ids:
+                if number in CLASS_OF:
+                    votes[CLASS_OF[number]] += 1
+            rows.append([0.9 * vote / sum(votes) for vote in votes])
+        return Matrix.of_rows(rows, 3, "f"), array("f", unknown_shares(encoded, self))
 
     def certainty(self, lengths: Any, unknown: Sequence[float]) -> array[float]:
         return array("d", [max(row) - share for row, share in zip(lengths, unknown, strict=True)])
@@ -68,24 +80,12 @@ class Classifier:
         self.multi_label, self.calibrated = multi_label, True
         self.thresholds = (0.25,) * 3 if multi_label else None
 
-    def lengths_of(self, encoded: Sequence[array[int]]) -> Any:
-        from capsulet.runtime.matrix import Matrix
-
-        rows = []
-        for ids in encoded:
-            votes = [0.1] * 3
-            for number in ids:
-                if number in CLASS_OF:
-                    votes[CLASS_OF[number]] += 1
-            rows.append([0.9 * vote / sum(votes) for vote in votes])
-        return Matrix.of_rows(rows, 3, "f")
-
     def probabilities(self, lengths: Any) -> Any:
         from capsulet.runtime.matrix import Matrix
 
         return Matrix.of_rows(([value / sum(row) for value in row] for row in lengths), 3)
 
-    def explain(self, text: str, label: str) -> Any:
+    def explain(self, text: str, label: str, spelled: bool = False) -> Any:
         from capsulet.results import Explanation, TokenContribution
 
         tokens = [
@@ -148,7 +148,7 @@ def main(folder: Path) -> None:
     several = Classifier(model_config(), "several", multi_label=True)
     more = evaluate(several, rows, report=folder / "several.html")
     encoded = plain.session.encode(texts)
-    lengths = plain.lengths_of(encoded)
+    lengths, _ = plain.session.classify(texts)
     histograms = describe(plain, encoded, lengths.tolist(), plain.probabilities(lengths).tolist())
     known = Classifier(model_config(json.loads(json.dumps(histograms))), "known")
     same, other = drift(known, texts=texts[:40]), drift(known, texts=["soup bread soup"] * 40, window=20)

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from capsulet.model.network import Network, load_network
 from capsulet.storage.model_file import read_model
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.batch import pad
+from tests.core import ngram_oracle
 from tests.conftest import TEXTS, TINY
 
 VARIANTS = [
@@ -35,6 +37,7 @@ class Trained:
     path: Path
     classifier: capsulet.Classifier
     network: Network
+    table: dict[str, list[Any]]  # levels, scales and checks of the n-gram features
 
     def read(self, texts: list[str]) -> list[np.ndarray]:
         """The ids that the network reads."""
@@ -42,15 +45,22 @@ class Trained:
         return [session.word_ids.read_as(np.asarray(ids, np.int32)) for ids in session.encode(texts)]
 
     def torch_lengths(self, texts: list[str]) -> np.ndarray:
+        """Answers of the network of training, with n-gram features in plain Python."""
         ids, lengths = pad(self.read(texts))
+        words, pieces = map(self.classifier.session.spell, texts), self.classifier.config.options.model.pieces
+        scores = [ngram_oracle.read(own, pieces, **self.table).scores for own in words]
         with torch.no_grad():
-            return self.network(torch.from_numpy(ids), torch.from_numpy(lengths)).lengths.numpy()
+            classes = self.network(torch.from_numpy(ids), torch.from_numpy(lengths))
+            return self.network.head.extended(classes, torch.tensor(scores)).lengths.numpy()
 
 
-def network_of(path: Path) -> Network:
+def load_trained(path: Path) -> Trained:
     stored = read_model(path)
     weights = {name: value.copy() for name, value in unpack_weights(stored).items()}
-    return load_network(stored.config.options.model, stored.config.vocab_size, len(stored.config.labels), weights)
+    table = {name: weights.pop(f"ngrams.{name}").tolist() for name in ("levels", "scales", "checks")}
+    config = stored.config
+    network = load_network(config.options.model, config.vocab_size, len(config.labels), weights)
+    return Trained(path, capsulet.load(path), network, table)
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
@@ -61,7 +71,7 @@ def trained(request, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) 
     if embedding == "cc":  # choices are drawn in training, which takes longer
         options["epochs"] = 60
     capsulet.train(rows_file, path, valid=rows_file, **options)
-    yield Trained(path, capsulet.load(path), network_of(path))
+    yield load_trained(path)
 
 
 def test_it_learns_its_twelve_texts(trained: Trained) -> None:
@@ -91,8 +101,7 @@ def test_answers_are_deterministic(trained: Trained) -> None:
 def test_saved_and_loaded_agree_to_the_bit(trained: Trained) -> None:
     again = capsulet.load(trained.path)
     assert again.lengths(NASTY).tolist() == trained.classifier.lengths(NASTY).tolist()
-    assert (dataclasses.replace(trained, network=network_of(trained.path)).torch_lengths(NASTY)
-            == trained.torch_lengths(NASTY)).all()  # fmt: skip
+    assert (load_trained(trained.path).torch_lengths(NASTY) == trained.torch_lengths(NASTY)).all()
 
 
 def test_scores_are_lengths(trained: Trained) -> None:
@@ -110,7 +119,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
             by_capsule = sum(share.contribution for share in explanation.capsules) + explanation.ngrams
             assert by_capsule == pytest.approx(explanation.length_before_squash, abs=tolerance)
             if "linear" not in str(trained.classifier.config.options.model.head):
-                length = max(explanation.length_before_squash, 0.0)  # a ngrams may take more than there is
+                length = max(explanation.length_before_squash, 0.0)  # n-gram features may take more than there is
                 squashed = length**2 / (1 + length**2)
                 assert squashed == pytest.approx(explanation.score, abs=1e-5)
 
@@ -144,4 +153,4 @@ def test_leaving_words_out(trained: Trained) -> None:
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
     counted = sum(value.numel() for value in trained.network.state_dict().values())
-    assert trained.classifier.config.parameters == counted
+    assert trained.classifier.config.parameters == counted + np.size(trained.table["levels"]) + 3  # a scale per class

@@ -15,7 +15,7 @@ from capsulet.evaluation.arrays import calibration_error
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.runtime.matrix import Matrix
 from tests.conftest import SETS, TINY, store_config, stored_config
-from tests.test_contract import NASTY, Trained, network_of
+from tests.test_contract import NASTY, Trained, load_trained
 
 VARIANTS = [*itertools.product(["cwc"], ["capsule"], ["kmeans", "dynamic"]), ("cwc", "linear", "kmeans"),
             ("cc", "linear", "kmeans"), ("plain", "capsule", "kmeans")]  # fmt: skip
@@ -27,7 +27,7 @@ def trained(request, sets_file: Path, tmp_path_factory: pytest.TempPathFactory) 
     path = tmp_path_factory.mktemp("multi") / "model"
     options = {**TINY, "epochs": 4, "embedding": embedding, "head": head, "routing": routing}
     capsulet.train(sets_file, path, valid=sets_file, multi_label=True, **options)
-    return Trained(path, capsulet.load(path), network_of(path))
+    return load_trained(path)
 
 
 def test_the_runtime_agrees_with_torch(trained: Trained) -> None:

@@ -1,4 +1,4 @@
-"""The ngrams from end to end: what files, folders and tables say of it."""
+"""N-gram features from end to end: what files, folders and tables say of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_any_number_of_rows_and_two_classes(rows: int, tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", TWO)
     capsulet.train(file, tmp_path / "model", valid=file, **TINY, ngram_features=rows)
     config = stored_config(tmp_path / "model")
-    assert config["ngrams"]["rows"] == rows
+    assert config["ngrams"]["rows"] <= max(rows, 64) and config["ngrams"]["rows"] % 64 == 0
     whole = capsulet.load(tmp_path / "model")
     small = capsulet.load(capsulet.compress(tmp_path / "model", out=tmp_path / "small.safetensors", threads=1).path)
     for classifier in (whole, small):
@@ -70,7 +70,7 @@ def test_reports_and_tables_count_what_is_there(rows_file: Path, tmp_path: Path,
 def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
     options = {**TINY, "epochs": 2}
     whole = capsulet.train(rows_file, tmp_path / "whole", valid=rows_file, **options)
-    monkeypatch.setattr("capsulet.training.ngrams.fit", lambda *arguments: None)
+    monkeypatch.setattr("capsulet.training.ngrams.fit_corpus", lambda *arguments: None)
     stopped = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
     assert stopped.stopped == "interrupted" and capsulet.load(tmp_path / "model").labels
     assert (tmp_path / "model.checkpoint").exists()
@@ -92,3 +92,40 @@ def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path
     files = [tmp_path / name / "model.safetensors" for name in ("model", "whole")]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert not (tmp_path / "model.checkpoint").exists()
+
+
+@pytest.mark.parametrize("pieces", [0, 5])
+def test_unknown_words_change_the_answer_by_their_pieces(pieces: int, tmp_path: Path) -> None:
+    """No word of the new texts is known, or similar to a known word."""
+    endings = {"verb": "izing", "noun": "ation"}
+    rows = [
+        (label, f"{a}{b}{ending}") for a in ("bra", "dro", "fle", "gri") for b in "lmnprst" for label, ending in endings.items()
+    ]
+    file = write(tmp_path / "rows.jsonl", rows)
+    capsulet.train(file, tmp_path / "model", valid=file, **{**TINY, "unknown_words": "apart"}, pieces=pieces)
+    classifier = capsulet.load(tmp_path / "model")
+    new = ["zuxizing", "zuxation", "wokizing", "wokation"]
+    assert all(ids[0] == 1 for ids in classifier.session.encode(new))
+    labels = [found.label for found in classifier.predict(new)]
+    assert labels == ["verb", "noun"] * 2 if pieces else len(set(labels)) == 1
+
+
+def test_texts_of_other_scripts(tmp_path: Path) -> None:
+    """Contributions sum to the length before squash, and the spelled text has the answer of the text."""
+    rows = [
+        ("weather", "今天天气很好"), ("weather", "明天天气不好"), ("weather", "วันนี้อากาศดี"), ("weather", "Сегодня хорошая погода"),
+        ("food", "我喜欢吃面条"), ("food", "他喜欢吃米饭"), ("food", "ฉันชอบกินข้าว"), ("food", "Я люблю есть суп"),
+    ]  # fmt: skip
+    file = write(tmp_path / "rows.jsonl", rows)
+    capsulet.train(file, tmp_path / "model", valid=file, **TINY)
+    classifier = capsulet.load(tmp_path / "model")
+    assert [classifier.predict([text])[0].label for _, text in rows] == [label for label, _ in rows]
+    assert classifier.predict(["后天天气很好"])[0].label == "weather"
+    for _, text in rows:
+        why = classifier.explain(text)
+        assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
+        assert why.ngrams != 0
+        spelled = " ".join(classifier.session.spell(text))
+        again = classifier.explain(spelled, spelled=True)
+        assert [token.contribution for token in again.tokens] == [token.contribution for token in why.tokens]
+        assert again.score == why.score and again.label == why.label

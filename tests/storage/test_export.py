@@ -23,6 +23,7 @@ from capsulet.storage.model_file import MODEL
 from capsulet.storage.onnx_runtime import onnxruntime
 from capsulet.text.batch import pad
 from tests.conftest import TINY
+from tests.storage.handmade import whole
 
 TEXTS = ["The match was close", "fry the onions", "", "你好 ☃ ÉÉ İ", "shares fell " * 300, "the matches 2004 bank's"]
 

@@ -122,7 +122,7 @@ def describe_network(vocab_size: int | None, classes: int | None, arguments: arg
 
 def describe_model(path: Path) -> dict[str, Any]:
     """Labels, size, options and training of a model."""
-    from capsulet.model.shapes import parameter_shapes, parameters_by_part
+    from capsulet.model.shapes import parameters_by_part
     from capsulet.storage.folder import FILES, read_config
 
     config = read_config(path)
@@ -131,8 +131,7 @@ def describe_model(path: Path) -> dict[str, Any]:
     stored, network = config.as_json(), config.network
     parts: dict[str, Any] = {"compression": config.compression}
     if config.compression is None:  # a compressed model has other shapes
-        shapes = parameter_shapes(network, config.vocab_size, len(config.labels))
-        parts = {"parameters_by_part": parameters_by_part(shapes)}
+        parts = {"parameters_by_part": parameters_by_part(config.shapes)}
         parts |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
     return {
         "model": str(path),

@@ -5,6 +5,8 @@ N primary capsules, P primary capsule length, C classes, L class capsule length,
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from capsulet.config import ModelOptions, decided, resolve_model
 
@@ -49,15 +51,20 @@ def ngram_shapes(rows: int, num_classes: int) -> Shapes:
     return {LEVELS: (rows, num_classes), SCALES: (num_classes,), CHECKS: (rows,)}
 
 
+def shapes_of(weights: Mapping[str, Any]) -> Shapes:
+    """Names and shapes of arrays."""
+    return {name: tuple(value.shape) for name, value in weights.items()}
+
+
 def num_parameters(shapes: Shapes) -> int:
-    """Number of values in these parameters."""
-    return sum(math.prod(shape) for shape in shapes.values())
+    """Number of learned values in these arrays."""
+    return sum(parameters_by_part(shapes).values())
 
 
 def parameters_by_part(shapes: Shapes) -> dict[str, int]:
-    """Number of values per part of the network: embedding, encoder, head."""
+    """Number of learned values per part: embedding, encoder, head, ngrams. The checks of n-grams are not learned."""
     parts: dict[str, int] = {}
     for name, shape in shapes.items():
         part = name.partition(".")[0]
-        parts[part] = parts.get(part, 0) + math.prod(shape)
+        parts[part] = parts.get(part, 0) + (0 if name == CHECKS else math.prod(shape))
     return parts

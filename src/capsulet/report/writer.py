@@ -9,7 +9,7 @@ from pathlib import Path
 
 from capsulet import __version__
 from capsulet.errors import InputError
-from capsulet.model.shapes import parameter_shapes, parameters_by_part
+from capsulet.model.shapes import parameters_by_part
 from capsulet.report.measures import Measures
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch
@@ -42,7 +42,7 @@ def write_report(
     commands: Sequence[str], notes: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Write the report of a model and its measures to `path`."""
-    parameters = parameters_by_part(parameter_shapes(config.network, config.vocab_size, len(config.labels)))
+    parameters = parameters_by_part(config.shapes)
     files = [model / name for name in FILES] if model.is_dir() else [model]
     sizes = {file.name: file.stat().st_size for file in files if file.exists()}
     report = Report(

@@ -59,13 +59,11 @@ def onnx_file(model: ModelFile, card: str) -> bytes:
 
     graph = build_graph(unpack_weights(model), model.config.options.model)
     shorten_names(graph)
-    config = json.dumps(model.config.as_json(), ensure_ascii=False, separators=(",", ":"))
-    metadata = {CONFIG_KEY: config, CARD_KEY: card}
+    metadata = {CONFIG_KEY: in_json(model.config.as_json()), CARD_KEY: card}
     if model.config.options.text.tokens == PAPER:
-        tokenizer = tokenizer_of(model.config, model.words)
-        metadata[TOKENIZER_KEY] = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+        metadata[TOKENIZER_KEY] = in_json(tokenizer_of(model.config, model.words))
     else:  # the library cannot express the rule: the core must find the ids
-        metadata[WORDS_KEY] = json.dumps(model.words, ensure_ascii=False, separators=(",", ":"))
+        metadata[WORDS_KEY] = in_json(model.words)
     set_model_props(graph, metadata)
     return bytes(graph.SerializeToString(deterministic=True))
 

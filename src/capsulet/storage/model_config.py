@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from capsulet.config import GROUPS, PIECES, SIMILAR, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
+from capsulet.model.shapes import Shapes, ngram_shapes, parameter_shapes
 from capsulet.storage.tensors import damaged
 
 FORMAT_VERSION = 4
@@ -84,6 +85,15 @@ class ModelConfig:
     def network(self) -> ModelOptions:
         """The options of the network with the n-gram features that the training kept."""
         return dataclasses.replace(self.options.model, ngram_features=self.ngrams.rows if self.ngrams else 0)
+
+    @property
+    def shapes(self) -> Shapes:
+        """Names and shapes of the weights of a whole model."""
+        classes = len(self.labels)
+        return {
+            **parameter_shapes(self.network, self.vocab_size, classes),
+            **(ngram_shapes(self.ngrams.rows, classes) if self.ngrams else {}),
+        }
 
     @property
     def reads_similar_words(self) -> bool:

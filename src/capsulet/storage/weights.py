@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.model.quantisation import FIELDS, Rounded, as_rows, grouped, pack_bits, unpack_bits
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, parameter_shapes
 from capsulet.storage.model_file import ModelFile
 from capsulet.storage.tensors import Tensor, as_array, damaged, from_array
 
@@ -43,11 +43,9 @@ def unpack_weights(model: ModelFile) -> dict[str, Any]:
     Arrays are views of the file. Tensors that the configuration does not ask for are left out.
     """
     config = model.config
-    shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     if config.dictionary_words is None:
-        if config.ngrams:
-            shapes |= ngram_shapes(config.ngrams.rows, len(config.labels))
-        return {name: tensor_of(model, name, TYPES.get(name, "F32"), shape) for name, shape in shapes.items()}
+        return {name: tensor_of(model, name, TYPES.get(name, "F32"), shape) for name, shape in config.shapes.items()}
+    shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     scales = tensor_of(model, f"{CODEBOOKS}.scales", "F16")
     codebooks = max(len(scales) // CODEWORDS, 1)
     choices = tensor_of(model, CHOICES, "U8", (config.vocab_size, -(-codebooks * CODE_BITS // 8)))

@@ -11,7 +11,7 @@ from capsulet.config import decided
 from capsulet.evaluation.calibrate import describe_corpus
 from capsulet.evaluation.evaluate import evaluate_texts
 from capsulet.model.embedding import Pieces, folded
-from capsulet.model.shapes import PIECE_CODES
+from capsulet.model.shapes import PIECE_CODES, num_parameters, shapes_of
 from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
@@ -61,7 +61,7 @@ class ModelWriter:
             epoch.valid_macro_f1, epoch.valid_micro_f1,
         )  # fmt: skip
         return dataclasses.replace(
-            self.start, metrics=metrics, parameters=sum(value.size for value in history.best.weights.values()),
+            self.start, metrics=metrics, parameters=num_parameters(shapes_of(history.best.weights)),
             thresholds=None if thresholds is None else tuple(thresholds.tolist()),
             ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
         )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from capsulet import __version__
 from capsulet.config import AUTO, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.errors import InputError, MissingExtraError, some
-from capsulet.model.shapes import num_parameters, parameter_shapes
+from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
@@ -106,7 +106,7 @@ def train(
             checkpoints.remove()
         if page and measures:
             report_training(page, out, measures)
-    parameters = sum(value.size for value in history.best.weights.values())
+    parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
         history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
