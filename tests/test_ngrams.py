@@ -99,7 +99,10 @@ def test_unknown_words_change_the_answer_by_their_pieces(pieces: int, tmp_path: 
     """No word of the new texts is known, or similar to a known word."""
     endings = {"verb": "izing", "noun": "ation"}
     rows = [
-        (label, f"{a}{b}{ending}") for a in ("bra", "dro", "fle", "gri") for b in "lmnprst" for label, ending in endings.items()
+        (label, f"{a}{b}{ending}")
+        for a in ("bra", "dro", "fle", "gri")
+        for b in "lmnprst"
+        for label, ending in endings.items()
     ]
     file = write(tmp_path / "rows.jsonl", rows)
     capsulet.train(file, tmp_path / "model", valid=file, **{**TINY, "unknown_words": "apart"}, pieces=pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_tables_of_a_model(model: Path) -> None:
     tables = NgramTables(source, made_up_sample(source))
     *rows, none = tables.choices
     assert none == 0 and rows[0] == len(source.weights["ngrams.checks"]) and len(rows) > 2
-    assert all(half == whole // 2 for whole, half in zip(rows, rows[1:], strict=False))
+    assert all(half == whole // 2 for whole, half in itertools.pairwise(rows))
     assert len(rows) <= HALVINGS + 1 and rows[-1] >= FEWEST_ROWS
     texts = made_up_sample(source).valid
     every = np.arange(len(texts))
@@ -96,7 +97,7 @@ def test_tables_of_a_model(model: Path) -> None:
     assert whole is not None and tables.scores(0, texts, every) is None
     errors = [float(np.square(tables.scores(own, texts, every) - whole).mean()) for own in rows]
     assert errors[0] < 0.05 * float(np.square(whole).mean())
-    assert all(few >= many for many, few in zip(errors, errors[1:], strict=False)), "fewer rows lose more"
+    assert all(few >= many for many, few in itertools.pairwise(errors)), "fewer rows lose more"
 
 
 def test_rows_that_many_texts_have_count_more(model: Path) -> None:

@@ -35,7 +35,9 @@ TEXTS = [
 ]
 
 
-def with_table(model: Random, hashes: list[int], dice: random.Random) -> tuple[bytes, tuple[list[list[int]], list[int]]]:
+def with_table(
+    model: Random, hashes: list[int], dice: random.Random
+) -> tuple[bytes, tuple[list[list[int]], list[int]]]:
     """The file of a model whose table has these features as far as there is room; levels and checks of the table."""
     _, checks = ngram_oracle.place_all(hashes, model.ngram_rows)
     levels = [[dice.randrange(-127, 128) for _ in range(model.classes)] for _ in checks]

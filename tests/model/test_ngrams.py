@@ -70,7 +70,9 @@ def test_a_row_that_a_word_and_a_piece_share_counts_in_both_blocks() -> None:
         checks = [ngram_oracle.place(own.hash, 1)[2] for own in features]
         if checks[0] in checks[1:]:
             break
-    table = NgramTable(np.full((1, 2), 100, np.int8), np.array([0.01, 0.02], np.float32), np.array(checks[:1], np.uint8), 2)
+    table = NgramTable(
+        np.full((1, 2), 100, np.int8), np.array([0.01, 0.02], np.float32), np.array(checks[:1], np.uint8), 2
+    )
     scores = table.scores(table.rows_of(corpus_of([word], [0], 2), np.arange(1)))
     np.testing.assert_allclose(scores, [[2.0, 4.0]], rtol=1e-6)
 

@@ -157,14 +157,18 @@ def test_a_damaged_dictionary(tensor: Tensor | None) -> None:
 BAD = [None, from_bytes(b"a"), from_array(np.zeros((3, 9), np.uint8)), from_array(np.zeros(0, np.float16))]
 
 
-@pytest.mark.parametrize("name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, CHECKS])
+@pytest.mark.parametrize(
+    "name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, CHECKS]
+)
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_compressed_weights(name: str, tensor: Tensor | None) -> None:
     with pytest.raises(ModelError, match=r"^here is damaged: (\w+\.)+\w+ is (missing|\w+ \[|\[).*, expected"):
         unpack_weights(parse_model(changed(name, tensor, compressed()), "here"))
 
 
-@pytest.mark.parametrize("name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES, CHECKS])
+@pytest.mark.parametrize(
+    "name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES, CHECKS]
+)
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_weights(name: str, tensor: Tensor | None) -> None:
     with pytest.raises(ModelError, match=rf"^here is damaged: {name} is (missing|\w+ \[).*, expected"):

@@ -145,7 +145,9 @@ def signs_of(truth: Truth, texts: int, classes: int) -> NDArray[np.float64]:
     return signs
 
 
-def objective(table: NDArray[np.float64], values: NDArray[np.float64], signs: NDArray[np.float64], costs: NDArray) -> float:  # type: ignore[type-arg]
+def objective(
+    table: NDArray[np.float64], values: NDArray[np.float64], signs: NDArray[np.float64], costs: NDArray
+) -> float:  # type: ignore[type-arg]
     """What the fit of one class minimises: table (F,), values (n, F), signs and costs (n,)."""
     return float(0.5 * np.square(table).sum() + (costs * np.logaddexp(0, -signs * (values @ table))).sum())
 
