@@ -18,8 +18,8 @@ from capsulet.model.network import Network, load_network
 from capsulet.storage.model_file import read_model
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.batch import pad
-from tests.core import ngram_oracle
 from tests.conftest import TEXTS, TINY
+from tests.core import ngram_oracle
 
 VARIANTS = [
     *itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"], ["mean+max"]),

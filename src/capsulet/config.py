@@ -71,8 +71,8 @@ class ModelOptions:
         low=0, high=8,
     )  # fmt: skip
     piece_codes: int | None = option(
-        None, "rows of the hashed table of codes of pieces of words; 0: none; auto: 16,384, or 0 unless unknown words "
-        "are read by their pieces (--unknown-words pieces)", low=0, high=2**24,
+        None, "rows of the hashed table of codes of pieces of words; 0: none; auto: a power of two, at least twice the "
+        "vocabulary size, 256 to 16,384; 0 unless unknown words are read by their pieces", low=0, high=2**24,
     )  # fmt: skip
     multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
 
@@ -195,7 +195,7 @@ STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word nor
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
 FEWEST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS_OF_MANY_CLASSES = 3, 12, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
-PIECE_CODES = 1 << 14
+FEWEST_PIECE_CODES, MOST_PIECE_CODES = 1 << 8, 1 << 14
 MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
 
 
@@ -233,7 +233,8 @@ def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pi
     if ngram_features is None:
         ngram_features = min(MOST_NGRAM_ROWS, max(NGRAM_ROW_UNIT, MOST_NGRAM_NUMBERS // classes))
     if piece_codes is None or not options.pieces:
-        piece_codes = PIECE_CODES if reads_pieces and options.pieces else 0
+        wanted = min(MOST_PIECE_CODES, max(FEWEST_PIECE_CODES, 1 << (2 * vocab_size - 1).bit_length()))
+        piece_codes = wanted if reads_pieces and options.pieces else 0
     return dataclasses.replace(
         options, num_codewords=num_codewords, ngram_features=ngram_features, piece_codes=piece_codes
     )

@@ -3,6 +3,7 @@
 Standard library only. A text is the list of its words, spelled as the model spells them.
 """
 
+import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +33,7 @@ class Feature(NamedTuple):
 def features(words: Sequence[str], pieces: int) -> list[Feature]:
     """All features of a text, each as often as it occurs; pieces have at most `pieces` characters."""
     found = [Feature(word_hash(word) & ~1, place, place) for place, word in enumerate(words) if is_word(word)]
-    for place, (left, right) in enumerate(zip(words, words[1:], strict=False)):
+    for place, (left, right) in enumerate(itertools.pairwise(words)):
         if is_word(left) and is_word(right):
             pair = step(step(PAIR_SEED, word_hash(left)), word_hash(right))
             found.append(Feature(pair & ~1, place, place + 1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from capsulet.config import DataSize, build_options, resolve
 from capsulet.model.quantisation import as_rows, best_scales, rounded
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES, ngram_shapes, parameter_shapes
+from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingData, TrainingMetrics
 from capsulet.storage.model_file import PACKED, model_file, pack_model
 from capsulet.storage.tensors import from_bytes
@@ -24,7 +24,7 @@ CARD = "# A card\n"
 
 def settings(words: int = len(WORDS) + 2, rows: int = 16, tokens: str = "unicode", **changes: Any) -> ModelConfig:
     """The configuration of a tiny model."""
-    chosen = build_options("default", **SIZES, ngram_features=rows, tokens=tokens)
+    chosen = build_options("default", **SIZES, ngram_features=rows, tokens=tokens, piece_codes=32)
     options = resolve(chosen, DataSize(12, 100, words, len(LABELS)))
     config = ModelConfig(
         "0", LABELS, "default", options, words, 1, TrainingData(12, 3, 100, dict.fromkeys(LABELS, 4)),
@@ -39,6 +39,8 @@ def weights_of(config: ModelConfig) -> dict[str, Any]:
     dice = np.random.default_rng(0)
     shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     weights: dict[str, Any] = {name: dice.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    if PIECE_CODES in weights:
+        weights[PIECE_CODES] = weights[PIECE_CODES].astype(np.float16)
     if config.ngrams:
         shapes = ngram_shapes(config.ngrams.rows, len(config.labels))
         weights[LEVELS] = dice.integers(-127, 128, shapes[LEVELS]).astype(np.int8)

@@ -29,15 +29,23 @@ TEXTS = ["The match was close", "fry the onions", "", "你好 ☃ ÉÉ İ", "sha
 
 
 @pytest.fixture(scope="module")
-def small(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(similar: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model as a compressed file."""
     out = tmp_path_factory.mktemp("small") / "small.safetensors"
-    return Path(capsulet.compress(model, out=out, threads=1).path)
+    return Path(capsulet.compress(similar, out=out, threads=1).path)
 
 
 @pytest.fixture(scope="module", params=["whole", "compressed"])
-def source(request: pytest.FixtureRequest, model: Path, small: Path) -> Path:
-    return model if request.param == "whole" else small
+def source(request: pytest.FixtureRequest, similar: Path, small: Path) -> Path:
+    return similar if request.param == "whole" else small
+
+
+@pytest.fixture(scope="module")
+def similar(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose graph knows how to read unknown words; it cannot read them by their pieces."""
+    out = tmp_path_factory.mktemp("similar") / "model"
+    capsulet.train(rows_file, out, valid=rows_file, cache=None, report=None, **TINY, unknown_words="similar")
+    return out
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +82,12 @@ def test_the_input_ngrams_is_there_if_the_model_has_such_features(rows: int, tmp
     assert [value.name for value in graph.input] == ["ids", "token_counts", *["ngrams"] * (rows > 0)]
 
 
-def test_metadata_is_complete(source: Path, model: Path, file: Path) -> None:
+def test_metadata_is_complete(source: Path, similar: Path, file: Path) -> None:
     inside = metadata(file)
     assert set(inside) == {"capsulet.config", "capsulet.words", "capsulet.card"}
     session = open_session(source, 1)
     assert json.loads(inside["capsulet.words"]) == session.words()[session.word_ids.first_word :]
-    assert inside["capsulet.card"].startswith((model / CARD).read_text())
+    assert inside["capsulet.card"].startswith((similar / CARD).read_text())
     assert json.loads(inside["capsulet.config"]) == json.loads(json.dumps(read_config(source).as_json()))
 
 

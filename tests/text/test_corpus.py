@@ -127,10 +127,10 @@ def test_every_word_of_the_files_keeps_its_spelling(tmp_path: Path) -> None:
 
 
 def test_words_outside_the_vocabulary_are_read_as_similar_ones_and_as_shapes(tmp_path: Path) -> None:
-    writer = CorpusWriter(tmp_path, 100)
+    writer = CorpusWriter(tmp_path, 100, rule="unicode")
     texts = ["fabulous 12 17 www.here.org", "fabulous 31 @me", "fabulously 99 @you www.there.org strange"]
     writer.add(((text, "xy"[place % 2]) for place, text in enumerate(texts)), lambda rows: None)
-    writer.finish(["x", "y"], np.array([2]), 1, 100, [], similar=True)
+    writer.finish(["x", "y"], np.array([2]), 1, 100, [], "similar")
     corpora = open_corpora(tmp_path)
     known = ["[PAD]", "[UNK]", *corpora.words]
     read = [[known[number] for number in ids] for ids in texts_of(corpora.valid)]
@@ -139,7 +139,7 @@ def test_words_outside_the_vocabulary_are_read_as_similar_ones_and_as_shapes(tmp
 
 
 def test_words_that_are_too_long_have_no_id(tmp_path: Path) -> None:
-    writer = CorpusWriter(tmp_path, 100)
+    writer = CorpusWriter(tmp_path, 100, rule="unicode")
     writer.add([("a " + "é" * 127 + "b " + "é" * 128 + " c", "x"), ("d" * 256, "y")], lambda rows: None)
     writer.finish(["x", "y"], np.zeros(0, np.int64), 1, 100, [])
     corpora = open_corpora(tmp_path)
@@ -174,7 +174,7 @@ def test_numbers_and_links_that_occur_once_are_read_as_their_shape(tmp_path: Pat
     texts = ["2019 2004 http://a.org", "2004 3.14 12", "1999 @someone 👍🏽 word"]
     writer = CorpusWriter(tmp_path, 100, rule="unicode")
     writer.add(zip([*texts, "7 1984 http://b.org 2.5"], "xyxy", strict=True), lambda rows: None)
-    writer.finish(["x", "y"], np.array([3]), 1, 100, [], similar=True)
+    writer.finish(["x", "y"], np.array([3]), 1, 100, [], "similar")
     corpora = open_corpora(tmp_path)
     assert corpora.words == ["0000", "2004", "0.00", "00", "@…", "http://…", "word", "👍"]
     assert texts_of(corpora.train) == [[2, 3, 7], [3, 4, 5], [2, 6, 9, 8]]
