@@ -36,7 +36,7 @@ static int add_vector(const capsulet_model *model, const struct word *word, stru
   memset(reading->row, 0, pieces.size * sizeof *reading->row);
   pieces.sum = reading->row;
   struct ngrams reader = {.pieces = model->pieces, .emit = add_piece, .to = &pieces};
-  code_pieces(&reader, word->letters, word->size < LONGEST_WORD ? word->size : LONGEST_WORD);
+  code_pieces(&reader, word->letters, word->size);
   if (!pieces.count) return CAPSULET_OK;
   for (size_t i = 0; i < pieces.size; i++) reading->row[i] /= (float)pieces.count;
   float *vector = reading->vectors + reading->vector_count * width;
@@ -64,7 +64,8 @@ int read_text(const capsulet_model *model, const char *text, size_t size, int fo
     }
     *unknown += id == model->unknown || id >= model->vocabulary;
     if (more && hits) hits_word(hits, &word);
-    if (more && id == model->unknown && model->piece_rows) result = add_vector(model, &word, reading, &id);
+    bool pieces = more && id == model->unknown && model->piece_rows && word.size <= LONGEST_WORD;
+    if (pieces) result = add_vector(model, &word, reading, &id);
     reading->ids[reading->count++] = id;
     if (!more) break;
   }

@@ -116,7 +116,8 @@ def test_unknown_words_change_the_answer_by_their_pieces(pieces: int, tmp_path: 
 def test_texts_of_other_scripts(tmp_path: Path) -> None:
     """Contributions sum to the length before squash, and the spelled text has the answer of the text."""
     rows = [
-        ("weather", "今天天气很好"), ("weather", "明天天气不好"), ("weather", "วันนี้อากาศดี"), ("weather", "Сегодня хорошая погода"),
+        ("weather", "今天天气很好"), ("weather", "明天天气不好"), ("weather", "วันนี้อากาศดี"),
+        ("weather", "Сегодня хорошая погода"),
         ("food", "我喜欢吃面条"), ("food", "他喜欢吃米饭"), ("food", "ฉันชอบกินข้าว"), ("food", "Я люблю есть суп"),
     ]  # fmt: skip
     file = write(tmp_path / "rows.jsonl", rows)

@@ -341,8 +341,8 @@ VARIANTS = {
                          tokens="paper", pieces=8),
     "uncalibrated": Random(calibration="none", iterations=1, classes=2, class_length=1, embedding_size=1, seed=8),
     **{
-        f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits, pieces=bits,
-                               multi_label=bits == 4, head="linear" if bits == 7 else "capsule")
+        f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits,
+                               pieces=bits, multi_label=bits == 4, head="linear" if bits == 7 else "capsule")
         for bits in range(2, 9)
     },
 }  # fmt: skip

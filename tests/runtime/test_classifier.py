@@ -144,7 +144,7 @@ def test_contributions_sum_up(classifier: Classifier) -> None:
         found = classifier.explain(text, label)
         assert found.label == (label or classifier.predict([text])[0].label)
         assert sum(token.contribution for token in found.tokens) == pytest.approx(found.length_before_squash, abs=1e-5)
-        squared = found.length_before_squash**2
+        squared = max(found.length_before_squash, 0) ** 2
         assert found.score == pytest.approx(squared / (1 + squared), abs=1e-5)
         assert [token.text for token in found.tokens] == ["The", "MATCH", ",", "fry", "3", "onions"]
         assert all(text[token.start : token.end] == token.text for token in found.tokens)

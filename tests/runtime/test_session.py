@@ -14,7 +14,7 @@ from capsulet.errors import InputError, ModelError
 from capsulet.runtime import session as module
 from capsulet.runtime.session import count_threads, open_session, session_of
 from capsulet.text.vocabulary import SimilarWords
-from tests.conftest import TEXTS
+from tests.conftest import TEXTS, TINY
 
 KERNELS = ("avx512vnni", "avx512", "avxvnni", "avx2", "neon-dotprod", "neon", "plain")
 ALL = [text for _, text in TEXTS] + ["", "teams matches profitable soups", "zzz qqq", "你好 Привет 😀", "İ match " * 70]
@@ -96,8 +96,9 @@ def test_contributions_sum_to_the_length_before_squash(model: Path, precision: s
         assert list(parts.lengths[0]) == list(session.classify([text])[0][0])
 
 
-def test_unknown_words_are_read_as_similar_ones(model: Path) -> None:
-    session = open_session(model)
+def test_unknown_words_are_read_as_similar_ones(rows_file: Path, tmp_path: Path) -> None:
+    capsulet.train(rows_file, tmp_path / "model", valid=rows_file, cache=None, **TINY, unknown_words="similar")
+    session = open_session(tmp_path / "model")
     assert session.config.reads_similar_words
     similar = SimilarWords(lambda: {word: number for number, word in enumerate(session.words())})
     for word in ("matches", "teams", "profitable", "soups", "mat", "onionsoup", "butterfly", "zzzz", "penaltyy"):

@@ -198,12 +198,12 @@ def resolved(texts: int, tokens: int = 10**6, classes: int = 2, **values: object
 def test_epochs_fit_the_token_budget() -> None:
     budget = {"token_budget": 1_000_000, "batch_size": 1}
     assert resolved(1000, 100_000, **budget).epochs == 10
-    assert resolved(1000, 10_000, **budget).epochs == 20
+    assert resolved(1000, 10_000, **budget).epochs == 12
     assert resolved(10**6, 10**9, **budget).epochs == 3
     assert resolved(25, 5_000, **budget).epochs == 60  # 1,500 steps
     assert resolved(1, 10, **budget).epochs == 100
     assert resolved(1, 10, epochs=7, **budget).epochs == 7
-    assert resolved(19_999, 1_000_000).epochs == 14
+    assert resolved(19_999, 1_000_000).epochs == 12
     assert resolved(20_000, 1_000_000).epochs == 8
 
 

@@ -75,8 +75,8 @@ def test_how_much_it_counts_is_chosen_on_validation() -> None:
     network = build_network(replace(MODEL, head="linear"), 50, 2)
     initialise(network, 1, 0.1, 0.3, True)
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    assert choose_strength(network, scores, valid, "accuracy") > 0
-    assert choose_strength(network, scores, valid, "macro-f1") > 0
+    assert choose_strength(network, scores, valid, "accuracy", 1.0) > 0
+    assert choose_strength(network, scores, valid, "macro-f1", 1.0) > 0
 
 
 def test_a_table_that_says_the_opposite_counts_less() -> None:
@@ -92,9 +92,9 @@ def test_a_table_that_says_the_opposite_counts_less() -> None:
             return self.head.classes(logits, torch.empty(0))
 
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    as_much = choose_strength(Right(), scores, valid, None)  # type: ignore[arg-type]
-    assert choose_strength(Right(), scores, valid, "accuracy") == as_much > 0  # type: ignore[arg-type]
-    assert choose_strength(Right(), -scores, valid, "accuracy") < as_much  # type: ignore[arg-type]
+    as_much = choose_strength(Right(), scores, valid, None, 1.0)  # type: ignore[arg-type]
+    assert choose_strength(Right(), scores, valid, "accuracy", 1.0) == as_much > 0  # type: ignore[arg-type]
+    assert choose_strength(Right(), -scores, valid, "accuracy", 1.0) < as_much  # type: ignore[arg-type]
 
 
 def test_another_share_has_to_be_clearly_better() -> None:
@@ -106,7 +106,7 @@ def test_another_share_has_to_be_clearly_better() -> None:
         return lengths
 
     def chosen(found: dict[float, np.ndarray], select: str = "accuracy") -> float:
-        return choose_share(found.items(), truth, select)
+        return choose_share(found.items(), truth, select, 1.0)
 
     even = {1.0: said(slice(20, 30)), 0.5: said(slice(0, 8)), 0.0: said(slice(0, 90))}
     assert chosen(even) == 1.0  # 10 texts for, 8 against: that is chance
@@ -124,15 +124,15 @@ def test_it_says_as_much_as_the_network(head: str) -> None:
     train = pairs_corpus(100)
     vocabulary, table = fitted(train)
     scores = scores_of(train, vocabulary, table)
-    assert choose_strength(network, np.zeros_like(scores), train, None) == 0
-    strength = choose_strength(network, scores, train, None)
+    assert choose_strength(network, np.zeros_like(scores), train, None, 1.0) == 0
+    strength = choose_strength(network, scores, train, None, 1.0)
     batch = gather(train, np.arange(100))
     ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
     apart = spread(network.head.unsquashed(network(ids, lengths)).detach())
     stored = placed(vocabulary, strength * table * vocabulary.weights[:, None], 4)
     found = stored.scores(stored.rows_of(train, np.arange(100)))
     assert spread(torch.from_numpy(found)) == pytest.approx(apart, rel=0.05)
-    assert choose_strength(network, 10 * scores, train, None) == pytest.approx(strength / 10, rel=1e-4)
+    assert choose_strength(network, 10 * scores, train, None, 1.0) == pytest.approx(strength / 10, rel=1e-4)
 
 
 def test_many_texts_choose_it_by_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +141,9 @@ def test_many_texts_choose_it_by_a_part(monkeypatch: pytest.MonkeyPatch) -> None
     initialise(network, 1, 0.1, 0.3, True)
     valid = pairs_corpus(300, seed=2)
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    whole = choose_strength(network, scores, valid, "accuracy")
+    whole = choose_strength(network, scores, valid, "accuracy", 1.0)
     monkeypatch.setattr("capsulet.training.ngrams.MOST_TEXTS", 200)
-    assert choose_strength(network, scores, valid, "accuracy") == pytest.approx(whole, rel=0.3)
+    assert choose_strength(network, scores, valid, "accuracy", 1.0) == pytest.approx(whole, rel=0.3)
 
 
 # ---- the table ----
