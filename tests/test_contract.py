@@ -13,11 +13,15 @@ import pytest
 import torch
 
 import capsulet
+from capsulet.config import ModelOptions
 from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.model.embedding import Pieces, piece_rows
 from capsulet.model.network import Network, load_network
+from capsulet.model.shapes import PIECE_CODES
 from capsulet.storage.model_file import read_model
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.batch import pad
+from capsulet.text.corpus import spell
 from tests.conftest import TEXTS, TINY
 from tests.core import ngram_oracle
 
@@ -37,21 +41,43 @@ class Trained:
     path: Path
     classifier: capsulet.Classifier
     network: Network
+    weights: dict[str, Any]  # of the network
     table: dict[str, list[Any]]  # levels, scales and checks of the n-gram features
 
-    def read(self, texts: list[str]) -> list[np.ndarray]:
-        """The ids that the network reads."""
-        session = self.classifier.session
-        return [session.word_ids.read_as(np.asarray(ids, np.int32)) for ids in session.encode(texts)]
+    def read(self, texts: list[str]) -> tuple[Network, list[np.ndarray]]:
+        """A network that also has rows for the unknown words of these texts, made of their pieces, and the ids."""
+        session, options, size = self.classifier.session, self.classifier.config.options.model, self.network_size
+        name = "embedding.table" if options.embedding == "plain" else "embedding.codes"
+        rows, numbers, found = [self.weights[name]], {}, []
+        for text in texts:
+            ids = np.asarray(session.encode([text])[0], np.int32)
+            for place, word in enumerate(session.spell(text)):
+                _, places = piece_rows(Pieces(0, *self.pieces_of(options), spell([word])), torch.tensor([2]))
+                if ids[place] == session.word_ids.unknown and len(places):
+                    if word not in numbers:
+                        rows.append(self.weights[PIECE_CODES][places.numpy()].astype(np.float32).mean(0, keepdims=True))
+                        numbers[word] = size + len(rows) - 2
+                    ids[place] = numbers[word]
+            found.append(ids)
+        weights = {**self.weights, name: np.concatenate(rows)}
+        return load_network(options, len(weights[name]), len(self.classifier.labels), weights), found
+
+    @property
+    def network_size(self) -> int:
+        return int(self.classifier.config.vocab_size)
+
+    def pieces_of(self, options: ModelOptions) -> tuple[int, int]:
+        return int(options.piece_codes or 0), options.pieces
 
     def torch_lengths(self, texts: list[str]) -> np.ndarray:
         """Answers of the network of training, with n-gram features in plain Python."""
-        ids, lengths = pad(self.read(texts))
+        network, found = self.read(texts)
+        ids, lengths = pad(found)
         words, pieces = map(self.classifier.session.spell, texts), self.classifier.config.options.model.pieces
         scores = [ngram_oracle.read(own, pieces, **self.table).scores for own in words]
         with torch.no_grad():
-            classes = self.network(torch.from_numpy(ids), torch.from_numpy(lengths))
-            return self.network.head.extended(classes, torch.tensor(scores)).lengths.numpy()
+            classes = network(torch.from_numpy(ids), torch.from_numpy(lengths))
+            return network.head.extended(classes, torch.tensor(scores)).lengths.numpy()
 
 
 def load_trained(path: Path) -> Trained:
@@ -60,7 +86,7 @@ def load_trained(path: Path) -> Trained:
     table = {name: weights.pop(f"ngrams.{name}").tolist() for name in ("levels", "scales", "checks")}
     config = stored.config
     network = load_network(config.options.model, config.vocab_size, len(config.labels), weights)
-    return Trained(path, capsulet.load(path), network, table)
+    return Trained(path, capsulet.load(path), network, weights, table)
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
@@ -130,7 +156,8 @@ def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:
     if trained.classifier.config.options.model.embedding == "plain":
         assert explanation.codewords == ()
         return
-    session, (ids,) = trained.classifier.session, trained.read([text])
+    session = trained.classifier.session
+    (ids,) = session.encode([text])
     weights = [list(session.code_weights(number)) for number in ids.tolist()]
     codes = np.array(weights).reshape(1, len(ids), session.codebooks, -1)  # (1, T, M, K)
     np.testing.assert_allclose(codes.sum(-1), 1, atol=1e-5)
@@ -152,5 +179,5 @@ def test_leaving_words_out(trained: Trained) -> None:
 
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
-    counted = sum(value.numel() for value in trained.network.state_dict().values())
+    counted = sum(value.numel() for value in trained.network.state_dict().values()) + trained.weights[PIECE_CODES].size
     assert trained.classifier.config.parameters == counted + np.size(trained.table["levels"]) + 3  # a scale per class
