@@ -74,7 +74,7 @@ def check(module: Any, options: dict[str, Any], train: Rows, valid: Rows, folder
 def test_a_peer_keeps_the_rules(name: str, train_rows: Rows, valid_rows: Rows, tmp_path: Path) -> None:
     module = module_of(name)
     model = check(module, {**PEERS[name].options, **SMALL[name]}, train_rows, valid_rows, tmp_path)
-    width = {"fasttext-ftz": 1, "ours-small": 0}.get(name, 4)  # bytes of a number; of a compressed one a few bits
+    width = {"fasttext-ftz": 1, "ours": 2, "ours-small": 0}.get(name, 4)  # bytes of a number; n-gram levels have one
     assert model.parameters * width <= folder_bytes(tmp_path)
     assert folder_bytes(tmp_path) < model.parameters * width + 60_000, "numbers, and the words and labels beside them"
 
