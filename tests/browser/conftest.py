@@ -78,7 +78,7 @@ def tokens(model: _core.Model, texts: Sequence[str]) -> list[dict[str, Any]]:
     vocabulary, found = model.facts()["vocabulary"], []
     for text in texts:
         units = np.cumsum([0, *(1 + (ord(character) > 0xFFFF) for character in text)]).tolist()
-        read = model.tokens(text)
+        read = model.tokens(text, False)
         found.append(
             {
                 "text": text,
@@ -106,7 +106,7 @@ def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, A
     words += [*dice.sample(forms, len(words) // 4), "unknown", "ß", "👍"]
     texts = [*more, *PLAIN, "", " ", "👍🏽 match", "İstanbul soup", "the " * 5100, "\0", "中文 bread"]
     texts += [" ".join(dice.choices(words, k=dice.randint(1, 80))) for _ in range(80)]
-    data, shares = model.classify(texts)
+    data, shares = model.classify(texts, False)
     lengths = floats(data, -1, classes)
     multi_label = config["options"]["model"]["multi_label"]
     given = [
@@ -117,8 +117,7 @@ def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, A
     for row, text in enumerate(texts[:40]):
         pair = (int(lengths[row].argmax()), len(text) % classes)
         pair = (pair[0], (pair[1] + 1) % classes) if pair[0] == pair[1] else pair
-        ids = np.array([id for id, _, _ in model.tokens(text)], np.int32)
-        parts = model.explain(ids.tobytes(), np.array(pair, np.int32).tobytes())
+        parts = model.explain(text, np.array(pair, np.int32).tobytes(), False)
         norms = floats(parts["norms"], classes)
         explanations.append(
             {
