@@ -17,7 +17,16 @@ from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Snapshot
 from capsulet.training.linear import Vocabulary, count_features, fit_corpus, matrix_of
 from capsulet.training.loop import History, Task
-from capsulet.training.ngrams import choose_share, choose_strength, metric_of, placed, spread, with_ngrams
+from capsulet.training.ngrams import (
+    SHARE_OF_MANY,
+    USUAL_SHARE,
+    choose_share,
+    choose_strength,
+    metric_of,
+    placed,
+    spread,
+    with_ngrams,
+)
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of, spelled
 from tests.training.test_loop import MODEL, OPTIONS
@@ -75,8 +84,8 @@ def test_how_much_it_counts_is_chosen_on_validation() -> None:
     network = build_network(replace(MODEL, head="linear"), 50, 2)
     initialise(network, 1, 0.1, 0.3, True)
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    assert choose_strength(network, scores, valid, "accuracy", 1.0) > 0
-    assert choose_strength(network, scores, valid, "macro-f1", 1.0) > 0
+    assert choose_strength(network, scores, valid, "accuracy", 3.0) > 0
+    assert choose_strength(network, scores, valid, "macro-f1", 3.0) > 0
 
 
 def test_a_table_that_says_the_opposite_counts_less() -> None:
@@ -92,9 +101,9 @@ def test_a_table_that_says_the_opposite_counts_less() -> None:
             return self.head.classes(logits, torch.empty(0))
 
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    as_much = choose_strength(Right(), scores, valid, None, 1.0)  # type: ignore[arg-type]
-    assert choose_strength(Right(), scores, valid, "accuracy", 1.0) == as_much > 0  # type: ignore[arg-type]
-    assert choose_strength(Right(), -scores, valid, "accuracy", 1.0) < as_much  # type: ignore[arg-type]
+    usual = choose_strength(Right(), scores, valid, None, 3.0)  # type: ignore[arg-type]
+    assert choose_strength(Right(), scores, valid, "accuracy", 3.0) == usual > 0  # type: ignore[arg-type]
+    assert choose_strength(Right(), -scores, valid, "accuracy", 3.0) < usual / 2  # type: ignore[arg-type]
 
 
 def test_another_share_has_to_be_clearly_better() -> None:
@@ -105,11 +114,12 @@ def test_another_share_has_to_be_clearly_better() -> None:
         lengths[wrong] = 0.1, 0.9
         return lengths
 
-    def chosen(found: dict[float, np.ndarray], select: str = "accuracy") -> float:
-        return choose_share(found.items(), truth, select, 1.0)
+    def chosen(found: dict[float, np.ndarray], select: str = "accuracy", usual: float = 1.0) -> float:
+        return choose_share(found.items(), truth, select, usual)
 
     even = {1.0: said(slice(20, 30)), 0.5: said(slice(0, 8)), 0.0: said(slice(0, 90))}
     assert chosen(even) == 1.0  # 10 texts for, 8 against: that is chance
+    assert chosen(even, usual=0.5) == 0.5
     assert chosen(even, "macro-f1") == 0.5
     clear = {1.0: said(slice(20, 30)), 2.0: said(slice(20, 24)), 0.5: said(slice(20, 22)), 0.0: said(slice(0, 90))}
     assert chosen(clear) == 0.5
@@ -126,6 +136,7 @@ def test_it_says_as_much_as_the_network(head: str) -> None:
     scores = scores_of(train, vocabulary, table)
     assert choose_strength(network, np.zeros_like(scores), train, None, 1.0) == 0
     strength = choose_strength(network, scores, train, None, 1.0)
+    assert choose_strength(network, scores, train, None, 3.0) == pytest.approx(3 * strength)
     batch = gather(train, np.arange(100))
     ids, lengths = torch.from_numpy(batch.ids), torch.from_numpy(batch.lengths)
     apart = spread(network.head.unsquashed(network(ids, lengths)).detach())
@@ -141,9 +152,9 @@ def test_many_texts_choose_it_by_a_part(monkeypatch: pytest.MonkeyPatch) -> None
     initialise(network, 1, 0.1, 0.3, True)
     valid = pairs_corpus(300, seed=2)
     scores = scores_of(valid, *fitted(pairs_corpus(400)))
-    whole = choose_strength(network, scores, valid, "accuracy", 1.0)
+    whole = choose_strength(network, scores, valid, "accuracy", 3.0)
     monkeypatch.setattr("capsulet.training.ngrams.MOST_TEXTS", 200)
-    assert choose_strength(network, scores, valid, "accuracy", 1.0) == pytest.approx(whole, rel=0.3)
+    assert choose_strength(network, scores, valid, "accuracy", 3.0) == pytest.approx(whole, rel=0.3)
 
 
 # ---- the table ----
@@ -243,6 +254,18 @@ def test_without_validation_texts_it_counts_as_much_as_the_network() -> None:
     lines: list[str] = []
     after = with_ngrams(history_of(network), network, Task(pairs_corpus(100), None, OPTIONS), TABLE, lines.append)
     assert "ngrams.levels" in after.best.weights and "strength of " in lines[1] and "training" in lines[1]
+
+
+@pytest.mark.parametrize(("many", "share"), [(10**9, USUAL_SHARE), (100, SHARE_OF_MANY)])
+def test_few_training_texts_give_it_more_weight(many: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capsulet.training.ngrams.MANY_TEXTS", many)
+    network = build_network(MODEL, 50, 2)
+    initialise(network, 1, 0.1, 0.3, True)
+    train = pairs_corpus(100)
+    after = with_ngrams(history_of(network), network, Task(train, None, OPTIONS), TABLE, silent)
+    scores = scores_of(train, *fitted(train))
+    assert after.ngrams is not None
+    assert after.ngrams["strength"] == pytest.approx(choose_strength(network, scores, train, None, share), rel=1e-3)
 
 
 @pytest.mark.parametrize("most", [1, 100, 500])
