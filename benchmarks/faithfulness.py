@@ -15,7 +15,6 @@ import argparse
 import sys
 import tempfile
 import time
-from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,12 +70,14 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
     """Mean fall of the score for each way to order the words."""
     classifier, network = capsulet.load(model, threads=1), network_of(model)
     chosen = np.random.default_rng(0).permutation(len(texts))
+    session = classifier.session
     kept: list[tuple[str, Ids]] = []
     for row in chosen:
-        ids = classifier.session.word_ids.read_as(np.asarray(classifier.session.encode([texts[row]])[0]))
+        ids = session.word_ids.read_as(np.asarray(session.encode([texts[row]])[0]))
         if len(ids) >= FEWEST_WORDS and len(kept) < most:
             kept.append((texts[row], ids))
-    before = np.asarray(classifier.lengths_of([array("i", ids.tolist()) for _, ids in kept]))
+    words_of = [np.array(session.spell(text)) for text, _ in kept]
+    before = np.asarray(session.classify([text for text, _ in kept])[0])
     labels = before.argmax(1)
     gradients = IntegratedGradients(scorer(network))
     generator = np.random.default_rng(1)
@@ -92,12 +93,10 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
         deletions = [words(row) for row in range(len(kept))]
         seconds[order] = time.process_time() - started
         variants = [
-            array("i", np.delete(kept[row][1], draw[:DELETED]).tolist())
-            for row, draws in enumerate(deletions)
-            for draw in draws
+            " ".join(np.delete(words_of[row], draw[:DELETED])) for row, draws in enumerate(deletions) for draw in draws
         ]
         owners = [row for row, draws in enumerate(deletions) for _ in draws]
-        after = np.asarray(classifier.lengths_of(variants))[np.arange(len(owners)), labels[owners]]
+        after = np.asarray(session.classify(variants, spelled=True)[0])[np.arange(len(owners)), labels[owners]]
         falls[order] = float((before[owners, labels[owners]] - after).mean())
     return [
         {

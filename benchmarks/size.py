@@ -35,7 +35,6 @@ from benchmarks.peers.protocol import Rows
 from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.compression.setting import parse_size
 from capsulet.evaluation.arrays import calibration_error
-from capsulet.runtime.classifier import unknown_shares
 from capsulet.storage.model_file import MODEL
 
 SETS = ("ag_news_61k", "imdb", "banking77")
@@ -134,10 +133,9 @@ def figures(file: Path, test: Rows) -> dict[str, float]:
     classifier = capsulet.load(file)
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in test])
-    encoded = classifier.session.encode([text for text, _ in test])
-    lengths = classifier.lengths_of(encoded)
+    lengths, unknown = classifier.session.classify([text for text, _ in test])
     right = np.asarray(lengths).argmax(1) == truth
-    certainty = np.asarray(classifier.session.certainty(lengths, unknown_shares(encoded, classifier.session)))
+    certainty = np.asarray(classifier.session.certainty(lengths, unknown))
     answered = certainty >= classifier.abstention_rules(False, COVERAGE, None, None).least_certainty
     error = calibration_error(np.asarray(classifier.probabilities(lengths)).max(1), right)
     return {"accuracy": float(right.mean()), "calibration_error": error, "answered": float(answered.mean())}

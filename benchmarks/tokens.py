@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from capsulet.config import PAPER, UNICODE
+from capsulet.choices import PAPER, UNICODE
 from capsulet.text.numbering import Words
 
 CORE = Path(__file__).parents[1] / "core"

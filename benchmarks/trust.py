@@ -33,7 +33,6 @@ from benchmarks.peers.rows import read_test, read_training, split_file
 from capsulet.errors import InputError
 from capsulet.evaluation.arrays import calibration_error
 from capsulet.evaluation.rankings import set_scores
-from capsulet.runtime.classifier import unknown_shares
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 
@@ -129,8 +128,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     rows = read_test(folder)
     places = {label: place for place, label in enumerate(classifier.labels)}
     truth = np.array([places[label] for _, label in rows])
-    encoded = classifier.session.encode([text for text, _ in rows])
-    lengths, confidence, certainty, probabilities = scored(classifier, encoded)
+    lengths, confidence, certainty, probabilities = scored(classifier, [text for text, _ in rows])
     right = lengths.argmax(1) == truth
     stored = classifier.config.calibration
     run: dict[str, Any] = {
@@ -158,7 +156,7 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     run["largest_sum_error"] = largest_sum_error(classifier, [text for text, _ in rows[:SUM_TEXTS]])
     if not outside:
         return run, None
-    _, other_confidence, other_certainty, others = scored(classifier, classifier.session.encode(outside))
+    _, other_confidence, other_certainty, others = scored(classifier, outside)
     scope = {
         "auroc": auroc(confidence, other_confidence),
         "auroc_of_the_probability": auroc(probabilities.max(1), others.max(1)),
@@ -173,10 +171,10 @@ def measure(model: Path, folder: Path, outside: list[str]) -> tuple[dict[str, An
     return run, scope
 
 
-def scored(classifier: capsulet.Classifier, encoded: Sequence[Any]) -> tuple[NDArray[Any], ...]:
-    """Class lengths (n, C), confidence (n,), certainty (n,) and probabilities (n, C) of tokenised texts."""
-    session, lengths = classifier.session, classifier.lengths_of(encoded)
-    unknown = unknown_shares(encoded, session)
+def scored(classifier: capsulet.Classifier, texts: Sequence[str]) -> tuple[NDArray[Any], ...]:
+    """Class lengths (n, C), confidence (n,), certainty (n,) and probabilities (n, C) of texts."""
+    session = classifier.session
+    lengths, unknown = session.classify(texts)
     values = lengths, session.confidence(lengths, unknown), session.certainty(lengths, unknown)
     return tuple(np.asarray(part) for part in (*values, classifier.probabilities(lengths)))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from capsulet.choices import APART, PAPER, PIECES, SIMILAR, UNICODE
 from capsulet.errors import InputError
 
 AUTO = "auto"  # None on the command line
@@ -20,8 +21,6 @@ LOSSES = ("margin", "focal", "cross-entropy")
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 # share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
-PIECES, SIMILAR, APART = "pieces", "similar", "apart"  # how unknown words are read
-UNICODE, PAPER = "unicode", "paper"  # token rules
 
 # options that `capsulet train --help` lists first; all others are research options
 BASIC_OPTIONS = frozenset({"multi_label", "class_weight", "select", "epochs", "seed", "threads"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capsulet.checking.languages import Languages, exclusive_words, script
-from capsulet.config import UNICODE
+from capsulet.choices import UNICODE
 from capsulet.text.numbering import Words
 
 

@@ -29,7 +29,7 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
     first, *epochs, fitting, pairs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
     assert fitting == "fitting n-gram features"
-    assert re.match(r"[\d,]+ n-gram features at a strength of ", pairs)
+    assert re.match(r"\d+ n-gram features at a strength of [\d.]+: [\d.]+ → [\d.]+ % on the validation texts$", pairs)
     assert "note: 2 of 3 classes have no validation text (food, money)" in answer.err
     assert re.match(r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capsulet.config import PAPER
+from capsulet.choices import PAPER
 from capsulet.text.batch import gather
 from capsulet.text.corpus import (
     FILES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capsulet.config import UNICODE
+from capsulet.choices import UNICODE
 from capsulet.native import core_module
 from capsulet.text.numbering import Words
 from tests.text.test_tokens import scanned

@@ -12,7 +12,8 @@ from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
 from capsulet.checking.languages import Languages, script
 from capsulet.checking.similarity import BANDS, keys, sketch
-from capsulet.config import UNICODE, TextOptions
+from capsulet.choices import UNICODE
+from capsulet.config import TextOptions
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.reading import read_rows

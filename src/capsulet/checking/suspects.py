@@ -18,7 +18,7 @@ from capsulet.checking.findings import Example, Finding, SuspectLabel
 from capsulet.checking.judges import Judge
 from capsulet.checking.similarity import keys, run_starts
 from capsulet.checking.survey import EXCERPT, MOST_EXAMPLES, chunks, labelled_rows, labels_of, one_line
-from capsulet.config import UNICODE
+from capsulet.choices import UNICODE
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file

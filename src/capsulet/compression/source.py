@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.choices import APART, UNICODE
 from capsulet.compression.codes import Floats, gate_weighting
-from capsulet.config import APART, UNICODE, ModelOptions
+from capsulet.config import ModelOptions
 from capsulet.errors import InputError
 from capsulet.native import core_module
 from capsulet.storage.folder import read_card

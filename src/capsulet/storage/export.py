@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capsulet.config import PAPER
+from capsulet.choices import PAPER
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.model import outputs
 from capsulet.runtime.session import Session, session_of

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.config import GROUPS, PIECES, SIMILAR, ModelOptions, Options, check
+from capsulet.choices import PIECES, SIMILAR
+from capsulet.config import GROUPS, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.model.shapes import Shapes, ngram_shapes, parameter_shapes
 from capsulet.storage.tensors import damaged

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import APART, PAPER, PIECES, SIMILAR
+from capsulet.choices import APART, PAPER, PIECES, SIMILAR
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.config import PAPER
+from capsulet.choices import PAPER
 from capsulet.native import core_module
 from capsulet.text.strings import check_text
 

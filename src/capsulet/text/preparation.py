@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from capsulet.config import PAPER, TextOptions, decided, resolve_text
+from capsulet.choices import PAPER
+from capsulet.config import TextOptions, decided, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora

@@ -1,0 +1,4 @@
+"""Names of choices that modules below and beside the options use."""
+
+PIECES, SIMILAR, APART = "pieces", "similar", "apart"  # how unknown words are read
+UNICODE, PAPER = "unicode", "paper"  # token rules
