@@ -30,7 +30,7 @@ test('damaged and foreign files are refused with a reason', { skip }, async () =
   const bytes = model('model.safetensors'), text = (string) => new TextEncoder().encode(string);
   const foreign = pack({ header: { __metadata__: { format: 'pt' }, config: { dtype: 'U8' } }, config: '{}', tensors: new Map() });
   const future = parts(bytes);
-  future.header.__metadata__.version = '4';
+  future.header.__metadata__.version = '5';
   const flipped = bytes.slice();
   flipped[Math.floor(bytes.length / 2)] ^= 1;
   for (const [wrong, words] of [
@@ -38,7 +38,7 @@ test('damaged and foreign files are refused with a reason', { skip }, async () =
     [text('PK\x03\x04'), 'it is too short'],
     [text('text,label\nnice,good\n'.repeat(9)), 'it does not begin with a header'],
     [foreign, 'it is not a capsulet model'],
-    [pack(future), 'it has another format than 3'],
+    [pack(future), 'it has another format than 4'],
     [flipped, 'its bytes do not match its checksum'],
     [bytes.subarray(0, bytes.length - 1), 'the place of a tensor in it is wrong'],
   ]) {
