@@ -1,24 +1,12 @@
-"""Scripts and languages of single texts."""
+"""Languages of single texts."""
 
 from __future__ import annotations
 
 import pytest
 
-from capsulet.checking.languages import Languages, exclusive_words, script
+from capsulet.checking.languages import Languages, exclusive_words
 from capsulet.choices import UNICODE
 from capsulet.text.numbering import Words
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("plain words", "Latin"), ("Ça va très bien", "Latin"), ("привет you", "Cyrillic"), ("καλημέρα", "Greek"),
-        ("你好世界", "Han"), ("日本語のテキスト", "Japanese"), ("한국어", "Hangul"), ("مرحبا", "Arabic"),
-        ("123 !?", "none"), ("", "none"), ("😀😀", "none"),
-    ],
-)  # fmt: skip
-def test_script(text: str, name: str) -> None:
-    assert script(text) == name
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,15 @@ def test_findings_for_people(run, repeated: Path) -> None:
     assert "→ decide which label is right" in answer.out
 
 
+def test_scripts_and_languages_are_listed(run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = ["한국어는 좋다", "the cat is in the house and it was late", "日本語のテキスト", "Москва"]
+    path.write_text("label,text\n" + "".join(f"{'ab'[place % 2]},{text}\n" for place, text in enumerate(texts)))
+    first, second = run("check", path).out.splitlines()[:2]
+    assert first.endswith("; Hangul (Korean) 25.0 %, Latin 25.0 %, Japanese 25.0 %, Cyrillic 25.0 %")
+    assert second == "languages by frequent words: English 25.0 %; not recognised 75.0 %"
+
+
 def test_json_is_one_object(run, repeated: Path) -> None:
     answer = run("check", repeated, "--json")
     assert (answer.status, answer.err, answer.out.count("\n")) == (0, "", 1)

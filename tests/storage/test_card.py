@@ -106,3 +106,11 @@ def test_a_label_is_no_markup(config: dict[str, Any]) -> None:
 def test_a_command_stays_in_its_code_span(config: dict[str, Any]) -> None:
     config["command"] = "capsulet train 'a`b``<i>|.csv'"
     assert r"| command | ``` capsulet train 'a`b``<i>\|.csv' ``` |" in card_of(config)
+
+
+def test_it_lists_the_scripts_of_the_training_texts(config: dict[str, Any]) -> None:
+    assert rows(card_of(config))["scripts"] == "Latin 100 % of the letters"
+    config["data"]["scripts"] = {"Cyrillic": 979, "Latin": 20, "Han": 1}
+    assert rows(card_of(config))["scripts"] == "Cyrillic 98 %, Latin 2 % of the letters"
+    del config["data"]["scripts"]
+    assert "scripts" not in rows(card_of(config)), "a model of a version that did not count them"

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from capsulet.checking.damage import KINDS
 from capsulet.checking.findings import Example, Finding, TextLengths
-from capsulet.checking.languages import NO_LETTERS
 from capsulet.checking.similarity import HASHES, THRESHOLD, run_starts, similar_pairs
 from capsulet.checking.survey import MAX_TOKENS, MOST_EXAMPLES, Survey
 from capsulet.errors import some
 from capsulet.text.files import printable
+from capsulet.text.scripts import NO_LETTERS
 
 SMALL_CLASS = 10  # fewer rows are hardly enough to learn from, and leave none for validation
 LARGEST_RATIO = 20  # ratio of the largest class to the smallest

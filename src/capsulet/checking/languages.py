@@ -1,7 +1,5 @@
-"""Script of a text, by the Unicode names of its letters, and its language, by its function words."""
+"""Language of a text, by its function words."""
 
-import functools
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -9,9 +7,6 @@ from numpy.typing import NDArray
 
 from capsulet.text.numbering import Words
 
-NO_LETTERS = "none"
-LETTERS = 1000  # characters of a text that are enough to tell its script
-NAMES = {"CJK": "Han", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Hangul", "FULLWIDTH": "Latin"}
 FEWEST_WORDS = 3  # smallest number of function words of a language in a text
 LEAST_SHARE = 0.1  # smallest share of them among its tokens
 
@@ -34,23 +29,6 @@ def exclusive_words() -> dict[str, list[str]]:
     """Return the words of each language that no other language has."""
     counts = Counter(word for words in FUNCTION_WORDS.values() for word in words.split())
     return {name: [word for word in words.split() if counts[word] == 1] for name, words in FUNCTION_WORDS.items()}
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def script_of(letter: str) -> str:
-    """Return the script of a letter: the first word of its Unicode name, except for Chinese characters and kana."""
-    word = unicodedata.name(letter, "OTHER").split()[0]
-    return NAMES.get(word, word.capitalize())
-
-
-def script(text: str) -> str:
-    """Return the script of most letters; Han with any kana is Japanese."""
-    start = text[:LETTERS]
-    if start.isascii():
-        return "Latin" if any(map(str.isalpha, start)) else NO_LETTERS
-    counts = Counter(script_of(letter) for letter in start if letter.isalpha())
-    most = max(counts, key=counts.__getitem__, default=NO_LETTERS)
-    return "Japanese" if "Japanese" in counts and "Han" in counts else most
 
 
 class Languages:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
-from capsulet.checking.languages import Languages, script
+from capsulet.checking.languages import Languages
 from capsulet.checking.similarity import BANDS, keys, sketch
 from capsulet.choices import UNICODE
 from capsulet.config import TextOptions
@@ -18,6 +18,7 @@ from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, Row, SkippedRows
+from capsulet.text.scripts import script
 
 MAX_TOKENS = TextOptions().max_tokens  # tokens of a text that a model reads by default
 ROWS_AT_ONCE, LETTERS_AT_ONCE = 4096, 1 << 20

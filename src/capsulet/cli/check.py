@@ -20,10 +20,11 @@ from capsulet.cli.output import count, print_json, show, show_table, tell
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from capsulet.checking.findings import Check, Example, SuspectLabel
 
-MOST_SUSPECTS = 20
+MOST_SUSPECTS, MOST_SHARES = 20, 4
 MOST_LETTERS = 80  # characters of a text in the table: a longer text would leave no room for other columns
 ARGUMENTS = {
     **LABELLED_FILES,
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 def print_check(result: Check) -> None:
     """Print the findings."""
     show(summary(result))
+    if result.languages:
+        show(languages(result))
     for finding in result.findings:
         details = f": {finding.details}" if finding.details else ""
         show()
@@ -76,6 +79,8 @@ def print_check(result: Check) -> None:
 
 def summary(result: Check) -> str:
     """Numbers of rows and classes, lengths of the texts and their scripts, in one line."""
+    from capsulet.text.scripts import named_script
+
     tested = f" and {result.test_rows:,} to test on" if result.test_files else ""
     counts, total = result.class_counts.values(), result.rows + result.test_rows
     kind, labels_per_row = "classes", ""
@@ -84,12 +89,25 @@ def summary(result: Check) -> str:
         without = result.labels_per_row.get("0", 0)
         kind, labels_per_row = "labels", f", {pairs / result.rows:.1f} labels per row"
         labels_per_row += f", {without:,} rows without any" if without else ""
-    scripts = [f"{name} {100 * rows / total:.1f} %" for name, rows in list(result.scripts.items())[:4]]
+    scripts = shares({named_script(name): rows for name, rows in result.scripts.items()}, total)
     return (
         f"{result.rows:,} rows{tested}, {len(counts):,} {kind} of {min(counts):,} to {max(counts):,} rows"
         f"{labels_per_row}; texts of {result.lengths.median:,} tokens (median), 95 % of them up to "
-        f"{result.lengths.percentile_95:,}; {', '.join(scripts)}{' …' if len(result.scripts) > 4 else ''}"
+        f"{result.lengths.percentile_95:,}; {scripts}"
     )
+
+
+def languages(result: Check) -> str:
+    """Shares of the languages that function words tell."""
+    total = result.rows + result.test_rows
+    unknown = f"not recognised {100 * (1 - sum(result.languages.values()) / total):.1f} %"
+    return f"languages by frequent words: {shares(result.languages, total)}; {unknown}"
+
+
+def shares(rows: Mapping[str, int], total: int) -> str:
+    """The largest shares of all rows by name."""
+    listed = [f"{name} {100 * number / total:.1f} %" for name, number in list(rows.items())[:MOST_SHARES]]
+    return ", ".join(listed) + " …" * (len(rows) > MOST_SHARES)
 
 
 def print_example(example: Example) -> None:

@@ -31,6 +31,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
         f"{description['model']}: a text classifier with {len(labels):,} labels, {kind}": {
             "labels": label_list(labels),
             "texts": f"{length:,.0f} tokens per training text on average",
+            **script_rows(trained),
         },
         f"Quality {measured}": quality(description),
         "Size": {
@@ -51,6 +52,13 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
             "capsulet": trained["capsulet_version"],
         },
     }
+
+
+def script_rows(trained: dict[str, Any]) -> Rows:
+    """The scripts of the training texts, if the training counted them."""
+    from capsulet.text.scripts import script_shares
+
+    return {"scripts": f"{script_shares(trained['scripts'])} of the letters"} if "scripts" in trained else {}
 
 
 def quality(description: dict[str, Any]) -> Rows:

@@ -17,6 +17,7 @@ from capsulet.report.svg import Series, axis, percent, plain
 from capsulet.report.trust import trust
 from capsulet.results import Epoch
 from capsulet.storage.model_config import ModelConfig
+from capsulet.text.scripts import script_shares
 
 MOST_BARS = 25  # bars of a histogram
 
@@ -133,6 +134,7 @@ def data(report: Report) -> str:
         ("training texts", f"{known.train_rows:,}"),
         ("validation texts", f"{known.valid_rows:,}"),
         ("training tokens", f"{known.train_tokens:,}"),
+        *([] if known.scripts is None else [("scripts", f"{script_shares(known.scripts)} of the letters")]),
         ("vocabulary", f"{report.config.vocab_size:,} words"),
         ("texts measured", f"{len(tokens):,}"),
         ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {ranked[-1]:,}"),

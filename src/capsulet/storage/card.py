@@ -3,6 +3,7 @@
 import re
 
 from capsulet.storage.model_config import ModelConfig
+from capsulet.text.scripts import script_shares
 from capsulet.text.visible import visible
 
 MOST_LABELS = 30
@@ -23,7 +24,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 | --- | --- |
 {chr(10).join(quality_rows(config))}
 | training texts | {data.train_rows:,} ({data.train_tokens:,} tokens) |
-| vocabulary | {config.vocab_size:,} words |
+{scripts_row(config)}| vocabulary | {config.vocab_size:,} words |
 | parameters | {config.parameters:,} |
 | network | {network.embedding} embedding, {network.num_layers}-layer bidirectional GRU, {head} |
 | best epoch | {metrics.best_epoch} of {metrics.epochs} |
@@ -46,6 +47,12 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 
 {limits(config)}
 """
+
+
+def scripts_row(config: ModelConfig) -> str:
+    """Table row with the scripts of the training texts; empty for models of versions that did not count them."""
+    scripts = config.data.scripts
+    return "" if scripts is None else f"| scripts | {cell(script_shares(scripts))} of the letters |\n"
 
 
 def quality_rows(config: ModelConfig) -> list[str]:

@@ -31,6 +31,7 @@ class TrainingData:
     train_tokens: int
     label_counts: dict[str, int]
     class_weights: dict[str, float] | None = None
+    scripts: dict[str, int] | None = None  # letters by script
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from capsulet.choices import APART, PAPER, PIECES, SIMILAR
 from capsulet.text.numbering import NO_WORD, Words
+from capsulet.text.scripts import script_of
 from capsulet.text.strings import Labels
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, SimilarWords
 
@@ -99,6 +101,7 @@ class Corpora:
     train_counts: dict[str, int]  # texts per label
     valid_counts: dict[str, int]
     vocab_size: int
+    scripts: dict[str, int]  # letters of the training texts by script
     notes: list[str]  # messages to the user about the files
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
     digest: str  # of corpus.json, which has the digests of all files
@@ -194,7 +197,8 @@ class CorpusWriter:
         counts = np.zeros(len(self.words) + 1, np.int64)
         for ids, rows in self.blocks(valid):
             counts += np.bincount(ids[~rows], minlength=len(counts))
-        shapes, counts = self.count_shapes(counts, min_count)
+        (shapes, counts), occurrences = self.count_shapes(counts, min_count), counts
+        scripts = self.count_scripts(occurrences, shapes)
         chosen = self.vocabulary(counts, min_count, max_words)
         others = np.setdiff1d(np.arange(1, len(counts)), chosen)  # all but NO_WORD
         numbers = np.concatenate([chosen, others])  # of the words by id
@@ -228,11 +232,28 @@ class CorpusWriter:
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
-            "notes": list(notes), **({} if starts is None else {"multi_label": True}),
+            "scripts": scripts, "notes": list(notes), **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
+
+    def count_scripts(self, counts: NDArray[np.int64], shapes: NDArray[np.int32]) -> dict[str, int]:
+        """Letters of words with these counts by script, most frequent first. Links and names are left out."""
+        words = np.flatnonzero((counts > 0) & (shapes[: len(counts)] == NO_WORD))
+        words = words[words != NO_WORD]
+        letters: Counter[str] = Counter()
+        for start in range(0, len(words), ROWS_AT_ONCE):
+            part = words[start : start + ROWS_AT_ONCE]
+            spelled = [self.words.spelling(int(number)) for number in part]
+            points = np.frombuffer("".join(spelled).encode("utf-32-le"), np.uint32)
+            times = np.repeat(counts[part], [len(word) for word in spelled])
+            different, places = np.unique(points, return_inverse=True)
+            totals = np.bincount(places, times, len(different))
+            for letter, total in zip(map(chr, different.tolist()), totals.tolist(), strict=True):
+                if letter.isalpha():
+                    letters[script_of(letter)] += int(total)
+        return dict(letters.most_common())
 
     def count_shapes(self, counts: NDArray[np.int64], min_count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """For each word the number of its shape, or 0; and the counts, where rare words count as their shape.
@@ -308,7 +329,7 @@ def open_corpora(folder: Path) -> Corpora:
         counts = description["label_counts"]
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
-            train, valid, labels, train_counts, valid_counts, vocab_size, description["notes"],
+            train, valid, labels, train_counts, valid_counts, vocab_size, description["scripts"], description["notes"],
             [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -198,7 +198,7 @@ def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: s
     train, counts = corpora.train, dict(corpora.train_counts)
     return ModelConfig(
         __version__, tuple(corpora.labels), recipe, options, corpora.vocab_size, parameters=0, command=command,
-        data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, class_weights=named),
+        data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, named, corpora.scripts),
         metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"),
     )  # fmt: skip
 
