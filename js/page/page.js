@@ -3,6 +3,7 @@ import { CapsuletError, load } from '../src/index.js';
 
 const MAX_LABELS = 8, MAX_WORDS = 8; // shown at first
 const MIN_STRENGTH = 0.15; // relative to the strongest word: weaker words are not marked
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 const PAUSE = 120; // milliseconds after the last key before the text is read
 
 const element = (id) => document.getElementById(id);
@@ -23,9 +24,15 @@ function make(kind, content = '', properties = {}) {
   return made;
 }
 
+/** A text with controls of direction and other control characters as escapes, so that they cannot reorder the page. */
+const visible = (shown) => shown.replace(CONTROLS, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** A label or a word in its own direction, from left to right or from right to left. */
+const isolated = (shown) => make('bdi', visible(shown));
+
 function showError(problem) {
   if (!(problem instanceof CapsuletError)) console.error(problem);
-  error.textContent = problem.message;
+  error.textContent = visible(problem.message);
   error.hidden = false;
 }
 
@@ -33,7 +40,7 @@ function showError(problem) {
 async function open(source, name) {
   const own = ++opening;
   error.hidden = true;
-  status.textContent = `Loading ${name} …`;
+  status.replaceChildren('Loading ', isolated(name), ' …');
   document.body.setAttribute('aria-busy', 'true');
   try {
     const loaded = await load(source);
@@ -42,7 +49,7 @@ async function open(source, name) {
     [model, chosen, all] = [loaded, null, false];
     element('text-section').hidden = false;
     element('meaning').textContent = meaning(model);
-    prompt.replaceChildren(make('strong', name.split('/').at(-1)));
+    prompt.replaceChildren(make('strong', isolated(name.split('/').at(-1))));
     await show();
     await old?.close();
   } catch (problem) {
@@ -100,7 +107,7 @@ function showLabels(top, predicted, explained) {
       bar.append(make('i'));
       bar.style.setProperty('--threshold', String(model.scoreThresholds[model.labels.indexOf(label)]));
     }
-    button.append(make('span', label, { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
+    button.append(make('span', isolated(label), { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
     return make('li', button);
   }));
   // keep the keyboard focus in the new list
@@ -109,26 +116,27 @@ function showLabels(top, predicted, explained) {
   more.textContent = all ? 'Show fewer labels' : `Show all ${top.length} labels`;
   more.setAttribute('aria-expanded', String(all));
   verdict.hidden = !predicted;
-  verdict.textContent = names.size ? `Labels: ${[...names].join(', ')}` : 'No label reaches its threshold.';
+  const given = [...names].flatMap((label, place) => [place ? ', ' : 'Labels: ', isolated(label)]);
+  verdict.replaceChildren(...(names.size ? given : ['No label reaches its threshold.']));
   announcement.textContent = predicted ? verdict.textContent : `${top[0].label}, score ${top[0].score.toFixed(2)}`;
 }
 
 function showWords(read, { label, lengthBeforeSquash, tokens }) {
-  element('words-heading').textContent = `Words for “${label}”`;
+  element('words-heading').replaceChildren('Words for “', isolated(label), '”');
   const largest = Math.max(...tokens.map(({ contribution }) => Math.abs(contribution))) || 1;
   const pieces = [];
   let at = 0;
   for (const { start, end, contribution } of tokens) {
     const strength = Math.abs(contribution) / largest;
     if (strength < MIN_STRENGTH || end <= at) continue; // one character may be two tokens: show it once
-    const mark = make('mark', read.slice(start, end), {
+    const mark = make('mark', visible(read.slice(start, end)), {
       className: contribution > 0 ? 'for' : 'against', title: signed(contribution),
     });
     mark.style.setProperty('--strength', strength.toFixed(3));
-    pieces.push(read.slice(at, start), mark);
+    pieces.push(visible(read.slice(at, start)), mark);
     at = end;
   }
-  words.replaceChildren(...pieces, read.slice(at));
+  words.replaceChildren(...pieces, visible(read.slice(at)));
 
   const ranked = tokens.toSorted((one, other) => Math.abs(other.contribution) - Math.abs(one.contribution));
   const rows = ranked.slice(0, MAX_WORDS).map((token) => row(token.text || '(no word)', signed(token.contribution)));
@@ -141,7 +149,7 @@ function showWords(read, { label, lengthBeforeSquash, tokens }) {
 const signed = (number) => `${number < 0 ? '−' : '+'}${Math.abs(number).toFixed(3)}`;
 
 function row(word, number) {
-  const made = make('tr', make('th', word, { scope: 'row' }));
+  const made = make('tr', make('th', isolated(word), { scope: 'row' }));
   made.append(make('td', number));
   return made;
 }

@@ -118,6 +118,18 @@ test('predicted labels are marked, also if there are none', { skip }, async () =
   await page.close();
 });
 
+test('right-to-left text has its own direction, and controls of direction are shown', { skip }, async () => {
+  const page = await open('?model=expected/model.safetensors');
+  await page.waitForSelector('#text-section:visible');
+  await write(page, 'فاز الفريق match\n\u202ematch\u202c');
+  assert.equal(await page.textContent('#words'), 'فاز الفريق match\n\\u202ematch\\u202c');
+  const directions = await page.$$eval('#text, #words', (all) => all.map((one) => getComputedStyle(one).direction));
+  assert.deepEqual(directions, ['rtl', 'rtl']);
+  assert.equal(await page.$eval('#words', (one) => getComputedStyle(one).unicodeBidi), 'plaintext');
+  for (const place of ['#labels .name', '#words-heading', '#strongest th[scope=row]']) assert.ok(await page.$(`${place} > bdi`), place);
+  await page.close();
+});
+
 test('the keyboard is enough', { skip }, async () => {
   const page = await open('?model=expected/model.safetensors');
   await page.waitForSelector('#text-section:visible');

@@ -92,11 +92,21 @@ def test_a_page(run, model: Path, tmp_path: Path) -> None:
     answer = run("explain", model, "--text", text, "--label", "food", "--contrast", "money", "--check", "--html", page)
     assert (answer.status, answer.out, answer.line) == (0, "", f"the page is in {page}")
     written = page.read_text()
-    assert "<b>" not in written and "&lt;" in written and "and not money" in written
+    assert "<b>" not in written and "&lt;" in written and "and not <bdi>money</bdi>" in written
     assert "http" not in written.replace("http-equiv", "") and "default-src 'none'" in written
     assert "<script" not in written and "script-src" not in written
     assert "base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'\">" in written
     assert "color-scheme: light dark" in written
+
+
+def test_a_page_of_right_to_left_text(run, model: Path, tmp_path: Path) -> None:
+    page, text = tmp_path / "page.html", "فاز الفريق \u202ematch\u202c soup"
+    assert run("explain", model, "--text", text, "--contrast", "money", "--label", "food", "--html", page).status == 0
+    written = page.read_text()
+    assert written.count('<p dir="auto">') == 2 and "\u202e" not in written and "\\u202e" in written
+    assert '<h2><bdi>food</bdi> <span class="soft">' in written
+    assert "<td><bdi>الفريق" in written, "words of the table"
+    assert "<td><bdi>soup</bdi> <bdi>" in written, "words of a codeword"
 
 
 @pytest.mark.parametrize(

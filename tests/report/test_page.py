@@ -66,7 +66,7 @@ def test_every_section_is_there(make_report: Make, number: int) -> None:
         "Learning", "Confusions", "Classes", "Trust", "Most confident mistakes", "Data", "Sizes", "How it was made",
     ]  # fmt: skip
     assert reader.elements.count("svg") == 5 + (number > MOST_NUMBERS)
-    assert sum("class number" in words for words in reader.words["td"]) >= number
+    assert sum("class number" in words for words in reader.words["bdi"]) >= number
 
 
 def test_it_is_self_contained(make_report: Make) -> None:
@@ -114,6 +114,34 @@ def test_what_comes_from_data_stays_text(make_report: Make, number: int) -> None
     assert EVIL in "".join(reader.words["h1"])
 
 
+RIGHT_TO_LEFT, OVERRIDE = "رياضة", "x\u202egnp\u2069"
+
+
+@pytest.mark.parametrize("number", [4, 30])
+def test_labels_and_texts_have_their_own_direction(make_report: Make, number: int) -> None:
+    plain = make_report(number)
+    labels = (RIGHT_TO_LEFT, OVERRIDE, *plain.measures.labels[2:])
+    classes = plain.measures.evaluation.classes
+    named = [dataclasses.replace(scores, label=label) for scores, label in zip(classes, labels, strict=True)]
+    tokens = (TokenContribution("فاز", 0, 3, 1.0), TokenContribution("x", 4, 5, -1.0))
+    explanation = Explanation(RIGHT_TO_LEFT, 0.9, 1.0, tokens)
+    mistake = Mistake(f"فاز {OVERRIDE}", (OVERRIDE,), (RIGHT_TO_LEFT,), 0.9, 0.1, explanation)
+    evaluation = dataclasses.replace(plain.measures.evaluation, classes=tuple(named))
+    measures = dataclasses.replace(plain.measures, labels=labels, evaluation=evaluation, mistakes=(mistake,))
+    page = render(dataclasses.replace(plain, measures=measures))
+    assert f"predicted <b><bdi>{RIGHT_TO_LEFT}</bdi></b> (0.90), labelled <b><bdi>x\\u202egnp\\u2069</bdi></b>" in page
+    assert f"<tr><td><bdi>{RIGHT_TO_LEFT}</bdi></td>" in page, "the table of classes"
+    assert re.search(r"<td class=words><bdi>[^<]+</bdi> \(\d+\)</td>", page), "a number stays behind its label"
+    marked = '<mark class="for" style="--s:60%" title="+1.000">فاز</mark>'
+    assert f'<p dir="auto">{marked} <mark class="against"' in page and "x</mark>\\u202egnp\\u2069</p>" in page
+    head = f'<th title="{RIGHT_TO_LEFT}"><span dir="auto">{RIGHT_TO_LEFT}</span></th>'
+    tooltip = f"<title>\u2068{RIGHT_TO_LEFT}\u2069 predicted as "
+    assert head in page if number == 4 else tooltip in page
+    without_tooltips = re.sub(r"<title>.*?</title>", "", page)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", without_tooltips)
+    assert "p[dir=auto] { unicode-bidi: plaintext; }" in page and "\u202e" not in page
+
+
 def test_words_are_marked_by_what_they_gave(make_report: Make) -> None:
     page = render(make_report(4))
     assert '<mark class="for" style="--s:60%" title="+0.500">good</mark>' in page
@@ -127,7 +155,7 @@ def test_a_long_text_is_cut_around_what_counted(make_report: Make) -> None:
     mistake = Mistake(text, ("a",), ("b",), 0.9, 0.1, Explanation("b", 0.9, 1.1, tokens))
     page = render(dataclasses.replace(report, measures=dataclasses.replace(report.measures, mistakes=(mistake,))))
     assert ">here</mark>" in page
-    (shown,) = re.findall(r"<p>(….*?…)</p>", page)
+    (shown,) = re.findall(r'<p dir="auto">(….*?…)</p>', page)
     assert len(re.sub("<.*?>", "", shown)) == 502
 
 

@@ -6,6 +6,7 @@ from html import escape
 from capsulet.evaluation.metrics import Confusions
 from capsulet.report.svg import LEFT, RIGHT, TOP, WIDTH, Axis, Box, Frame, Series, axis, percent, plain, share_axis
 from capsulet.results import ReliabilityBin
+from capsulet.text.visible import isolated
 
 HISTOGRAM_HEIGHT = 78
 
@@ -84,7 +85,7 @@ def heat_map(confusions: Confusions, labels: Sequence[str], order: Sequence[int]
             count = confusions[truth][given]
             strength = 0.25 + 0.75 * (count / total) ** 0.5
             colour = "one" if row == column else "two"
-            words = f"{labels[truth]} predicted as {labels[given]}: {count:,} of {total:,}"
+            words = f"{isolated(labels[truth])} predicted as {isolated(labels[given])}: {count:,} of {total:,}"
             squares.append(
                 f'<rect class="{colour}" x="{column}" y="{row}" width="1" height="1" fill-opacity="{strength:.2f}">'
                 f"<title>{escape(words)}</title></rect>"

@@ -32,7 +32,7 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
     for place, scores in classes:
         texts, learned = number_cell(scores.count), number_cell(trained.get(scores.label, 0))
         if thresholds is None:
-            more = [texts, learned, label_cell(most_confused(measures, place), "words")]
+            more = [texts, learned, most_confused(measures, place)]
         else:
             threshold = number_cell(round(thresholds[place], 6), f"{thresholds[place]:.3f}")
             more = [threshold, texts, number_cell(measures.given_counts[place]), learned]
@@ -47,13 +47,13 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
 
 
 def most_confused(measures: Measures, place: int) -> str:
-    """Return the class that texts of a class are most often predicted as instead, with their number."""
+    """Return a cell with the class that texts of a class are most often predicted as instead, and their number."""
     assert measures.answers is not None
     wrong = [(-count, given) for given, count in measures.answers.confusions[place].items() if given != place]
     if not wrong:
-        return ""
+        return label_cell("", "words")
     count, given = min(wrong)
-    return f"{measures.labels[given]} ({-count:,})"
+    return label_cell(measures.labels[given], "words", f" ({-count:,})")
 
 
 def labels_per_text(measures: Measures) -> str:

@@ -2,12 +2,22 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
 from capsulet.evaluation.metrics import Confusions
 from capsulet.report import charts
 from capsulet.report.class_order import similar_order
-from capsulet.report.elements import columns, figure, label_cell, named, number_cell, scrolled, section, soft, table
+from capsulet.report.elements import (
+    columns,
+    escape,
+    figure,
+    label_cell,
+    named,
+    number_cell,
+    scrolled,
+    section,
+    soft,
+    table,
+)
 from capsulet.report.measures import Measures
 from capsulet.results import Confusion
 
@@ -56,7 +66,7 @@ def most_trouble(confusions: Confusions) -> list[int]:
 def matrix_table(confusions: Confusions, labels: Sequence[str], places: Sequence[int]) -> str:
     """Return a confusion matrix in numbers, darker for a larger share of the row."""
     names = [escape(labels[place]) for place in places]
-    heads = "".join(f'<th title="{name}"><span>{name}</span></th>' for name in names)
+    heads = "".join(f'<th title="{name}"><span dir="auto">{name}</span></th>' for name in names)
     others = len(places) < len(labels)
     heads += "<th><span>(others)</span></th>" * others
     rows = []

@@ -2,19 +2,28 @@
 
 A page needs no network. Its content security policy allows nothing but its own style and its own script, which is named
 by its digest: a text that contains a script stays a text. All words that come from outside go through `escape`.
+
+Texts and labels may be written from right to left. A text has the direction of its first letter. A label or a word is a
+<bdi> element, whose direction does not reorder what is around it. Controls of direction are shown as escapes.
 """
 
 import base64
 import hashlib
+import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
 
 from capsulet.report.style import STYLE
 from capsulet.results import TokenContribution
+from capsulet.text.visible import visible
 
 # 'unsafe-inline': bars and marks have their widths and strengths in style attributes, which digests do not cover
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'"
 FAINT = 0.12  # words with a smaller share of the largest contribution are not marked in an excerpt
+
+
+def escape(words: str) -> str:
+    """Return words as HTML, with control characters as escapes, such as \\u202e."""
+    return html.escape(visible(words, keep="\t\n\r"))
 
 
 def document(title: str, parts: Iterable[str], script: str = "") -> str:
@@ -51,7 +60,17 @@ def columns(*parts: str) -> str:
 
 def named(label: str) -> str:
     """Return a label that may be broken at its underscores."""
-    return escape(label).replace("_", "_<wbr>")
+    return f"<bdi>{escape(label).replace('_', '_<wbr>')}</bdi>"
+
+
+def own(words: str) -> str:
+    """Return words with their own direction."""
+    return f"<bdi>{escape(words)}</bdi>"
+
+
+def paragraph(marked: str) -> str:
+    """Return a text that `highlighted` has marked, in its own direction."""
+    return f'<p dir="auto">{marked}</p>'
 
 
 def soft(words: str) -> str:
@@ -85,9 +104,14 @@ def cell(words: str) -> str:
     return f"<td>{escape(words)}</td>"
 
 
-def label_cell(label: str, kind: str = "") -> str:
-    """Return a cell with a label; the kind `words` is aligned to the left."""
-    return f"<td{f' class={kind}' if kind else ''}>{named(label)}</td>"
+def label_cell(label: str, kind: str = "", more: str = "") -> str:
+    """Return a cell with a label and more words; the kind `words` is aligned to the left."""
+    return f"<td{f' class={kind}' if kind else ''}>{named(label) if label else ''}{escape(more)}</td>"
+
+
+def words_cell(*words: str) -> str:
+    """Return a cell of words, each with its own direction."""
+    return f"<td>{' '.join(map(own, words))}</td>"
 
 
 def number_cell(value: float, written: str = "") -> str:

@@ -1,10 +1,20 @@
 """Explanations of predictions as one HTML page."""
 
 from collections.abc import Sequence
-from html import escape
 
-from capsulet.report.elements import cell, columns, document, highlighted, soft, table
-from capsulet.results import Explanation
+from capsulet.report.elements import (
+    cell,
+    columns,
+    document,
+    highlighted,
+    named,
+    own,
+    paragraph,
+    soft,
+    table,
+    words_cell,
+)
+from capsulet.results import Explanation, TokenContribution
 
 MOST_ROWS = 12
 
@@ -17,7 +27,7 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
         "the length of the class capsule before squash, with routing and gates as they were for the whole text."
     )
     articles = (article(text, explanation) for text, explanation in pairs)
-    return document(title, [f"<h1>{escape(title)}</h1>", soft(note), *articles])
+    return document(title, [f"<h1>Predictions of {own(model)}</h1>", soft(note), *articles])
 
 
 def article(text: str, explanation: Explanation) -> str:
@@ -27,11 +37,11 @@ def article(text: str, explanation: Explanation) -> str:
         score = f"probability {explanation.probability:.3f}, {score}"
     if explanation.threshold is not None:
         score += f", threshold {explanation.threshold:.3f}"
-    parts = [f'<h2>{escape(explanation.label)} <span class="soft">{score}</span></h2>']
-    parts.append(f"<p>{highlighted(text, explanation.tokens)}</p>")
+    parts = [f'<h2>{named(explanation.label)} <span class="soft">{score}</span></h2>']
+    parts.append(paragraph(highlighted(text, explanation.tokens)))
     if explanation.contrast:
-        parts.append(soft(f"and not {explanation.contrast.label}, because"))
-        parts.append(f"<p>{highlighted(text, explanation.contrast.tokens)}</p>")
+        parts.append(f'<p class="soft">and not {named(explanation.contrast.label)}, because</p>')
+        parts.append(paragraph(highlighted(text, explanation.contrast.tokens)))
     return "<article>\n" + "\n".join([*parts, columns(*tables(explanation))]) + "\n</article>"
 
 
@@ -40,17 +50,23 @@ def tables(explanation: Explanation) -> list[str]:
     tokens, changes = explanation.tokens, explanation.occlusion
     numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
     places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
-    listed: dict[tuple[str, ...], list[tuple[str, ...]]] = {
+    listed = {
         ("word", "contribution", "left out")[: 1 + len(numbers)]: [
-            (tokens[place].name, *(f"{values[place]:+.4f}" for values in numbers)) for place in places
+            (word_cell(tokens[place]), *(cell(f"{values[place]:+.4f}") for values in numbers)) for place in places
         ],
         ("primary capsule", "coupling", "contribution"): [
-            (str(part.capsule), f"{part.coupling:.3f}", f"{part.contribution:+.4f}") for part in explanation.capsules
+            (cell(str(part.capsule)), cell(f"{part.coupling:.3f}"), cell(f"{part.contribution:+.4f}"))
+            for part in explanation.capsules
         ],
         ("codeword", "words", "contribution"): [
-            (f"{part.codebook}.{part.codeword}", " ".join(part.words), f"{part.contribution:+.4f}")
+            (cell(f"{part.codebook}.{part.codeword}"), words_cell(*part.words), cell(f"{part.contribution:+.4f}"))
             for part in explanation.codewords
         ],
     }
-    cells = {names: [map(cell, row) for row in rows[:MOST_ROWS]] for names, rows in listed.items() if rows}
-    return [f"<div>{table(names, rows)}</div>" for names, rows in cells.items()]
+    return [f"<div>{table(names, rows[:MOST_ROWS])}</div>" for names, rows in listed.items() if rows]
+
+
+def word_cell(token: TokenContribution) -> str:
+    """Return a cell with a word and the known word that it was read as, each in its own direction."""
+    read_as = f" (as {own(token.read_as)})" if token.read_as else ""
+    return f"<td>{own(token.text) if token.text else token.name}{read_as}</td>"

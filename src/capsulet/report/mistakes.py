@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from capsulet.report.elements import highlighted, named, section, soft
+from capsulet.report.elements import highlighted, named, paragraph, section, soft
 from capsulet.report.measures import Measures, Mistake
 
 TITLE = "Most confident mistakes"
@@ -39,7 +39,7 @@ def decision(mistake: Mistake) -> str:
 def items(listed: Sequence[Mistake], described: Callable[[Mistake], str]) -> str:
     """Return a list of mistakes, each with its text."""
     texts = (highlighted(mistake.text, mistake.explanation.tokens, EXCERPT) for mistake in listed)
-    entries = (f"<li>{described(mistake)}<p>{text}</p></li>" for mistake, text in zip(listed, texts, strict=True))
+    entries = (f"<li>{described(mistake)}{paragraph(text)}</li>" for mistake, text in zip(listed, texts, strict=True))
     return f'<ul class="mistakes">{"".join(entries)}</ul>'
 
 

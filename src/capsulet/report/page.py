@@ -4,12 +4,22 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from capsulet.report import charts
 from capsulet.report.classes import class_table, labels_per_text
 from capsulet.report.confusions import confusion
-from capsulet.report.elements import bars, columns, document, facts, figure, plain_bytes, plain_count, section, soft
+from capsulet.report.elements import (
+    bars,
+    columns,
+    document,
+    escape,
+    facts,
+    figure,
+    plain_bytes,
+    plain_count,
+    section,
+    soft,
+)
 from capsulet.report.measures import Measures, interval
 from capsulet.report.mistakes import mistakes
 from capsulet.report.style import SCRIPT

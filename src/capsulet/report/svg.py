@@ -23,7 +23,7 @@ DARK = {
     "two": "#f09a5c", "on-deep": "#0b0f14",
 }  # fmt: skip
 STYLE = """
-svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+svg text { fill: var(--soft); font: 11px system-ui, sans-serif; unicode-bidi: isolate; }
 svg .title { fill: var(--ink); font-size: 13px; font-weight: 600; }
 .grid { stroke: var(--line); fill: none; } .paper { fill: var(--paper); } .frame { fill: var(--panel); }
 .line { fill: none; stroke-width: 2; stroke-linejoin: round; } .diagonal { stroke: var(--soft); stroke-dasharray: 4 4; }
