@@ -51,6 +51,13 @@ def test_every_verb_with_tables(run, model: Path, rows_file: Path) -> None:
         assert (answer.status, answer.err) == (0, "") and answer.out
 
 
+def test_names_of_wide_characters_are_aligned(monkeypatch: pytest.MonkeyPatch, run, model: Path) -> None:
+    from capsulet.cli import info
+
+    monkeypatch.setattr(info, "flatten", lambda description: [("你好", "1"), ("sport", "2")])
+    assert run("info", model, "--all").out == "你好   1\nsport  2\n"
+
+
 class Terminal(StringIO):
     """An output that claims to be a terminal."""
 

@@ -17,8 +17,8 @@ from capsulet.text.scripts import named_script, script, script_of, script_shares
     [
         ("plain words", "Latin"), ("Ça va très bien", "Latin"), ("привет you", "Cyrillic"), ("καλημέρα", "Greek"),
         ("你好世界", "Han"), ("日本語のテキスト", "Japanese"), ("一二三 hello のに二", "Japanese"),
-        ("ﾃｷｽﾄ", "Japanese"), ("hello world の", "Latin"), ("한국어", "Hangul"), ("مرحبا", "Arabic"), ("שלום", "Hebrew"),
-        ("हिन्दी", "Devanagari"), ("123 !?", "none"), ("", "none"), ("😀😀", "none"),
+        ("ﾃｷｽﾄ", "Japanese"), ("hello world の", "Latin"), ("한국어", "Hangul"), ("مرحبا", "Arabic"),
+        ("שלום", "Hebrew"), ("हिन्दी", "Devanagari"), ("123 !?", "none"), ("", "none"), ("😀😀", "none"),
     ],
 )  # fmt: skip
 def test_script(text: str, name: str) -> None:

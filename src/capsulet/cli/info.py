@@ -71,10 +71,12 @@ def run(arguments: argparse.Namespace) -> None:
         from capsulet.cli.info_page import print_page
 
         return print_page(description)
+    from capsulet.cli.plain import aligned, width
+
     lines = flatten(description)
-    width = max(len(name) for name, _ in lines)
+    columns = max(width(name) for name, _ in lines)
     for name, value in lines:
-        show((f"{name:<{width}}  ", "bold"), value)
+        show((aligned(name, columns, right=False) + "  ", "bold"), value)
     return None
 
 
