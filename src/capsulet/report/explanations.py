@@ -50,7 +50,7 @@ def tables(explanation: Explanation) -> list[str]:
     tokens, changes = explanation.tokens, explanation.occlusion
     numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
     places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
-    listed = {
+    listed: dict[tuple[str, ...], list[tuple[str, ...]]] = {
         ("word", "contribution", "left out")[: 1 + len(numbers)]: [
             (word_cell(tokens[place]), *(cell(f"{values[place]:+.4f}") for values in numbers)) for place in places
         ],
