@@ -1,7 +1,6 @@
 """Texts that a compressed model is chosen on and adapted to: from files, or made up from the model's words."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from capsulet.config import decided
 from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, some
 from capsulet.text.corpus import Corpora, Corpus, spell, word_counts
-from capsulet.text.vocabulary import FIRST_WORD, PADDING, PADDING_ID, UNKNOWN, UNKNOWN_ID
+from capsulet.text.vocabulary import FIRST_WORD, PADDING, PADDING_ID, UNKNOWN
 
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
 HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
@@ -24,7 +23,8 @@ class Sample:
 
     train: Corpus | None  # None: the texts are made up and have no labels
     valid: Corpus
-    model_ids: Ids  # id in the model of each word of the corpora
+    words: list[str]  # of the corpora by id; padding and the unknown word come first
+    model_ids: Ids  # id in the model of each of them
     counts: Floats  # (V,) occurrences of each word of the model
     unseen: bool = False  # whether the model was not trained on the validation texts
 
@@ -42,27 +42,16 @@ def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:
             f"label {unknown[0]!r} is unknown to the model, which has {some(labels)}: give the files it was trained on"
         )
     spellings = decided(corpora.train.spellings)
-    words = [spellings[number] for number in range(FIRST_WORD, len(spellings.ends))]  # also those of no vocabulary
-    model_ids = ids_in_model(source, [PADDING, UNKNOWN, *words])
+    # also words of no vocabulary, so the corpora need not say what these are read as
+    words = [PADDING, UNKNOWN, *(spellings[number] for number in range(FIRST_WORD, len(spellings.ends)))]
+    model_ids = source.read_as(np.arange(FIRST_WORD, len(source.words)), words)
     classes = np.array([labels.index(label) for label in corpora.labels], np.int32)
     train, valid = (
-        dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels))
+        dataclasses.replace(corpus, targets=classes[corpus.targets], num_classes=len(labels), read_as=None)
         for corpus in (corpora.train, corpora.valid)
     )
     counts = np.bincount(model_ids, word_counts(train, len(model_ids)), len(source.words)).astype(np.float32)
-    return Sample(train, valid if len(valid) else train, model_ids, counts, unseen)
-
-
-def ids_in_model(source: Source, vocabulary: Sequence[str]) -> Ids:
-    """Id in the model of each word of another vocabulary, which is listed by id."""
-    known = {word: number for number, word in enumerate(source.words)}
-    similar = source.similar_words(np.arange(FIRST_WORD, len(source.words)))
-    ids = np.zeros(len(vocabulary), np.int64)
-    for number, word in enumerate(vocabulary):
-        shape = None if word in known else source.shape(word)
-        nearest = similar.nearest(word) if similar and not shape and word not in known else shape or word
-        ids[number] = known.get(nearest or "", UNKNOWN_ID)
-    return ids
+    return Sample(train, valid if len(valid) else train, words, model_ids, counts, unseen)
 
 
 def made_up_sample(source: Source) -> Sample:
@@ -77,4 +66,4 @@ def made_up_sample(source: Source) -> Sample:
         ids.astype(np.int32), starts, np.zeros(MADE_UP_TEXTS, np.int32), num_classes=len(source.config.labels),
         spellings=spell(source.words[FIRST_WORD:]),
     )  # fmt: skip
-    return Sample(None, corpus, np.arange(len(shares)), frequencies)
+    return Sample(None, corpus, source.words, np.arange(len(shares)), frequencies)

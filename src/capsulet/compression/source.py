@@ -1,5 +1,6 @@
 """The model to compress: its weights, its words by importance, and the words that a compressed file keeps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,10 +71,24 @@ class Source:
         order = np.argsort(-np.sqrt(counts + 0.1) * distances, kind="stable")
         return order[self.can_keep[order]]
 
-    def similar_words(self, kept: Ids) -> SimilarWords | None:
-        """Similar words among the kept ones; None if a compressed file does not read unknown words as known ones."""
+    def read_as(self, kept: Ids, words: Sequence[str]) -> Ids:
+        """Id of the word that each of these words is read as if only the words `kept` are known: (W,).
+
+        The words are listed by id: padding and the unknown word come first. The core reads unknown words in the same
+        way: by their shape, then as a similar word, unless the model reads unknown words apart.
+        """
         known = {self.words[number]: number for number in kept.tolist()}
-        return SimilarWords(lambda: known) if self.config.options.text.unknown_words != APART else None
+        similar = SimilarWords(lambda: known) if self.config.options.text.unknown_words != APART else None
+        ids = np.full(len(words), UNKNOWN_ID, np.int64)
+        ids[:FIRST_WORD] = np.arange(FIRST_WORD)
+        for place in range(FIRST_WORD, len(words)):
+            word = words[place]
+            if word not in known and (shape := self.shape(word)):
+                word = shape
+            elif word not in known and similar:
+                word = similar.nearest(word) or ""
+            ids[place] = known.get(word, UNKNOWN_ID)
+        return ids
 
     def shape(self, word: str) -> str | None:
         """The shape of a word, None if it has none or the model has another token rule."""
@@ -114,7 +129,7 @@ def word_vectors(weights: dict[str, Floats], options: ModelOptions) -> Floats:
 
 
 class KeptWords:
-    """Some words of a model. Ids in the model are `model_ids`, ids in the compressed file are `file_ids`."""
+    """Some words of a model, which a compressed file has."""
 
     def __init__(self, source: Source, kept: Ids) -> None:
         self.source, self.kept = source, kept
@@ -130,30 +145,15 @@ class KeptWords:
         """Kept words, by id in the file from 1 on."""
         return [self.source.words[number] for number in self.model_ids[1:]]
 
-    @cached_property
-    def read_as(self) -> Ids:
-        """Id in the model of the word that the file reads each word of the model as: (V,)."""
-        read_as = np.full(len(self.source.words), UNKNOWN_ID, np.int64)
-        read_as[self.kept] = self.kept
-        self.read_shapes(read_as)
-        if similar := self.source.similar_words(self.kept):
-            left_out = np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:]  # padding and the unknown word stay
-            for number in (number for number in left_out.tolist() if not self.source.shape(self.source.words[number])):
-                read_as[number] = similar.ids.get(similar.nearest(self.source.words[number]) or "", UNKNOWN_ID)
-        return read_as
+    def read_as(self, words: Sequence[str]) -> Ids:
+        """Id in the model of the word that the file reads each of these words as, listed by id: (W,)."""
+        return self.source.read_as(self.kept, words)
 
-    def read_shapes(self, read_as: Ids) -> None:
-        """Read each word that is left out as its shape, if it has one and the file has it."""
-        kept = {self.source.words[number]: number for number in self.kept.tolist()}
-        for number in np.flatnonzero(read_as == UNKNOWN_ID)[FIRST_WORD:].tolist():
-            read_as[number] = kept.get(self.source.shape(self.source.words[number]) or "", UNKNOWN_ID)
-
-    @cached_property
-    def file_ids(self) -> Ids:
-        """Id in the file of the word that the file reads each word of the model as: (V,)."""
+    def file_ids(self, words: Sequence[str]) -> Ids:
+        """Id in the file of the word that it reads each of these words as, listed by id: (W,)."""
         ids = np.zeros(len(self.source.words), np.int64)
         ids[self.model_ids[1:]] = np.arange(1, len(self.model_ids))
-        return ids[self.read_as]
+        return ids[self.read_as(words)]
 
     @property
     def word_ids(self) -> WordIds:

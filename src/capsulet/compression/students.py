@@ -98,10 +98,13 @@ class Students:
         self.teacher = plain_network(source, source.network_weights, source.vectors)
         self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
         self.warm: dict[int, Student] = {}
+        self.read: dict[int, Ids] = {}  # by the number of kept words: what each word of the corpora is read as
 
     def ids(self, setting: Setting) -> Ids:
         """Id that a student of this setting reads for each word of the corpora."""
-        return self.ranking.keep(setting.words).read_as[self.sample.model_ids]
+        if setting.words not in self.read:
+            self.read[setting.words] = self.ranking.keep(setting.words).read_as(self.sample.words)
+        return self.read[setting.words]
 
     def codes(self, num_codebooks: int) -> tuple[NDArray[np.uint8], Floats]:
         """Choices (V, M) and codebooks (M, K, D) for all words; fitted once."""

@@ -102,7 +102,7 @@ class Judge:
     def check_file(self, session: Session, network: Network, setting: Setting, kept: KeptWords) -> None:
         """CapsuletError unless a file answers like a network with its weights, and has the ids of the kept words."""
         rows = min(CHECKED_TEXTS, len(self.sample.valid))
-        checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids[self.sample.model_ids]
+        checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids(self.sample.words)
         added = self.ngrams.scores(setting.ngram_rows, checked, np.arange(rows))
         of_network = class_lengths(network, network.head, checked, ids, added)
         difference = float(np.abs(of_network - self.file_lengths(session, rows)).max())
