@@ -46,7 +46,7 @@ static void encode(const uint8_t *text, size_t size, enum rule rule) {
   capsulet_describe(model, &facts);
   model->rule = rule;
   struct capsulet_token *tokens = malloc((size + 1) * sizeof *tokens);
-  size_t count = capsulet_tokenize(model, (const char *)text, size, tokens, size + 1);
+  size_t count = capsulet_tokenize(model, (const char *)text, size, CAPSULET_TEXT, tokens, size + 1);
   expect(count >= 1 && count <= size + 1 && count <= (size_t)facts.max_tokens);
   for (size_t i = 0; i < count; i++) {
     expect(tokens[i].start <= tokens[i].end && tokens[i].end <= size);
@@ -54,7 +54,7 @@ static void encode(const uint8_t *text, size_t size, enum rule rule) {
     expect(!i || tokens[i].start >= tokens[i - 1].start);
   }
   struct capsulet_token few[2];
-  expect(capsulet_tokenize(model, (const char *)text, size, few, 2) == count);
+  expect(capsulet_tokenize(model, (const char *)text, size, CAPSULET_TEXT, few, 2) == count);
   expect(!memcmp(few, tokens, (count < 2 ? count : 2) * sizeof *few));
   free(tokens);
 }
