@@ -85,17 +85,20 @@ def test_features_of_one_of_many_texts_are_left_out(monkeypatch: pytest.MonkeyPa
 
 
 def test_bounded_counting_finds_the_frequent_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts have two of ten frequent words and five rare ones; only 300 features are counted at the same time."""
+    """Texts have two of ten frequent words and five rare ones; only 300 features are counted at the same time.
+
+    One word begins in the second half, when many features have already been dropped for having too few texts.
+    """
     dice = random.Random(1)
-    texts = [
-        " ".join([*dice.sample([f"often{n}" for n in range(10)], 2), *(f"w{dice.randrange(10**6)}" for _ in range(5))])
-        for _ in range(2000)
-    ]
+    texts = []
+    for place in range(2000):
+        words = [*dice.sample([f"often{n}" for n in range(10)], 2), *(f"w{dice.randrange(10**6)}" for _ in range(5))]
+        texts.append(" ".join(words + ["late"] * (place > 1000 and place % 5 == 0)))
     corpus = corpus_of(texts, [0] * len(texts), 2)
-    exact = count_features(corpus, 0, 10)
-    assert exact.counts.min() > 300
+    exact = count_features(corpus, 0, 11)
+    assert exact.counts.min() == 199 and exact.counts[-2] > 300
     monkeypatch.setattr(linear, "MOST_COUNTED", 300)
-    bounded = count_features(corpus, 0, 10)
+    bounded = count_features(corpus, 0, 11)
     assert set(bounded.hashes.tolist()) == set(exact.hashes.tolist())
     over = dict(zip(bounded.hashes.tolist(), bounded.counts.tolist(), strict=True))
     for value, count in zip(exact.hashes.tolist(), exact.counts.tolist(), strict=True):
