@@ -260,7 +260,7 @@ def small_files() -> str:
         kilobytes = statistics.mean(files[seed]["bytes"] for seed in seeds) / 1000
         lost = 100 * statistics.mean(whole[seed]["accuracy"] - files[seed]["accuracy"] for seed in seeds)
         costs.append(f"{kilobytes:.0f} KB costs {lost:.2f} points ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
-    return f"Compression to {' and to '.join(costs)}."
+    return f"With the previous recipe, compression to {' and to '.join(costs)}."
 
 
 def earlier() -> str:
