@@ -142,7 +142,7 @@ def test_training_goes_on_when_a_worker_was_killed(start, tmp_path: Path) -> Non
     assert main(["train", str(rows), "--out", str(alone), *flags]) == 0
     one, two = (unpack_weights(read_model(path)) for path in (alone, out))
     for name, value in one.items():
-        assert np.abs(two[name] - value).mean() < 2e-2, name  # Adam turns rounding errors of tiny gradients into steps
+        assert np.abs(two[name] - value).mean() < 2e-2, name  # 0.012 was seen with codes of pieces
 
 
 @pytest.mark.slow
