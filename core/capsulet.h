@@ -54,6 +54,7 @@ struct capsulet_facts {
   int32_t codewords;   /* per codebook */
   int32_t calibrated;  /* 1: capsulet_probabilities gives calibrated probabilities */
   int32_t ngrams;      /* 1: the model has n-gram features */
+  int32_t linear_only; /* 1: it has n-gram features only, and no network */
   int32_t precision;   /* CAPSULET_FLOAT32 or CAPSULET_INT8 */
   const char *config;  /* the configuration, JSON, inside the bytes of the model */
   size_t config_size;
@@ -82,7 +83,7 @@ size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size
 int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, int form, float *lengths,
                       float *unknown);
 
-/* Scores (C) of the n-gram features of a text, zeros without them: programs that run an ONNX export give them to it. */
+/* Scores (C) of the n-gram features of a text with their bias, zeros without a table: programs that run an ONNX export give them to it. */
 int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, int form, float *scores);
 
 /* Probabilities (n, C) of class lengths (n, C). */

@@ -108,6 +108,7 @@ uint32_t write_character(uint32_t c, char *to); /* as UTF-8; returns its bytes *
 void finish_word(struct word *word);            /* computes the hash of the spelling */
 struct reader text_reader(const capsulet_model *model, const char *text, size_t size, int form);
 int32_t word_id(const capsulet_model *model, const struct word *word);
+bool is_known(const capsulet_model *model, const struct word *word);
 
 /* ---- unicode_tokens.c ---- */
 
@@ -176,6 +177,8 @@ struct capsulet_model {
   const struct kernel *kernel;
   int32_t classes, vocabulary, unknown, first_word, max_tokens;
   bool similar, multi_label;
+  bool packed;      /* a compressed file */
+  bool linear_only; /* no network: N is 1, and all sizes of the embedding, the encoder and the head are 0 */
   enum rule rule; /* of the tokens */
   char *label_letters;
   size_t *label_ends; /* (C) */
@@ -205,7 +208,7 @@ struct capsulet_model {
   int32_t ngram_bits;
   size_t ngram_row_bytes;
   const uint8_t *ngram_levels;
-  const float *ngram_scales;
+  const float *ngram_scales, *ngram_bias;
   const uint8_t *ngram_checks; /* (S) check of the feature in each row; 0: none */
   int32_t pieces;              /* characters of the longest piece of a word; 0: none */
 
@@ -241,6 +244,9 @@ struct hits;
 int read_text(const capsulet_model *model, const char *text, size_t size, int form, struct reading *reading, struct hits *hits,
               int32_t *unknown);
 void reading_free(struct reading *reading);
+/* The n-gram features of a text, and its tokens. `unknown` is the number of unknown words, unless it is NULL. */
+int read_ngrams(const capsulet_model *model, const char *text, size_t size, int form, struct hits *hits, int32_t *tokens,
+                  int32_t *unknown);
 
 /* What the encoder computed for one text; each pointer but the last (T, blocks, 16). */
 struct trace {
@@ -254,6 +260,14 @@ struct classes;
 int trace_text(const capsulet_model *model, const struct reading *reading, const float *ngrams, struct trace *trace, float *pooled,
                float *head, struct classes *classes);
 
+/* ---- linear.c ---- */
+
+/* What capsulet_classify and capsulet_explain do for a model without a network. */
+int classify_features(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, int form, float *lengths,
+                      float *unknown);
+int explain_features(const capsulet_model *model, const char *text, size_t size, int form, const int32_t *wanted_classes, size_t wanted,
+                     const struct capsulet_explanation *explanation);
+
 /* ---- head.c ---- */
 
 struct classes { /* of one text; only lengths must have room, the others are set to parts of the scratch memory */
@@ -264,7 +278,8 @@ struct classes { /* of one text; only lengths must have room, the others are set
 };
 
 uint64_t head_room(const capsulet_model *model); /* floats of scratch memory */
-void head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *classes);
+/* CAPSULET_DAMAGED if a length is not finite. Without a network, `pooled` is not read. */
+int head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *classes);
 
 /* ---- calibration.c ---- */
 

@@ -1,7 +1,7 @@
 /* N-gram features: a table with a row of small integers per feature. A feature counts once per text.
  *
  * The scores of a text are the sum of its rows, divided by the square root of their number: once for words and pairs, once for
- * pieces, then added. A row has a check byte, so that features that the table does not have are found to be absent (with one
+ * pieces, then added; plus a bias per class. A row has a check byte, so that features that the table does not have are found to be absent (with one
  * error in about 255). */
 #include "ngrams.h"
 
@@ -106,14 +106,17 @@ void ngram_scores(const capsulet_model *model, const struct hits *hits, int32_t 
       for (size_t class = 0; class < classes; class++) sum[class] += level(model, row, (int32_t)class);
   }
   for (size_t class = 0; class < classes; class++)
-    scores[class] = ((float)sums[class] / under[0] + (float)sums[classes + class] / under[1]) * model->ngram_scales[class];
+    scores[class] = ((float)sums[class] / under[0] + (float)sums[classes + class] / under[1]) * model->ngram_scales[class] +
+                    model->ngram_bias[class];
 }
 
-/* The row of a feature is shared equally by its occurrences in the text, and by the tokens of an occurrence. */
+/* The row of a feature is shared equally by its occurrences in the text, and by the tokens of an occurrence. The bias is shared
+ * equally by all tokens. */
 void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t tokens, const int32_t *classes, size_t wanted, float *parts) {
   float under[2];
   roots(hits, under);
-  memset(parts, 0, tokens * wanted * sizeof *parts);
+  for (size_t token = 0; token < tokens; token++)
+    for (size_t wish = 0; wish < wanted; wish++) parts[token * wanted + wish] = model->ngram_bias[classes[wish]] / (float)tokens;
   for (uint32_t i = 0; i < hits->count; i++) {
     const struct hit *hit = &hits->items[i];
     const uint8_t *row = row_of(model, hit->row);

@@ -8,7 +8,7 @@
 #include "cpu.h"
 #endif
 
-enum { FORMAT = 4 };
+enum { FORMAT = 5 };
 
 static const struct {
   const char *name;
@@ -69,9 +69,9 @@ int file_open(struct file *file, const void *bytes, size_t size, char *message) 
     return fail(message, "it has the layout of safetensors, but it is not a capsulet model");
   }
   uint32_t version = json_get(&file->header, metadata, "version");
-  if (!json_is(&file->header, version, "4")) {
+  if (!json_is(&file->header, version, "5")) {
     json_free(&file->header);
-    return fail(message, "it has another format than 4");
+    return fail(message, "it has another format than 5");
   }
   file->version = FORMAT;
   uint64_t room = size - file->start, begin, end, place = 0;

@@ -1,4 +1,4 @@
-/* Heads: class capsules by routing, or a linear layer. Sums are in a fixed order, four partial sums at a time. */
+/* Heads: class capsules by routing, a linear layer, or n-gram features alone. Sums are in a fixed order, four partial sums at a time. */
 #include "core.h"
 
 #include "numbers.h"
@@ -94,7 +94,7 @@ static void run_capsules(const capsulet_model *model, const float *pooled, float
   for (int64_t class = 0; class < classes; class++) answer->norms[class] = norm(answer->capsules + class * length, length);
 }
 
-void head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *answer) {
+int head_run(const capsulet_model *model, const float *pooled, const float *ngrams, float *scratch, struct classes *answer) {
   int64_t classes = model->classes;
   answer->norms = scratch;
   if (model->capsules) {
@@ -103,7 +103,7 @@ void head_run(const capsulet_model *model, const float *pooled, const float *ngr
     answer->coupling = scratch + classes;
     answer->capsules = NULL;
     for (int64_t class = 0; class < classes; class++) {
-      answer->norms[class] = dot(pooled, model->head + class * model->hidden, model->hidden);
+      answer->norms[class] = model->linear_only ? 0 : dot(pooled, model->head + class * model->hidden, model->hidden);
       answer->coupling[class] = 1;
     }
   }
@@ -119,4 +119,5 @@ void head_run(const capsulet_model *model, const float *pooled, const float *ngr
     answer->lengths[class] = value;
   }
   if (!model->capsules && !model->multi_label) softmax(answer->lengths, classes, 1);
+  return all_finite(answer->lengths, (uint64_t)classes) ? CAPSULET_OK : CAPSULET_DAMAGED;
 }

@@ -222,41 +222,48 @@ static int which(const capsulet_model *model, const char *path, const char *cons
   return 0;
 }
 
-static int open_options(capsulet_model *model, char *message) {
-  bool fine = true, packed;
+/* The options of the embedding, the encoder and the head. */
+static void open_network_options(capsulet_model *model, bool *fine) {
   static const char *const embeddings[] = {"cwc", "cc", "plain", NULL}, *const heads[] = {"capsule", "linear", NULL};
   static const char *const routings[] = {"kmeans", "dynamic", NULL}, *const poolings[] = {"mean", "max", "mean+max", NULL};
+  static const float mean_shares[] = {1, 0, 0.5f};
+  model->embedding = model->packed ? EMBEDDING_PACKED : (int)which(model, "options.model.embedding", embeddings, fine);
+  model->size = (int32_t)integer(model, "options.model.embedding_size", 1, LARGEST_SIZE, fine);
+  model->padded_size = (model->size + UNITS - 1) / UNITS * UNITS;
+  model->hidden = (int32_t)integer(model, "options.model.hidden_size", 1, LARGEST_SIZE, fine);
+  model->blocks = (model->hidden + UNITS - 1) / UNITS;
+  model->layers = (int32_t)integer(model, "options.model.num_layers", 1, MOST_LAYERS, fine);
+  model->mean_share = mean_shares[which(model, "options.model.pooling", poolings, fine)];
+  model->capsules = which(model, "options.model.head", heads, fine) == 0;
+  model->dynamic = which(model, "options.model.routing", routings, fine) == 1;
+  model->scale_coupling = yes(model, "options.model.scale_coupling", fine);
+  model->iterations = (int32_t)integer(model, "options.model.iterations", 1, MOST_ITERATIONS, fine);
+  model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, fine);
+  model->class_length = (int32_t)integer(model, "options.model.class_length", 1, LARGEST_SIZE, fine);
+  if (model->embedding != EMBEDDING_TABLE) {
+    model->codebooks = (int32_t)integer(model, model->packed ? "compression.codebooks" : "options.model.num_codebooks", 1, 65536, fine);
+    model->codewords = model->packed ? 16 : (int32_t)integer(model, "options.model.num_codewords", 1, 65536, fine);
+  }
+}
+
+static int open_options(capsulet_model *model, char *message) {
+  bool fine = true;
   static const char *const rules[] = {"paper", "unicode", NULL};
   static const char *const unknown_words[] = {"similar", "apart", "pieces", NULL};
-  static const float mean_shares[] = {1, 0, 0.5f};
-  packed = json_get(&model->config, 0, "dictionary_words") != 0;
-  model->vocabulary = (int32_t)integer(model, "vocab_size", packed ? 1 : 2, 1 << 30, &fine);
-  model->unknown = packed ? 0 : 1;
+  model->packed = json_get(&model->config, 0, "dictionary_words") != 0;
+  model->linear_only = json_get(&model->config, 0, "linear_only") && yes(model, "linear_only", &fine);
+  model->vocabulary = (int32_t)integer(model, "vocab_size", model->packed ? 1 : 2, 1 << 30, &fine);
+  model->unknown = model->packed ? 0 : 1;
   model->first_word = model->unknown + 1;
-  model->embedding = packed ? EMBEDDING_PACKED : (int)which(model, "options.model.embedding", embeddings, &fine);
-  model->size = (int32_t)integer(model, "options.model.embedding_size", 1, LARGEST_SIZE, &fine);
-  model->padded_size = (model->size + UNITS - 1) / UNITS * UNITS;
-  model->hidden = (int32_t)integer(model, "options.model.hidden_size", 1, LARGEST_SIZE, &fine);
-  model->blocks = (model->hidden + UNITS - 1) / UNITS;
-  model->layers = (int32_t)integer(model, "options.model.num_layers", 1, MOST_LAYERS, &fine);
-  model->mean_share = mean_shares[which(model, "options.model.pooling", poolings, &fine)];
-  model->capsules = which(model, "options.model.head", heads, &fine) == 0;
-  model->dynamic = which(model, "options.model.routing", routings, &fine) == 1;
-  model->scale_coupling = yes(model, "options.model.scale_coupling", &fine);
   model->multi_label = yes(model, "options.model.multi_label", &fine);
-  model->iterations = (int32_t)integer(model, "options.model.iterations", 1, MOST_ITERATIONS, &fine);
-  model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, &fine);
-  model->class_length = (int32_t)integer(model, "options.model.class_length", 1, LARGEST_SIZE, &fine);
   int unknown = which(model, "options.text.unknown_words", unknown_words, &fine);
-  model->similar = unknown == 0 || (unknown == 2 && packed); /* a compressed file has no codes of pieces */
+  model->similar = unknown == 0 || (unknown == 2 && model->packed); /* a compressed file has no codes of pieces */
+  if (model->linear_only) model->similar = false;                   /* no word is read as another one */
   model->pieces = (int32_t)integer(model, "options.model.pieces", 0, LONGEST_PIECE, &fine);
   model->rule = which(model, "options.text.tokens", rules, &fine) == 0 ? RULE_PAPER : RULE_UNICODE;
   int64_t tokens = integer(model, "options.text.max_tokens", 1, INT32_MAX, &fine);
   model->max_tokens = tokens > MOST_TOKENS ? MOST_TOKENS : (int32_t)tokens;
-  if (model->embedding != EMBEDDING_TABLE) {
-    model->codebooks = (int32_t)integer(model, packed ? "compression.codebooks" : "options.model.num_codebooks", 1, 65536, &fine);
-    model->codewords = packed ? 16 : (int32_t)integer(model, "options.model.num_codewords", 1, 65536, &fine);
-  }
+  if (!model->linear_only) open_network_options(model, &fine);
   if (!fine) return fail(message, "its options are missing or unknown to this version");
   if (model->capsules && model->hidden % model->primary_length) return fail(message, "its capsules do not divide its states");
   model->primary = model->capsules ? model->hidden / model->primary_length : 1;
@@ -346,23 +353,26 @@ static int open_head(capsulet_model *model, char *message) {
 
 static int open_ngrams(capsulet_model *model, char *message) {
   struct tensor levels = file_tensor(&model->file, "ngrams.levels"), scales = file_tensor(&model->file, "ngrams.scales");
-  struct tensor checks = file_tensor(&model->file, "ngrams.checks");
+  struct tensor checks = file_tensor(&model->file, "ngrams.checks"), bias = file_tensor(&model->file, "ngrams.bias");
   uint64_t classes = (uint64_t)model->classes;
   int64_t bits = 8;
-  if (!levels.data) return CAPSULET_OK;
+  if (!levels.data) return model->linear_only ? fail(message, "it has neither a network nor n-gram features") : CAPSULET_OK;
   json_integer(&model->config, json_find(&model->config, "ngrams.bits"), 2, 8, &bits);
   model->ngram_bits = (int32_t)bits;
   model->ngram_row_bytes = (size_t)((classes * (uint64_t)bits + 7) / 8);
   bool fine = levels.axes == 2 && levels.dtype == (bits == 8 ? TYPE_I8 : TYPE_U8) && (bits == 8 || bits == 4 || bits == 2);
   fine = fine && levels.shape[0] >= 1 && levels.shape[0] <= MOST_ROWS && levels.shape[1] == model->ngram_row_bytes;
   fine = fine && scales.data && scales.dtype == TYPE_F32 && scales.count == classes;
+  fine = fine && bias.data && bias.dtype == TYPE_F32 && bias.count == classes;
   fine = fine && checks.data && checks.dtype == TYPE_U8 && checks.count == levels.shape[0];
-  if (!fine) return fail(message, "its n-gram features are of another size");
+  if (!fine) return fail(message, "its n-gram features are missing or of another size");
   model->ngram_rows = (uint32_t)levels.shape[0];
   model->ngram_levels = levels.data;
   model->ngram_checks = checks.data;
   model->ngram_scales = (const float *)(const void *)scales.data;
-  return all_finite(model->ngram_scales, classes) ? CAPSULET_OK : fail(message, "a scale of its n-gram features is not a finite number");
+  model->ngram_bias = (const float *)(const void *)bias.data;
+  if (all_finite(model->ngram_scales, classes) && all_finite(model->ngram_bias, classes)) return CAPSULET_OK;
+  return fail(message, "a scale or a bias of its n-gram features is not a finite number");
 }
 
 static int open_parts(capsulet_model *model, char *message) {
@@ -372,14 +382,14 @@ static int open_parts(capsulet_model *model, char *message) {
   if (result == CAPSULET_NO_MEMORY) return result;
   if (result) return fail(message, "its configuration is not JSON");
   if ((result = open_options(model, message)) || (result = open_labels(model, message))) return result;
-  if ((result = open_embedding(model, message))) return result;
+  if (!model->linear_only && (result = open_embedding(model, message))) return result;
   uint32_t words = (uint32_t)(model->vocabulary - model->first_word);
-  bool packed = model->embedding == EMBEDDING_PACKED;
-  if ((result = words_open(&model->words, &model->file, words, model->similar, packed, message))) return result;
+  if ((result = words_open(&model->words, &model->file, words, model->similar, model->packed, message))) return result;
   for (int layer = 0; layer < model->layers; layer++)
     for (int direction = 0; direction < 2; direction++)
       if ((result = open_direction(model, layer, direction, message))) return result;
-  if ((result = open_head(model, message)) || (result = open_ngrams(model, message))) return result;
+  if (!model->linear_only && (result = open_head(model, message))) return result;
+  if ((result = open_ngrams(model, message))) return result;
   return calibration_open(model, message);
 }
 
@@ -448,6 +458,7 @@ void capsulet_describe(const capsulet_model *model, struct capsulet_facts *facts
       .codewords = model->codewords,
       .calibrated = model->method != METHOD_NONE,
       .ngrams = model->ngram_rows > 0,
+      .linear_only = model->linear_only,
       .precision = model->integers ? CAPSULET_INT8 : CAPSULET_FLOAT32,
       .config = (const char *)config.data,
       .config_size = (size_t)config.count,

@@ -301,13 +301,6 @@ static int run_encoder(const capsulet_model *model, const struct group *group, s
   return CAPSULET_OK;
 }
 
-/* ---- the head ---- */
-
-static int run_head(const capsulet_model *model, const float *pooled, const float *ngrams, struct scratch *scratch, struct classes *classes) {
-  head_run(model, pooled, ngrams, scratch->head, classes);
-  return all_finite(classes->lengths, (uint64_t)model->classes) ? CAPSULET_OK : CAPSULET_DAMAGED;
-}
-
 /* ---- many texts ---- */
 
 struct order { /* a text: its number of tokens and its number */
@@ -364,7 +357,7 @@ static int run_texts(const capsulet_model *model, const struct reading *reading,
       size_t number = order[first + (size_t)text].text;
       struct classes answer = {.lengths = lengths + number * classes};
       const float *added = ngrams ? ngrams + number * classes : NULL;
-      result = run_head(model, scratch.pooled + (size_t)text * (size_t)model->hidden, added, &scratch, &answer);
+      result = head_run(model, scratch.pooled + (size_t)text * (size_t)model->hidden, added, scratch.head, &answer);
     }
     first += (size_t)group.texts;
   }
@@ -378,6 +371,7 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
                       float *unknown) {
   if (!n) return CAPSULET_OK;
   if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
+  if (model->linear_only) return classify_features(model, texts, sizes, n, form, lengths, unknown);
   size_t classes = (size_t)model->classes;
   int32_t *counts = reserve(n, sizeof *counts), *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
   float *ngrams = model->ngram_rows ? reserve((uint64_t)n * classes, sizeof *ngrams) : NULL;
@@ -401,23 +395,6 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
   return result;
 }
 
-int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, int form, float *scores) {
-  memset(scores, 0, (size_t)model->classes * sizeof *scores);
-  if (!model->ngram_rows) return CAPSULET_OK;
-  struct reader reader = text_reader(model, text, size, form);
-  struct word word;
-  struct hits hits = {0};
-  int32_t *sums = reserve(2 * (uint64_t)model->classes, sizeof *sums);
-  hits_start(&hits, model);
-  for (int32_t count = 0; count < model->max_tokens && next_word(&reader, &word); count++) hits_word(&hits, &word);
-  int result = hits_end(&hits);
-  if (!sums) result = CAPSULET_NO_MEMORY;
-  if (!result) ngram_scores(model, &hits, sums, scores);
-  hits_free(&hits);
-  free(sums);
-  return result;
-}
-
 /* ---- one text with everything that an explanation needs ---- */
 
 int trace_text(const capsulet_model *model, const struct reading *reading, const float *ngrams, struct trace *trace, float *pooled,
@@ -428,8 +405,7 @@ int trace_text(const capsulet_model *model, const struct reading *reading, const
   if (!result) result = run_encoder(model, &group, &scratch, trace);
   if (!result) {
     memcpy(pooled, scratch.pooled, (size_t)model->hidden * sizeof *pooled);
-    scratch.head = head;
-    result = run_head(model, pooled, ngrams, &scratch, classes);
+    result = head_run(model, pooled, ngrams, head, classes);
   }
   free(scratch.memory);
   return result;

@@ -1,4 +1,4 @@
-/* A text to what the network reads: ids of known words, vectors of unknown words, and n-gram features. */
+/* A text to what a model reads: ids of known words, vectors of unknown words, and n-gram features. */
 #include "ngrams.h"
 
 #include "numbers.h"
@@ -70,6 +70,21 @@ int read_text(const capsulet_model *model, const char *text, size_t size, int fo
     if (!more) break;
   }
   return hits && !result ? hits_end(hits) : result;
+}
+
+int read_ngrams(const capsulet_model *model, const char *text, size_t size, int form, struct hits *hits, int32_t *tokens,
+                  int32_t *unknown) {
+  struct reader reader = text_reader(model, text, size, form);
+  struct word word;
+  int32_t count = 0, strange = 0;
+  hits_start(hits, model);
+  for (; count < model->max_tokens && next_word(&reader, &word); count++) {
+    if (unknown) strange += !is_known(model, &word);
+    hits_word(hits, &word);
+  }
+  *tokens = count ? count : 1;                  /* a text without a token is one unknown word */
+  if (unknown) *unknown = count ? strange : 1;
+  return hits_end(hits);
 }
 
 void reading_free(struct reading *reading) {

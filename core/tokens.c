@@ -163,6 +163,10 @@ int32_t word_id(const capsulet_model *model, const struct word *word) {
   return number < 0 ? model->unknown : model->vocabulary + (int32_t)number + model->first_word;
 }
 
+bool is_known(const capsulet_model *model, const struct word *word) {
+  return words_find(&model->words, word) >= 0 || (model->rule == RULE_UNICODE && words_shape(&model->words, word) >= 0);
+}
+
 size_t capsulet_tokenize(const capsulet_model *model, const char *text, size_t size, int form, struct capsulet_token *tokens, size_t room) {
   struct reader reader = text_reader(model, text, size, form);
   struct word word;

@@ -181,11 +181,11 @@ export class Classifier {
 
   constructor(core, model, place, name, size) {
     [this.#core, this.#model, this.#place] = [core, model, place];
-    const facts = withMemory(core, [4 * 14], (at) => {
+    const facts = withMemory(core, [4 * 15], (at) => {
       core.describe(model, at);
-      return integersAt(core, at, 14).slice();
+      return integersAt(core, at, 15).slice();
     });
-    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, , precision, config, configSize] = facts;
+    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, , , precision, config, configSize] = facts;
     this.#facts = { classes, vocabulary, maxTokens };
     this.name = name;
     this.size = size;

@@ -9,7 +9,7 @@
 
 #define EXPORT(name) __attribute__((export_name(#name), used))
 
-_Static_assert(sizeof(struct capsulet_facts) == 14 * 4, "index.js reads 14 numbers");
+_Static_assert(sizeof(struct capsulet_facts) == 15 * 4, "index.js reads 15 numbers");
 _Static_assert(sizeof(struct capsulet_token) == 3 * 4, "index.js reads 3 numbers");
 
 EXPORT(allocate) void *allocate_bytes(size_t size) { return malloc(size); }

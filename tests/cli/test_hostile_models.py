@@ -18,7 +18,7 @@ from capsulet.storage.tensors import Tensor, from_bytes, pack
 from capsulet.text.packed_dictionary import RAW, varint
 from tests.golden import make
 
-METADATA = {"format": "capsulet", "version": "4"}
+METADATA = {"format": "capsulet", "version": "5"}
 SECONDS, MEMORY = 30, 2 << 30  # of a process with torch or ONNX Runtime
 LONG = 1 << 20
 # streams of a front-coded dictionary: bytes shared with the word before, bytes that follow, and these bytes

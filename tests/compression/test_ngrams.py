@@ -23,10 +23,11 @@ def test_few_bits_keep_most_of_it(bits: int) -> None:
     generator = np.random.default_rng(0)
     levels = np.clip(generator.laplace(0, 12, (5000, 3)).round(), -127, 127).astype(np.int8)
     levels[:, 2] = 0
-    table = NgramTable(levels, np.array([0.1, 2.0, 1.0], np.float32), np.ones(5000, np.uint8), 5)
+    scales, bias = np.array([[0.1, 2.0, 1.0], [1.0, 0.0, -1.0]], np.float32)
+    table = NgramTable(levels, scales, np.ones(5000, np.uint8), 5, bias)
     few = in_few_bits(table, bits)
     assert np.abs(few.levels).max() <= 2 ** (bits - 1) - 1 and not few.levels[:, 2].any()
-    assert few.checks is table.checks and few.longest == 5
+    assert few.checks is table.checks and few.bias is table.bias and few.longest == 5
     whole, small = levels * table.scales, few.levels * few.scales
     lost = np.square(whole - small).sum(0)[:2] / np.square(whole).sum(0)[:2]
     assert (lost < {4: 0.05, 2: 0.5}[bits]).all()
@@ -42,7 +43,8 @@ def words_table(rows: int, words: list[str]) -> tuple[NgramTable, list[int | Non
     for number, row in enumerate(places):
         if row is not None:
             levels[row] = number + 1, -number - 1
-    return NgramTable(levels, np.ones(2, np.float32), np.array(checks, np.uint8), 0), places
+    bias = np.zeros(2, np.float32)
+    return NgramTable(levels, np.ones(2, np.float32), np.array(checks, np.uint8), 0, bias), places
 
 
 def found_in(table: NgramTable, word: str) -> list[float]:

@@ -134,16 +134,27 @@ class Text(NamedTuple):
     parts: list[list[float]]
 
 
-def read(
-    words: Sequence[str], pieces: int, levels: Sequence[Sequence[float]], scales: Sequence[float], checks: Sequence[int]
-) -> Text:
-    """Each feature of a text counts once. Its row is shared by its occurrences, and by the tokens of an occurrence."""
+class Table(NamedTuple):
+    """A table of n-gram features as plain numbers."""
+
+    levels: Sequence[Sequence[float]]  # (S, C)
+    scales: Sequence[float]  # (C,)
+    checks: Sequence[int]  # (S,)
+    bias: Sequence[float]  # (C,)
+
+
+def read(words: Sequence[str], pieces: int, table: Table) -> Text:
+    """Each feature of a text counts once. Its row is shared by its occurrences, and by the tokens of an occurrence.
+
+    The bias is shared by all tokens. A text without words has one token.
+    """
+    levels, scales, checks, bias = table
     occurrences: dict[tuple[int, int], list[Feature]] = {}  # by block and row
     for feature in features(words, pieces):
         row = find_row(feature.hash, checks)
         if row is not None:
             occurrences.setdefault((feature.block, row), []).append(feature)
-    parts = [[0.0] * len(scales) for _ in words]
+    parts = [[value / max(len(words), 1) for value in bias] for _ in words or [""]]
     for (block, row), own in occurrences.items():
         root = math.sqrt(sum(other == block for other, _ in occurrences))
         for feature in own:
@@ -151,4 +162,4 @@ def read(
             for token in tokens:
                 for number, (level, scale) in enumerate(zip(levels[row], scales, strict=True)):
                     parts[token][number] += level * scale / root / len(own) / len(tokens)
-    return Text([sum(column) for column in zip(*parts, strict=True)] or [0.0] * len(scales), parts)
+    return Text([sum(column) for column in zip(*parts, strict=True)], parts)

@@ -44,6 +44,8 @@ class Random:
     ngram_bits: int = 0  # 0: no n-gram features
     ngram_rows: int = 61
     pieces: int = 3
+    piece_rows: int = 0  # rows of the codes of pieces, by which unknown words are read; 0: none
+    linear_only: bool = False  # n-gram features without a network
     tokens: str = "unicode"
     bits: int = 0
     num_words: int = 13
@@ -65,6 +67,11 @@ class Random:
     def unknown(self) -> int:
         """Id of the unknown word: a compressed file has no padding."""
         return 0 if self.bits else 1
+
+    @property
+    def unknown_words(self) -> str:
+        """How it reads unknown words."""
+        return "pieces" if self.piece_rows else "similar" if self.similar else "apart"
 
     @property
     def vocabulary(self) -> int:
@@ -108,6 +115,8 @@ def matrices(model: Random) -> dict[str, tuple[tuple[int, ...], int]]:
     """Shape of each matrix, and its number of rows that have a scale of their own in a compressed file."""
     size, hidden, classes = model.embedding_size, model.hidden_size, model.classes
     shapes: dict[str, tuple[tuple[int, ...], int]] = {}
+    if model.linear_only:
+        return shapes
     if model.bits or model.embedding != "plain":
         codewords = 16 if model.bits else model.codewords
         shapes["embedding.codebooks"] = (model.codebooks, codewords, size), model.codebooks * codewords
@@ -159,7 +168,9 @@ def weights(model: Random) -> Weights:
         packed = pack(levels + [0] * (-len(levels) % 8), bits)
         tensors[name] = Tensor("U8", (len(packed) // bits, bits), packed)
         tensors[f"{name}.scales"] = Tensor("F16", (rows,), scales)
-    if model.bits:
+    if model.linear_only:
+        pass
+    elif model.bits:
         row = (model.codebooks + 1) // 2
         choices = [[dice.randrange(16) for _ in range(model.codebooks)] for _ in range(model.vocabulary)]
         packed = b"".join(pack(own, 4) for own in choices)
@@ -170,6 +181,12 @@ def weights(model: Random) -> Weights:
         draw_floats("embedding.table", (model.vocabulary, model.embedding_size), 1.0)
     else:
         draw_floats("embedding.codes", (model.vocabulary, model.codebooks * model.codewords), 2.0)
+    if model.piece_rows:
+        width = model.embedding_size if model.embedding == "plain" else model.codebooks * model.codewords
+        shape, count = (model.piece_rows, width), model.piece_rows * width
+        halves = struct.pack(f"<{count}e", *(dice.gauss(0, 2.0) for _ in range(count)))
+        values["embedding.pieces"] = shape, list(struct.unpack(f"<{count}e", halves))
+        tensors["embedding.pieces"] = Tensor("F16", shape, halves)
     if bits := model.ngram_bits:
         half = 1 << (bits - 1)
         checks = ngram_checks(model, dice)
@@ -184,6 +201,7 @@ def weights(model: Random) -> Weights:
             packed = b"".join(pack([level + half for level in own], bits) for own in rows)
             tensors["ngrams.levels"] = Tensor("U8", (model.ngram_rows, len(packed) // model.ngram_rows), packed)
         draw_floats("ngrams.scales", (model.classes,), 0.3 / half)
+        draw_floats("ngrams.bias", (model.classes,), 0.5)
         values["ngrams.checks"] = (model.ngram_rows,), [float(check) for check in checks]
         tensors["ngrams.checks"] = from_bytes(bytes(checks))
     return Weights(values, tensors)
@@ -237,7 +255,7 @@ def dictionary(model: Random) -> dict[str, Tensor]:
     tensors = {"words.letters": from_bytes(b"".join(words))}
     tensors["words.ends"] = integers(ends)
     tensors["words.slots"] = integers(slots)
-    if model.similar:
+    if model.unknown_words == "similar" and not model.linear_only:
         tensors["words.order"] = integers(sorted(range(len(words)), key=lambda place: words[place]))
     return tensors
 
@@ -276,10 +294,9 @@ def ranking(dice: random.Random, texts: int) -> dict[str, list[float]]:
 def configuration(model: Random) -> dict[str, Any]:
     """The configuration: what a program needs to run the model."""
     dice = random.Random(model.seed)
-    unknown_words = "similar" if model.similar else "apart"
-    text = {"tokens": model.tokens, "unknown_words": unknown_words, "max_tokens": model.max_tokens}
+    text = {"tokens": model.tokens, "unknown_words": model.unknown_words, "max_tokens": model.max_tokens}
     config: dict[str, Any] = {
-        "format_version": 4, "labels": [f"label {i} é" for i in range(model.classes)],
+        "format_version": 5, "labels": [f"label {i} é" for i in range(model.classes)],
         "options": {"model": model.options(), "text": text}, "vocab_size": model.vocabulary,
     }  # fmt: skip
     if model.multi_label:
@@ -297,6 +314,8 @@ def configuration(model: Random) -> dict[str, Any]:
         config["calibration"] = stored
     if model.bits:
         config |= {"dictionary_words": model.num_words, "compression": {"codebooks": model.codebooks}}
+    if model.linear_only:
+        config["linear_only"] = True
     if model.ngram_bits:
         config["ngrams"] = {"rows": model.ngram_rows, "strength": 1.0, "bits": model.ngram_bits}
     return config
@@ -305,7 +324,7 @@ def configuration(model: Random) -> dict[str, Any]:
 def pack_file(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """A file with these tensors and a right checksum."""
     ordered = sorted(tensors.items(), key=lambda item: -WIDTHS[item[1].dtype])
-    metadata = {"format": "capsulet", "version": "4", "crc32": "00000000", **(metadata or {})}
+    metadata = {"format": "capsulet", "version": "5", "crc32": "00000000", **(metadata or {})}
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name, tensor in ordered:
@@ -339,6 +358,13 @@ VARIANTS = {
     "multi": Random(embedding="plain", multi_label=True, ngram_bits=8, scale_coupling=False, seed=6, pieces=0),
     "two-layers": Random(num_layers=2, hidden_size=6, primary_length=2, routing="dynamic", ngram_bits=8, seed=7,
                          tokens="paper", pieces=8),
+    "pieces": Random(piece_rows=32, ngram_bits=8, seed=40),
+    "pieces-cc": Random(embedding="cc", piece_rows=16, routing="dynamic", pieces=5, seed=41),
+    "pieces-plain": Random(embedding="plain", head="linear", piece_rows=8, num_layers=2, pieces=8, seed=42),
+    "linear-only": Random(linear_only=True, ngram_bits=8, calibration="temperature", scale="log", seed=43),
+    "linear-only-multi": Random(linear_only=True, ngram_bits=8, multi_label=True, similar=False, seed=44, pieces=5,
+                                tokens="paper"),
+    "linear-only-bits": Random(linear_only=True, bits=4, ngram_bits=4, calibration="isotonic", seed=45, classes=5),
     "uncalibrated": Random(calibration="none", iterations=1, classes=2, class_length=1, embedding_size=1, seed=8),
     **{
         f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits,
@@ -364,7 +390,10 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, model in VARIANTS.items():
         hidden = 4 if model.num_layers == 1 else 2
-        small = replace(model, hidden_size=hidden, primary_length=2, num_words=9, texts=12, ngram_rows=23)
+        rows = min(model.piece_rows, 5)
+        small = replace(
+            model, hidden_size=hidden, primary_length=2, num_words=9, texts=10, ngram_rows=19, piece_rows=rows
+        )
         (folder / name).write_bytes(model_file(small))
 
 

@@ -22,12 +22,39 @@ MODELS = {**VARIANTS, **ODD_SIZES}
 FLOAT32, INT8 = 1, 2
 
 
-def torch_network(model: Random) -> Network:
-    """The network of training with the same numbers."""
+def unknown_words(model: Random, core: _core.Model) -> dict[str, int]:
+    """Ids, from the end of the vocabulary on, for the unknown words of the texts that have pieces."""
+    spelled = dict.fromkeys(word for text in TEXTS for word in core.spell(text))
+    found = [word for word in spelled if encoded(core, word) == [model.unknown] and piece_row(model, word)]
+    return {word: model.vocabulary + place for place, word in enumerate(found)} if model.piece_rows else {}
+
+
+def piece_row(model: Random, word: str) -> list[float]:
+    """The mean of the rows of the pieces of a word, in plain Python; empty for a word that has none."""
+    if not model.piece_rows or ngram_oracle.is_lone(word) or not ngram_oracle.is_word(word) or len(word) < 2:
+        return []
+    (rows, width), numbers = weights(model).values["embedding.pieces"]
+    characters = [ngram_oracle.BEGIN, *map(ord, word[: ngram_oracle.MOST_LETTERS]), ngram_oracle.END]
+    own = []
+    for start in range(len(characters)):
+        for end in range(start + 2, min(start + model.pieces, len(characters)) + 1):
+            value = ngram_oracle.PIECE_SEED
+            for character in reversed(characters[start:end]):
+                value = ngram_oracle.step(value, character)
+            row = ngram_oracle.place(value | 1, rows)[0]
+            own.append(numbers[row * width : (row + 1) * width])
+    return [sum(column) / len(own) for column in zip(*own, strict=True)]
+
+
+def torch_network(model: Random, unknown: dict[str, int]) -> Network:
+    """The network of training with the same numbers; its last rows are those of unknown words."""
     values = {name: torch.tensor(numbers).reshape(shape) for name, (shape, numbers) in weights(model).values.items()}
-    values = {name: value for name, value in values.items() if not name.startswith("ngrams.")}
+    values = {name: value for name, value in values.items() if not name.startswith(("ngrams.", "embedding.pieces"))}
+    if unknown:
+        name = "embedding.table" if model.embedding == "plain" else "embedding.codes"
+        values[name] = torch.cat([values[name], torch.tensor([piece_row(model, word) for word in unknown])])
     options = replace(ModelOptions(), **model.options() | ({"embedding": "cc"} if model.bits else {}))
-    return load_network(options, model.vocabulary, model.classes, values).eval()
+    return load_network(options, model.vocabulary + len(unknown), model.classes, values).eval()
 
 
 def ngram_texts(model: Random, core: _core.Model, texts: list[str]) -> list[ngram_oracle.Text]:
@@ -35,8 +62,9 @@ def ngram_texts(model: Random, core: _core.Model, texts: list[str]) -> list[ngra
     values = weights(model).values
     (rows, classes), levels = values["ngrams.levels"]
     table = [levels[row * classes : (row + 1) * classes] for row in range(rows)]
-    scales, checks = values["ngrams.scales"][1], [int(check) for check in values["ngrams.checks"][1]]
-    return [ngram_oracle.read(core.spell(text), model.pieces, table, scales, checks) for text in texts]
+    scales, bias = values["ngrams.scales"][1], values["ngrams.bias"][1]
+    whole = ngram_oracle.Table(table, scales, [int(check) for check in values["ngrams.checks"][1]], bias)
+    return [ngram_oracle.read(core.spell(text), model.pieces, whole) for text in texts]
 
 
 def encoded(model: _core.Model, text: str) -> list[int]:
@@ -44,16 +72,21 @@ def encoded(model: _core.Model, text: str) -> list[int]:
     return array("i", ids).tolist()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if not model.linear_only])
 def test_floats_equal_pytorch(name: str) -> None:
     model = MODELS[name]
-    core, network = _core.Model(model_file(model), FLOAT32), torch_network(model)
+    core = _core.Model(model_file(model), FLOAT32)
+    unknown = unknown_words(model, core)
+    network = torch_network(model, unknown)
+    assert bool(unknown) == bool(model.piece_rows)
     lengths, _ = core.classify(TEXTS, False)
     found = np.frombuffer(lengths, np.float32).reshape(len(TEXTS), model.classes)
     ngrams = [text.scores for text in ngram_texts(model, core, TEXTS)] if model.ngram_bits else None
     assert ngrams is None or sum(any(scores) for scores in ngrams) >= 3
     for place, (text, own) in enumerate(zip(TEXTS, found, strict=True)):
-        ids = torch.tensor([encoded(core, text)]) % model.vocabulary
+        words = [*core.spell(text)[: model.max_tokens]] or [""]
+        known = [number % model.vocabulary for number in encoded(core, text)]
+        ids = torch.tensor([[unknown.get(word, own) for word, own in zip(words, known, strict=True)]])
         with torch.no_grad():
             classes = network(ids, torch.tensor([ids.shape[1]]))
             if ngrams is not None:
@@ -72,7 +105,34 @@ def test_ngram_features_equal_python(name: str) -> None:
     classes = array("i", range(model.classes)).tobytes()
     for text, own in zip(TEXTS, wanted, strict=True):
         parts = np.frombuffer(core.explain(text, classes, False)["ngrams"], np.float32).reshape(-1, model.classes)
-        np.testing.assert_allclose(parts, own.parts or [[0.0] * model.classes], atol=1e-5)
+        np.testing.assert_allclose(parts, own.parts, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.linear_only])
+def test_models_without_a_network(name: str) -> None:
+    """Lengths are the softmax or sigmoid of the n-gram scores, in every precision; the rest is what no network has."""
+    model = MODELS[name]
+    core, integers = (_core.Model(model_file(model), precision) for precision in (FLOAT32, INT8))
+    facts = core.facts()
+    assert (facts["linear_only"], facts["codebooks"], facts["primary"]) == (1, 0, 1)
+    lengths, unknown = core.classify(TEXTS, False)
+    assert (lengths, unknown) == integers.classify(TEXTS, False)
+    scores = np.array([text.scores for text in ngram_texts(model, core, TEXTS)])
+    powers = np.exp(scores)
+    expected = powers / (1 + powers) if model.multi_label else powers / powers.sum(1, keepdims=True)
+    np.testing.assert_allclose(np.frombuffer(lengths, np.float32).reshape(scores.shape), expected, atol=1e-6)
+    ids = [encoded(core, text) for text in TEXTS]
+    assert all(number < model.vocabulary for own in ids for number in own), "no word is read as a similar one"
+    shares = [own.count(model.unknown) / len(own) for own in ids]
+    np.testing.assert_allclose(np.frombuffer(unknown, np.float32), shares, rtol=1e-6)
+    assert 1 in shares and 0 in shares and any(0 < share < 1 for share in shares)
+    for text in TEXTS:
+        parts = core.explain(text, array("i", range(model.classes)).tobytes(), False)
+        assert parts == integers.explain(text, array("i", range(model.classes)).tobytes(), False)
+        assert parts["contributions"] == parts["ngrams"]
+        assert set(array("f", parts["coupling"])) == {1.0} and not any(array("f", parts["shares"]))
+    with pytest.raises(ValueError):
+        core.codes(model.unknown)
 
 
 @pytest.mark.parametrize("name", MODELS)

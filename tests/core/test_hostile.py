@@ -54,7 +54,7 @@ def answers(data: bytes, precision: int) -> list[np.ndarray] | None:
 
 
 @pytest.mark.parametrize("precision", [FLOAT32, INT8])
-@pytest.mark.parametrize("name", ["cwc", "cc", "plain", "linear", "multi", "two-layers"])
+@pytest.mark.parametrize("name", ["cwc", "cc", "plain", "linear", "multi", "two-layers", "linear-only"])
 def test_floats_that_are_not_finite(name: str, precision: int) -> None:
     tensors = all_tensors(VARIANTS[name])
     for key, tensor in tensors.items():
@@ -96,7 +96,7 @@ def test_sizes_that_do_not_match(name: str) -> None:
     model = VARIANTS[name]
     sizes = ["embedding_size", "hidden_size", "num_layers"] + ["class_length"] * (model.head == "capsule")
     sizes += ["num_codebooks", "num_codewords"] * (model.embedding != "plain" and not model.bits)
-    for key in sizes:
+    for key in [] if model.linear_only else sizes:
         for value in (0, -1, 1 << 20, 1 << 40, 1.5, model.options()[key] + 1, "8", None):
             changed = with_config(
                 model, lambda config, key=key, value=value: config["options"]["model"].update({key: value})
@@ -108,7 +108,9 @@ def test_sizes_that_do_not_match(name: str) -> None:
             _core.Model(with_config(model, lambda config, value=value: config.update(vocab_size=value)), INT8)  # type: ignore[misc]
     tensors = all_tensors(model)
     for key, tensor in tensors.items():
-        if key in ("card", "ngrams.levels") or (key == "words.slots"):
+        if key in ("card", "words.slots") or (key == "ngrams.levels" and not model.linear_only):
+            continue
+        if key == "embedding.pieces":
             continue
         with pytest.raises(ValueError):
             _core.Model(pack_file({name: own for name, own in tensors.items() if name != key}), INT8)
@@ -117,6 +119,63 @@ def test_sizes_that_do_not_match(name: str) -> None:
         if key not in ("config", "words.letters"):
             with pytest.raises(ValueError):
                 _core.Model(pack_file({**tensors, key: shorter}), INT8)
+
+
+@pytest.mark.parametrize("name", ["linear-only", "linear-only-multi", "linear-only-bits"])
+def test_models_without_a_network_need_no_options_of_it(name: str) -> None:
+    """What a training was asked for is no part of the model."""
+    model, network = VARIANTS[name], ("hidden_size", "embedding_size", "num_layers", "head", "routing", "iterations")
+    other = with_config(model, lambda config: config["options"]["model"].update(dict.fromkeys(network, "?")))
+    none = with_config(model, lambda config: [config["options"]["model"].pop(key) for key in network])
+    for precision in (FLOAT32, INT8):
+        expected = _core.Model(model_file(model), precision).classify([TEXT], False)
+        assert expected == _core.Model(other, precision).classify([TEXT], False)
+        assert expected == _core.Model(none, precision).classify([TEXT], False)
+
+
+@pytest.mark.parametrize("value", ["true", "false", 1, 0, None, [], {}])
+def test_linear_only_is_a_boolean(value: object) -> None:
+    for name in ("linear-only", "linear"):
+        with pytest.raises(ValueError, match="options"):
+            _core.Model(with_config(VARIANTS[name], lambda config: config.update(linear_only=value)), INT8)
+
+
+def test_models_with_neither_network_nor_features() -> None:
+    data = with_config(VARIANTS["cwc"], lambda config: config.update(linear_only=True))
+    with pytest.raises(ValueError, match="neither a network nor n-gram features"):
+        _core.Model(data, INT8)
+    with pytest.raises(ValueError, match="missing"):  # without the tensors of a network it must say so
+        _core.Model(with_config(VARIANTS["linear-only"], lambda config: config.update(linear_only=False)), INT8)
+
+
+@pytest.mark.parametrize("name", ["linear", "linear-only"])
+@pytest.mark.parametrize(
+    ("dtype", "count", "value"),
+    [("F32", 3, math.nan), ("F32", 3, math.inf), ("F32", 2, 0.0), ("F32", 4, 0.0), ("F32", 0, 0.0), ("U32", 3, 0.0)],
+)
+def test_biases_that_are_refused(name: str, dtype: str, count: int, value: float) -> None:
+    bias = Tensor(
+        dtype, (count,), array("f", [0.0, 0.0, 0.0, 0.0][: max(count - 1, 0)] + [value] * (count > 0)).tobytes()
+    )
+    with pytest.raises(ValueError, match="n-gram features"):
+        _core.Model(pack_file({**all_tensors(VARIANTS[name]), "ngrams.bias": bias}), INT8)
+
+
+@pytest.mark.parametrize("precision", [FLOAT32, INT8])
+@pytest.mark.parametrize("half", [0x7C00, 0xFC00, 0x7E00, 0x7BFF])
+def test_codes_of_pieces_that_are_not_finite(half: int, precision: int) -> None:
+    """Rows are checked when they are read."""
+    for name in ("pieces", "pieces-cc", "pieces-plain"):
+        tensors = all_tensors(VARIANTS[name])
+        pieces = tensors["embedding.pieces"]
+        data = struct.pack("<H", half) * (len(pieces.data) // 2)
+        core = _core.Model(pack_file({**tensors, "embedding.pieces": pieces._replace(data=data)}), precision)
+        if half == 0x7BFF:
+            assert np.isfinite(np.frombuffer(core.classify(["qzxvw"], False)[0], np.float32)).all()
+            continue
+        assert core.classify(["a"], False)
+        with pytest.raises(ValueError):
+            core.classify(["qzxvw"], False)
 
 
 @pytest.mark.parametrize("iterations", [0, 101, -1, 1 << 33])

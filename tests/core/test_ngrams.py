@@ -10,6 +10,7 @@ import pytest
 
 from capsulet.native import _core
 from tests.core import ngram_oracle
+from tests.core.ngram_oracle import Table
 from tests.core.random_models import VARIANTS, Random, Tensor, all_tensors, from_bytes, pack_file
 
 FLOAT32, INT8 = 1, 2
@@ -35,22 +36,18 @@ TEXTS = [
 ]
 
 
-def with_table(
-    model: Random, hashes: list[int], dice: random.Random
-) -> tuple[bytes, tuple[list[list[int]], list[int]]]:
-    """The file of a model whose table has these features as far as there is room; levels and checks of the table."""
+def with_table(model: Random, hashes: list[int], dice: random.Random) -> tuple[bytes, Table]:
+    """The file of a model whose table has these features as far as there is room, and the table."""
     _, checks = ngram_oracle.place_all(hashes, model.ngram_rows)
     levels = [[dice.randrange(-127, 128) for _ in range(model.classes)] for _ in checks]
     data = array("b", [level for row in levels for level in row]).tobytes()
+    drawn = all_tensors(model)
     tensors = {
-        **all_tensors(model), "ngrams.checks": from_bytes(bytes(checks)),
+        **drawn, "ngrams.checks": from_bytes(bytes(checks)),
         "ngrams.levels": Tensor("I8", (model.ngram_rows, model.classes), data),
     }  # fmt: skip
-    return pack_file(tensors), (levels, checks)
-
-
-def scales_of(model: Random) -> list[float]:
-    return array("f", all_tensors(model)["ngrams.scales"].data).tolist()
+    scales, bias = (array("f", drawn[f"ngrams.{name}"].data).tolist() for name in ("scales", "bias"))
+    return pack_file(tensors), Table(levels, scales, checks, bias)
 
 
 def features_of(core: _core.Model, pieces: int) -> list[int]:
@@ -68,17 +65,17 @@ def model_of(pieces: int, tokens: str = "unicode", rows: int = 2003, **changes: 
 def test_scores_and_parts_of_tokens(pieces: int, tokens: str) -> None:
     model, dice = model_of(pieces, tokens), random.Random(2)
     plain = _core.Model(with_table(model, [], dice)[0], FLOAT32)
-    data, (levels, checks) = with_table(model, features_of(plain, pieces)[:1500], dice)
-    core, scales = _core.Model(data, FLOAT32), scales_of(model)
-    wanted = [ngram_oracle.read(core.spell(text), pieces, levels, scales, checks) for text in TEXTS]
+    data, table = with_table(model, features_of(plain, pieces)[:1500], dice)
+    core = _core.Model(data, FLOAT32)
+    wanted = [ngram_oracle.read(core.spell(text), pieces, table) for text in TEXTS]
     found = np.frombuffer(core.ngrams(TEXTS, False), np.float32).reshape(len(TEXTS), model.classes)
     np.testing.assert_allclose(found, [text.scores for text in wanted], rtol=1e-4, atol=1e-4)
-    assert sum(row.any() for row in found) >= (12 if pieces else 8)
+    assert sum((np.abs(row - table.bias) > 1e-3).any() for row in found) >= (12 if pieces else 8)
     classes = array("i", range(model.classes)).tobytes()
     for text, own in zip(TEXTS, wanted, strict=True):
         explained = core.explain(text, classes, False)
         parts = np.frombuffer(explained["ngrams"], np.float32).reshape(-1, model.classes)
-        np.testing.assert_allclose(parts, own.parts or [[0.0] * model.classes], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(parts, own.parts, rtol=1e-4, atol=1e-4)
         contributions = np.frombuffer(explained["contributions"], np.float32).reshape(-1, model.classes)
         norms = np.frombuffer(explained["norms"], np.float32)
         np.testing.assert_allclose(contributions.astype(np.float64).sum(0), norms, atol=1e-4)
@@ -92,47 +89,52 @@ def test_small_tables_where_features_share_rows(rows: int) -> None:
     shared = 0
     for text in texts:
         hashes = [own.hash for own in ngram_oracle.features(text.split(), 4)]
-        data, (levels, checks) = with_table(model, dice.sample(hashes, len(hashes)), dice)
+        data, table = with_table(model, dice.sample(hashes, len(hashes)), dice)
         core = _core.Model(data, FLOAT32)
-        wanted = ngram_oracle.read(text.split(), 4, levels, scales_of(model), checks)
+        wanted = ngram_oracle.read(text.split(), 4, table)
         found = np.frombuffer(core.ngrams([text], False), np.float32)
         np.testing.assert_allclose(found, wanted.scores, atol=1e-4)
         parts = core.explain(text, array("i", range(model.classes)).tobytes(), False)["ngrams"]
         np.testing.assert_allclose(np.frombuffer(parts, np.float32).reshape(-1, 3), wanted.parts, atol=1e-4)
-        blocks = {(ngram_oracle.find_row(own, checks), own & 1) for own in hashes} - {(None, 0), (None, 1)}
+        blocks = {(ngram_oracle.find_row(own, table.checks), own & 1) for own in hashes} - {(None, 0), (None, 1)}
         shared += len(blocks) > len({row for row, _ in blocks})
     assert shared > 0
 
 
-def word_model(*words: str, pieces: int = 0) -> tuple[_core.Model, Random]:
-    """A model whose table has these words only."""
+def word_model(*words: str, pieces: int = 0) -> tuple[_core.Model, Table]:
+    """A model whose table has these words only, and the table."""
     model = model_of(pieces, rows=101)
     hashes = [ngram_oracle.word_hash(word) & ~1 for word in words]
-    return _core.Model(with_table(model, hashes, random.Random(4))[0], FLOAT32), model
+    data, table = with_table(model, hashes, random.Random(4))
+    return _core.Model(data, FLOAT32), table
 
 
 def test_a_repeated_word_counts_once_and_its_occurrences_share_it() -> None:
-    core, model = word_model("cat", "dog")
+    core, table = word_model("cat", "dog")
     once, often = np.frombuffer(core.ngrams(["cat dog", "cat dog cat the cat"], False), np.float32).reshape(2, -1)
     np.testing.assert_array_equal(once, often)
-    classes = array("i", range(model.classes)).tobytes()
+    classes = array("i", range(len(table.bias))).tobytes()
     alone, parts = (
-        np.frombuffer(core.explain(text, classes, False)["ngrams"], np.float32).reshape(-1, model.classes)
+        np.frombuffer(core.explain(text, classes, False)["ngrams"], np.float32).reshape(-1, len(table.bias))
         for text in ("cat dog", "cat dog cat the cat")
     )
-    np.testing.assert_allclose(parts[[0, 2, 4]], np.tile(alone[0] / 3, (3, 1)), rtol=1e-5)
-    np.testing.assert_array_equal(parts[1], alone[1])
-    assert not parts[3].any() and alone.any()
+    alone, parts = alone - np.array(table.bias) / 2, parts - np.array(table.bias) / 5  # every token has its part of it
+    np.testing.assert_allclose(parts[[0, 2, 4]], np.tile(alone[0] / 3, (3, 1)), atol=1e-6)
+    np.testing.assert_allclose(parts[1], alone[1], atol=1e-6)
+    np.testing.assert_allclose(parts[3], 0, atol=1e-6)
+    assert np.abs(alone).max() > 0.01
 
 
 def test_words_that_are_too_long_have_no_features_and_separate_their_neighbours() -> None:
     pair = ngram_oracle.features(["cat", "dog"], 0)[2].hash
     model = model_of(5, rows=101)
-    core = _core.Model(with_table(model, [pair], random.Random(5))[0], FLOAT32)
+    data, table = with_table(model, [pair], random.Random(5))
+    core = _core.Model(data, FLOAT32)
     near, apart, cut = np.frombuffer(
         core.ngrams(["cat dog", f"cat {'x' * 256} dog", "x" * 256], False), np.float32
     ).reshape(3, -1)
-    assert near.any() and not apart.any() and not cut.any()
+    bias = np.array(table.bias, np.float32)
+    assert (near != bias).all() and (apart == bias).all() and (cut == bias).all()
     assert core.spell("x" * 256) == ["x" * 255 + "…"] and core.spell("x" * 255) == ["x" * 255]
     assert core.spell("é" * 128)[0].startswith("é" * 127)
 
@@ -151,7 +153,7 @@ def test_unknown_words_change_the_answer_by_their_pieces() -> None:
 # ---- spelled texts ----
 
 
-@pytest.mark.parametrize("name", ["cwc", "cc", "linear", "two-layers", "bits-5", "multi"])
+@pytest.mark.parametrize("name", ["cwc", "cc", "linear", "two-layers", "bits-5", "multi", "pieces", "linear-only"])
 def test_spelled_texts_have_the_answers_of_the_texts(name: str) -> None:
     core = _core.Model(all_of(VARIANTS[name]), INT8)
     spelled = [" ".join(core.spell(text)) for text in TEXTS]

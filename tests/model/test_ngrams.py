@@ -25,7 +25,8 @@ def made_up(rows: int = 64, classes: int = 3, longest: int = 3) -> NgramTable:
     words = " ".join(TEXTS[:4]).split()
     _, checks = ngram_oracle.place_all(sorted({own.hash for own in ngram_oracle.features(words, longest)}), rows)
     levels = generator.integers(-127, 128, (rows, classes)).astype(np.int8)
-    return NgramTable(levels, np.array([0.01, 0.02, 0.03], np.float32)[:classes], np.array(checks, np.uint8), longest)
+    scales, bias = np.array([[0.01, 0.02, 0.03], [0.5, -1.0, 0.25]], np.float32)[:, :classes]
+    return NgramTable(levels, scales, np.array(checks, np.uint8), longest, bias)
 
 
 def corpus() -> Corpus:
@@ -37,10 +38,11 @@ def corpus() -> Corpus:
 def test_scores_are_those_of_plain_python(rows: int, longest: int) -> None:
     table = made_up(rows, longest=longest)
     found = table.scores(table.rows_of(corpus(), np.arange(len(TEXTS))))
-    arguments = table.levels.tolist(), table.scales.tolist(), table.checks.tolist()
-    wanted = [ngram_oracle.read(text.split(), longest, *arguments).scores for text in TEXTS]
+    numbers = (array.tolist() for array in (table.levels, table.scales, table.checks, table.bias))
+    plain = ngram_oracle.Table(*numbers)
+    wanted = [ngram_oracle.read(text.split(), longest, plain).scores for text in TEXTS]
     np.testing.assert_allclose(found, wanted, atol=1e-4)
-    assert not found[2].any() and found[0].any()
+    assert (found[2] == table.bias).all() and (found[0] != table.bias).any()
 
 
 def test_rows_of_some_texts() -> None:
@@ -71,8 +73,9 @@ def test_a_row_that_a_word_and_a_piece_share_counts_in_both_blocks() -> None:
         if checks[0] in checks[1:]:
             break
     table = NgramTable(
-        np.full((1, 2), 100, np.int8), np.array([0.01, 0.02], np.float32), np.array(checks[:1], np.uint8), 2
-    )
+        np.full((1, 2), 100, np.int8), np.array([0.01, 0.02], np.float32), np.array(checks[:1], np.uint8), 2,
+        np.zeros(2, np.float32),
+    )  # fmt: skip
     scores = table.scores(table.rows_of(corpus_of([word], [0], 2), np.arange(1)))
     np.testing.assert_allclose(scores, [[2.0, 4.0]], rtol=1e-6)
 

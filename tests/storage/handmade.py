@@ -9,7 +9,7 @@ import numpy as np
 
 from capsulet.config import DataSize, build_options, resolve
 from capsulet.model.quantisation import as_rows, best_scales, rounded
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
+from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingData, TrainingMetrics
 from capsulet.storage.model_file import PACKED, model_file, pack_model
 from capsulet.storage.tensors import from_bytes
@@ -37,7 +37,7 @@ def settings(words: int = len(WORDS) + 2, rows: int = 16, tokens: str = "unicode
 def weights_of(config: ModelConfig) -> dict[str, Any]:
     """Random weights of every shape that the configuration asks for."""
     dice = np.random.default_rng(0)
-    shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
+    shapes = {} if config.linear_only else parameter_shapes(config.network, config.vocab_size, len(config.labels))
     weights: dict[str, Any] = {name: dice.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     if PIECE_CODES in weights:
         weights[PIECE_CODES] = weights[PIECE_CODES].astype(np.float16)
@@ -45,6 +45,7 @@ def weights_of(config: ModelConfig) -> dict[str, Any]:
         shapes = ngram_shapes(config.ngrams.rows, len(config.labels))
         weights[LEVELS] = dice.integers(-127, 128, shapes[LEVELS]).astype(np.int8)
         weights[SCALES] = dice.normal(size=shapes[SCALES]).astype(np.float32)
+        weights[BIAS] = dice.normal(size=shapes[BIAS]).astype(np.float32)
         weights[CHECKS] = dice.integers(0, 256, shapes[CHECKS]).astype(np.uint8)
     return weights
 
@@ -55,19 +56,26 @@ def whole(**changes: Any) -> bytes:
     return model_file(weights_of(config), WORDS, config, CARD)
 
 
-def compressed(bits: int = 5, ngram_bits: int = 4) -> bytes:
+def compressed(bits: int = 5, ngram_bits: int = 4, **changes: Any) -> bytes:
     """The file of a compressed model."""
     size, dice = len(WORDS) + 1, np.random.default_rng(1)
-    config = settings(size, dictionary_words=len(WORDS), ngrams=NgramTable(16, 1.0, ngram_bits), compression={})
+    described = {"dictionary_words": len(WORDS), "ngrams": NgramTable(16, 1.0, ngram_bits), "compression": {}}
+    config = settings(size, **described, **changes)
     plain = weights_of(config)
+    table = {
+        LEVELS: dice.integers(-7, 8, (16, len(LABELS))).astype(np.int8), SCALES: plain[SCALES],
+        CHECKS: plain[CHECKS], BIAS: plain[BIAS], LEVEL_BITS: ngram_bits,
+    }  # fmt: skip
+    weights = {**({} if config.linear_only else packed_network(plain, bits, size, dice)), **table}
+    return pack_model({**pack_weights(weights), PACKED: from_bytes(pack_words(WORDS))}, config, CARD)
+
+
+def packed_network(plain: dict[str, Any], bits: int, size: int, dice: np.random.Generator) -> dict[str, Any]:
+    """Rounded weights of a network."""
     matrices = {name: value for name, value in plain.items() if name.startswith(("encoder.", "head."))}
     matrices[CODEBOOKS] = dice.normal(size=(3, CODEWORDS, SIZES["embedding_size"])).astype(np.float32)
     weights: dict[str, Any] = {CHOICES: dice.integers(0, CODEWORDS, (size, 3)).astype(np.uint8)}
     for name, value in matrices.items():
         rows = np.ascontiguousarray(as_rows(name, value))
         weights[name] = rounded(rows, best_scales(rows, bits), bits)
-    weights |= {
-        LEVELS: dice.integers(-7, 8, (16, len(LABELS))).astype(np.int8), SCALES: plain[SCALES],
-        CHECKS: plain[CHECKS], LEVEL_BITS: ngram_bits,
-    }  # fmt: skip
-    return pack_model({**pack_weights(weights), PACKED: from_bytes(pack_words(WORDS))}, config, CARD)
+    return weights

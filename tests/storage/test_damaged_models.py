@@ -28,7 +28,7 @@ def change_config(folder: Path, **values: Any) -> None:
     """Set keys of the configuration."""
     model = read_model(folder)
     text = json.dumps({**model.config.as_json(), **values}).encode()
-    data = pack({**model.tensors, CONFIG: from_bytes(text)}, {"format": "capsulet", "version": "4"})
+    data = pack({**model.tensors, CONFIG: from_bytes(text)}, {"format": "capsulet", "version": "5"})
     (folder / MODEL).unlink()  # it is mapped
     (folder / MODEL).write_bytes(data)
 

@@ -91,7 +91,7 @@ def test_a_model_of_an_older_format_says_so_and_may_be_replaced(tmp_path: Path) 
     for read in (read_config, read_model):
         with pytest.raises(ModelError) as caught:
             read(folder)
-        assert str(caught.value) == f"{folder} has format 2, this capsulet reads format 4: train the model again"
+        assert str(caught.value) == f"{folder} has format 2, this capsulet reads format 5: train the model again"
     assert is_model(folder)
     write(folder)
     assert set(contents(folder)) == set(FILES)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from capsulet.errors import ModelError
 from capsulet.model.quantisation import Rounded
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.runtime.session import session_of
 from capsulet.storage.model_config import FORMAT_VERSION, NgramTable
 from capsulet.storage.model_file import (
     CONFIG,
@@ -49,6 +50,19 @@ def test_a_whole_model_comes_back() -> None:
     found = unpack_weights(model)
     assert set(found) == set(weights)
     assert all(np.array_equal(found[name], value) for name, value in weights.items())
+
+
+@pytest.mark.parametrize("data", [whole(linear_only=True), compressed(linear_only=True)], ids=["whole", "compressed"])
+def test_a_model_without_a_network_comes_back(data: bytes) -> None:
+    model = parse_model(data, "here")
+    assert model.config.linear_only and sorted(model.words) == sorted(WORDS)
+    assert not [name for name in model.tensors if name.startswith(("embedding.", "encoder.", "head."))]
+    assert ORDER not in model.tensors
+    weights = unpack_weights(model)
+    assert set(weights) - {LEVEL_BITS} == {LEVELS, SCALES, CHECKS, BIAS}
+    (lengths,), _ = session_of(data).classify(["the match fabulously"])
+    assert sum(lengths) == pytest.approx(1, abs=1e-6)
+    assert "linear_only" not in settings().as_json() and settings(linear_only=True).as_json()["linear_only"] is True
 
 
 @pytest.mark.parametrize("bits", [3, 5, 8])
@@ -158,7 +172,7 @@ BAD = [None, from_bytes(b"a"), from_array(np.zeros((3, 9), np.uint8)), from_arra
 
 
 @pytest.mark.parametrize(
-    "name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, CHECKS]
+    "name", [CHOICES, CODEBOOKS, f"{CODEBOOKS}.scales", "encoder.gru.weight_hh_l0", LEVELS, CHECKS, BIAS]
 )
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_compressed_weights(name: str, tensor: Tensor | None) -> None:
@@ -167,7 +181,7 @@ def test_damaged_compressed_weights(name: str, tensor: Tensor | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES, CHECKS]
+    "name", ["embedding.codes", "encoder.gru.bias_ih_l0", "head.transforms", LEVELS, SCALES, CHECKS, BIAS]
 )
 @pytest.mark.parametrize("tensor", BAD)
 def test_damaged_weights(name: str, tensor: Tensor | None) -> None:
@@ -209,9 +223,9 @@ def test_a_configuration_that_is_missing() -> None:
 
 OPTIONS = json.loads(json.dumps(settings().as_json()))["options"]
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"format_version": 5}, "has format 5, this capsulet reads format 4: pip install --upgrade capsulet"),
-    ({"format_version": 3}, "has format 3, this capsulet reads format 4: train the model again"),
-    ({"format_version": "4"}, "has no format_version"),
+    ({"format_version": 6}, "has format 6, this capsulet reads format 5: pip install --upgrade capsulet"),
+    ({"format_version": 4}, "has format 4, this capsulet reads format 5: train the model again"),
+    ({"format_version": "5"}, "has no format_version"),
     ({"format_version": True}, "has no format_version"),
     ({"format_version": ...}, "has no format_version"),
     ({"labels": ...}, "labels is None, expected a list"),
@@ -227,6 +241,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"vocab_size": 0}, "vocab_size is 0, expected 1 to 2147483647"),
     ({"vocab_size": 2**31}, "vocab_size is 2147483648, expected 1 to 2147483647"),
     ({"vocab_size": 10**400}, "expected at most 2^53"),
+    ({"linear_only": "true"}, "linear_only is 'true', expected a boolean"),
+    ({"linear_only": None}, "linear_only is None, expected a boolean"),
+    ({"linear_only": True, "ngrams": ...}, "linear_only is true and ngrams is missing, expected n-gram features"),
     ({"dictionary_words": 3}, "dictionary_words is 3, expected 8"),
     ({"options": []}, "its options cannot be read"),
     (
@@ -275,13 +292,13 @@ def test_unknown_keys_and_tensors_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        ({}, "is not a capsulet model of format 4"),
-        ({"format": "pt"}, "is not a capsulet model of format 4"),
-        ({"format": "capsulet"}, "is not a capsulet model of format 4"),
-        ({"format": "capsulet", "version": "three"}, "is not a capsulet model of format 4"),
-        ({"format": "capsulet", "version": "³"}, "is not a capsulet model of format 4"),
-        ({"format": "capsulet", "version": "5"}, "has format 5, this capsulet reads format 4: pip install"),
-        ({"format": "capsulet", "version": "3"}, "has format 3, this capsulet reads format 4: train the model again"),
+        ({}, "is not a capsulet model of format 5"),
+        ({"format": "pt"}, "is not a capsulet model of format 5"),
+        ({"format": "capsulet"}, "is not a capsulet model of format 5"),
+        ({"format": "capsulet", "version": "three"}, "is not a capsulet model of format 5"),
+        ({"format": "capsulet", "version": "³"}, "is not a capsulet model of format 5"),
+        ({"format": "capsulet", "version": "6"}, "has format 6, this capsulet reads format 5: pip install"),
+        ({"format": "capsulet", "version": "4"}, "has format 4, this capsulet reads format 5: train the model again"),
     ],
 )
 def test_other_formats(metadata: dict[str, str], words: str) -> None:

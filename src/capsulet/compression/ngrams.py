@@ -5,6 +5,7 @@ effect stays. The place of a feature in a table of half the rows is half its pla
 themselves need not be known.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from capsulet.compression.codes import Floats
 from capsulet.compression.sample import Sample
 from capsulet.compression.source import Source
 from capsulet.model.ngrams import NgramTable
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.text.corpus import Corpus
 
 BITS = 4
@@ -35,14 +36,14 @@ def in_few_bits(table: NgramTable, bits: int) -> NgramTable:
         errors = [np.square(column - factor * row).sum() for factor, row in zip(tried, rounded, strict=True)]
         best = int(np.argmin(errors))
         factors[place], few[:, place] = tried[best], rounded[best]
-    return NgramTable(few, (factors * table.scales).astype(np.float32), table.checks, table.longest)
+    return replace(table, levels=few, scales=(factors * table.scales).astype(np.float32))
 
 
 def halved(table: NgramTable, effects: Floats) -> tuple[NgramTable, Floats]:
     """A table of half the rows, and the effects of its rows; of two rows the one with the larger effect stays."""
     pairs = np.where(table.checks > 0, effects, -1.0).reshape(-1, 2)
     kept = 2 * np.arange(len(pairs)) + pairs.argmax(1)
-    return NgramTable(table.levels[kept], table.scales, table.checks[kept], table.longest), effects[kept]
+    return replace(table, levels=table.levels[kept], checks=table.checks[kept]), effects[kept]
 
 
 class NgramTables:
@@ -52,9 +53,10 @@ class NgramTables:
         self.whole: NgramTable | None = None  # of the model itself
         self.few: dict[int, NgramTable] = {}  # by their number of rows, most first
         if LEVELS in source.weights:
-            levels, scales, checks = (np.ascontiguousarray(source.weights[name]) for name in (LEVELS, SCALES, CHECKS))
+            names = (LEVELS, SCALES, CHECKS, BIAS)
+            levels, scales, checks, bias = (np.ascontiguousarray(source.weights[name]) for name in names)
             longest = source.config.options.model.pieces
-            table = self.whole = NgramTable(levels.astype(np.int8), scales, checks.astype(np.uint8), longest)
+            table = self.whole = NgramTable(levels.astype(np.int8), scales, checks.astype(np.uint8), longest, bias)
             effects = self.effects(table, sample)
             self.few[len(table.checks)] = in_few_bits(table, BITS)
             while len(self.few) <= HALVINGS and len(table.checks) % 2 == 0 and len(table.checks) >= 2 * FEWEST_ROWS:

@@ -3,7 +3,8 @@
 A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class, and it
 does not know words that it has never seen. A linear layer over n-grams does ("wide and deep", Cheng et al. 2016,
 arXiv:1606.07792). Its scores are added to the lengths of the class capsules before squash, or to the logits of a
-linear head. training/ngrams.py fits it after the network; core/ngrams.h defines the features.
+linear head; they are the logits of a model without a network. training/ngrams.py fits the table, and core/ngrams.h
+defines the features.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.model.shapes import CHECKS, LEVELS, SCALES
+from capsulet.model.shapes import BIAS, CHECKS, LEVELS, SCALES
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 
@@ -28,10 +29,11 @@ class NgramTable:
     scales: Floats  # (C,)
     checks: NDArray[np.uint8]  # (S,), 0: an empty row
     longest: int  # characters of the longest piece
+    bias: Floats  # (C,), added to the scores of every text
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """The tensors of the table by name."""
-        return {LEVELS: self.levels, SCALES: self.scales, CHECKS: self.checks}
+        return {LEVELS: self.levels, SCALES: self.scales, CHECKS: self.checks, BIAS: self.bias}
 
     def rows_of(self, corpus: Corpus, rows: Rows) -> "TableRows":
         """Rows of the table that the features of some texts have."""
@@ -46,7 +48,7 @@ class NgramTable:
             address(texts.starts), address(texts.columns), len(texts), self.levels.shape[1], address(self.levels),
             address(self.scales), address(found),
         )  # fmt: skip
-        return found
+        return found + self.bias
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from capsulet.config import ModelOptions, decided, resolve_model
 
 Shapes = dict[str, tuple[int, ...]]
 
-LEVELS, SCALES, CHECKS = "ngrams.levels", "ngrams.scales", "ngrams.checks"
+LEVELS, SCALES, CHECKS, BIAS = "ngrams.levels", "ngrams.scales", "ngrams.checks", "ngrams.bias"
 PIECE_CODES = "embedding.pieces"  # rows of pieces of words
 LEVEL_BITS = "ngrams.bits"  # of compressed models
 
@@ -48,7 +48,7 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
 
 def ngram_shapes(rows: int, num_classes: int) -> Shapes:
     """Names and shapes of a table of n-gram features."""
-    return {LEVELS: (rows, num_classes), SCALES: (num_classes,), CHECKS: (rows,)}
+    return {LEVELS: (rows, num_classes), SCALES: (num_classes,), CHECKS: (rows,), BIAS: (num_classes,)}
 
 
 def shapes_of(weights: Mapping[str, Any]) -> Shapes:

@@ -88,9 +88,10 @@ static void Model_dealloc(PyObject *object) {
 static PyObject *Model_facts(Model *self, PyObject *nothing) {
   (void)nothing;
   const struct capsulet_facts *facts = &self->facts;
-  return Py_BuildValue("{si si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
+  return Py_BuildValue("{si si si si si si si si si si si ss}", "classes", facts->classes, "vocabulary", facts->vocabulary, "unknown",
                        facts->unknown, "max_tokens", facts->max_tokens, "primary", facts->primary, "multi_label", facts->multi_label, "codebooks", facts->codebooks,
-                       "codewords", facts->codewords, "calibrated", facts->calibrated, "ngrams", facts->ngrams, "kernel", facts->kernel);
+                       "codewords", facts->codewords, "calibrated", facts->calibrated, "ngrams", facts->ngrams,
+                       "linear_only", facts->linear_only, "kernel", facts->kernel);
 }
 
 static PyObject *Model_labels(Model *self, PyObject *nothing) {

@@ -54,6 +54,7 @@ class Session:
         self.codes: int = facts["codebooks"] * facts["codewords"]  # codewords of all codebooks
         self.primary: int = facts["primary"]
         self.has_ngrams = bool(facts["ngrams"])
+        self.linear_only = bool(facts["linear_only"])  # n-gram features only: there is no network
         self.stored_config: ModelConfig | None = None
 
     @property

@@ -13,7 +13,7 @@ from capsulet.errors import InputError, ModelError
 from capsulet.model.shapes import Shapes, ngram_shapes, parameter_shapes
 from capsulet.storage.tensors import damaged
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
@@ -73,6 +73,7 @@ class ModelConfig:
     command: str  # that trained the model
     thresholds: tuple[float, ...] | None = None  # multi-label: the class length from which each label is given
     ngrams: NgramTable | None = None
+    linear_only: bool = False  # n-gram features only: no embedding, encoder and head
     calibration: dict[str, Any] | None = None  # read by evaluation/calibration.py and evaluation/abstention.py
     histograms: dict[str, Any] | None = None  # read by drifting/histograms.py
     compression: dict[str, Any] | None = None  # of a compressed file
@@ -93,20 +94,21 @@ class ModelConfig:
         """Names and shapes of the weights of a whole model."""
         classes = len(self.labels)
         return {
-            **parameter_shapes(self.network, self.vocab_size, classes),
+            **({} if self.linear_only else parameter_shapes(self.network, self.vocab_size, classes)),
             **(ngram_shapes(self.ngrams.rows, classes) if self.ngrams else {}),
         }
 
     @property
     def reads_similar_words(self) -> bool:
-        """Whether an unknown word is read as a similar known word; a compressed file has no codes of pieces."""
+        """Whether the network reads unknown words as similar known ones; a compressed file has no codes of pieces."""
         unknown_words, compressed = self.options.text.unknown_words, self.dictionary_words is not None
-        return unknown_words == SIMILAR or (compressed and unknown_words == PIECES)
+        return not self.linear_only and (unknown_words == SIMILAR or (compressed and unknown_words == PIECES))
 
     def as_json(self) -> dict[str, Any]:
         """The configuration as JSON values; absent parts are left out."""
         values = dataclasses.asdict(self)
         values |= {name: present(values[name]) for name in ("metrics", "data")}
+        values["linear_only"] = self.linear_only or None
         return {"format_version": FORMAT_VERSION, **present(values)}
 
 
@@ -179,6 +181,8 @@ def problem_of(config: ModelConfig) -> str | None:
         return f"dictionary_words is {words}, expected {size - 1}, one less than vocab_size"
     if ngrams and not (1 <= ngrams.rows <= MOST_ROWS and 1 <= ngrams.bits <= 8):
         return f"ngrams has {ngrams.rows} rows of {ngrams.bits} bits, expected 1 to {MOST_ROWS} rows of 1 to 8 bits"
+    if config.linear_only and not ngrams:
+        return "linear_only is true and ngrams is missing, expected n-gram features in a model without a network"
     return None
 
 

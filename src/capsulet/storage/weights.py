@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.model.quantisation import FIELDS, Rounded, as_rows, grouped, pack_bits, unpack_bits
-from capsulet.model.shapes import CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, parameter_shapes
+from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, parameter_shapes
 from capsulet.storage.model_file import ModelFile
 from capsulet.storage.tensors import Tensor, as_array, damaged, from_array
 
@@ -45,6 +45,12 @@ def unpack_weights(model: ModelFile) -> dict[str, Any]:
     config = model.config
     if config.dictionary_words is None:
         return {name: tensor_of(model, name, TYPES.get(name, "F32"), shape) for name, shape in config.shapes.items()}
+    return {**({} if config.linear_only else packed_network(model)), **packed_ngrams(model)}
+
+
+def packed_network(model: ModelFile) -> dict[str, Any]:
+    """Embedding, encoder and head of a compressed file."""
+    config = model.config
     shapes = parameter_shapes(config.network, config.vocab_size, len(config.labels))
     scales = tensor_of(model, f"{CODEBOOKS}.scales", "F16")
     codebooks = max(len(scales) // CODEWORDS, 1)
@@ -55,14 +61,23 @@ def unpack_weights(model: ModelFile) -> dict[str, Any]:
     for name, shape in matrices.items():
         # a matrix without values gives the shape of its rows
         weights[name] = rounded_matrix(model, name, as_rows(name, np.broadcast_to(np.float32(0), shape)).shape)
-    if config.ngrams:
-        bits, classes = config.ngrams.bits, len(config.labels)
-        packed = tensor_of(model, LEVELS, "U8", (config.ngrams.rows, -(-classes * bits // 8)))
-        levels = (unpack_bits(packed, bits, classes).astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
-        checks = tensor_of(model, CHECKS, "U8", (config.ngrams.rows,))
-        scales = tensor_of(model, SCALES, "F32", (classes,))
-        weights |= {LEVELS: levels, SCALES: scales, CHECKS: checks, LEVEL_BITS: bits}
     return weights
+
+
+def packed_ngrams(model: ModelFile) -> dict[str, Any]:
+    """The n-gram table of a compressed file; nothing if it has none."""
+    ngrams, classes = model.config.ngrams, len(model.config.labels)
+    if ngrams is None:
+        return {}
+    packed = tensor_of(model, LEVELS, "U8", (ngrams.rows, -(-classes * ngrams.bits // 8)))
+    half = 1 << (ngrams.bits - 1)
+    return {
+        LEVELS: (unpack_bits(packed, ngrams.bits, classes).astype(np.int16) - half).astype(np.int8),
+        SCALES: tensor_of(model, SCALES, "F32", (classes,)),
+        CHECKS: tensor_of(model, CHECKS, "U8", (ngrams.rows,)),
+        BIAS: tensor_of(model, BIAS, "F32", (classes,)),
+        LEVEL_BITS: ngrams.bits,
+    }
 
 
 def rounded_matrix(model: ModelFile, name: str, shape: tuple[int, ...]) -> Rounded:

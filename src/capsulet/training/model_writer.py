@@ -19,7 +19,7 @@ from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingMetrics
-from capsulet.storage.model_file import pack_model, word_tensors
+from capsulet.storage.model_file import ORDER, pack_model, word_tensors
 from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
 from capsulet.training.checkpoint import Snapshot, Weights
@@ -71,12 +71,16 @@ class ModelWriter:
         """The tensors of the words, which are the same in every epoch."""
         return word_tensors(self.corpora.words, self.start.reads_similar_words)
 
+    def words_of(self, config: ModelConfig) -> dict[str, Tensor]:
+        """The tensors of the words; a model without a network reads no word as a similar one."""
+        return {name: tensor for name, tensor in self.dictionary.items() if name != ORDER or config.reads_similar_words}
+
     def stored(self, weights: Weights) -> Weights:
         """The weights as a file has them: rows of words include their pieces, and pieces have rows of their own."""
         options, spellings = self.start.options.model, self.corpora.train.spellings
-        if not decided(options.piece_codes):
-            return weights
         name = "embedding.table" if options.embedding == "plain" else "embedding.codes"
+        if name not in weights or not decided(options.piece_codes):  # a model without a network has no rows of words
+            return weights
         pieces = Pieces(self.corpora.vocab_size, decided(options.piece_codes), options.pieces, decided(spellings))
         rows, table = folded(weights[name], pieces)
         return {**weights, name: rows, PIECE_CODES: table}
@@ -84,7 +88,7 @@ class ModelWriter:
     def file_of(self, config: ModelConfig, weights: Weights) -> bytes:
         """The bytes of the model file."""
         tensors = {name: from_array(value) for name, value in self.stored(weights).items()}
-        return pack_model({**tensors, **self.dictionary}, config, model_card(config))
+        return pack_model({**tensors, **self.words_of(config)}, config, model_card(config))
 
     def classifier(self, config: ModelConfig, weights: Weights) -> Classifier:
         """The model in memory."""

@@ -142,4 +142,4 @@ def placed(vocabulary: Vocabulary, values: Floats, longest: int) -> NgramTable:
     levels = np.zeros((rows, values.shape[1]), np.int8)
     kept = places >= 0
     levels[places[kept]] = np.rint(values[order][kept] / scales).astype(np.int8)
-    return NgramTable(levels, scales, checks, longest)
+    return NgramTable(levels, scales, checks, longest, np.zeros(len(scales), np.float32))
