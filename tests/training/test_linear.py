@@ -11,14 +11,16 @@ import pytest
 from numpy.typing import NDArray
 
 from capsulet.native import core_module
-from capsulet.text.corpus import Corpus, spelled_texts
+from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 from capsulet.training import linear
+from capsulet.training.folds import fold_numbers
 from capsulet.training.linear import (
     COSTS,
     Matrix,
+    OutOfFold,
     Truth,
-    choose_cost,
     count_features,
+    cross_validate,
     fit_corpus,
     fit_table,
     log_loss,
@@ -111,8 +113,11 @@ def test_texts_without_features() -> None:
     vocabulary = count_features(corpus, 5, 100)
     assert len(vocabulary) == 0
     matrix = matrix_of(corpus, all_rows(corpus), vocabulary)
-    table = fit_table(matrix, truth_of(corpus, all_rows(corpus), None), 1.0, 1)
-    assert table is not None and not table.any() and not matrix.scores(table).any()
+    fitted = fit_table(matrix, truth_of(corpus, all_rows(corpus), None), 1.0, 1)
+    assert fitted is not None
+    table, bias = fitted
+    assert not table.any()
+    assert (matrix.scores(table, bias) == bias).all() and bias[0] > 0 > bias[1], "only the intercept decides"
 
 
 # ---- the solution ----
@@ -148,6 +153,14 @@ def signs_of(truth: Truth, texts: int, classes: int) -> NDArray[np.float64]:
     return signs
 
 
+def with_constant(
+    values: NDArray[np.float64], table: NDArray[np.float32], bias: NDArray[np.float32], intercept: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values and table with one more feature, the intercept, which is regularised like the others."""
+    constant = np.full((len(values), 1), intercept)
+    return np.hstack([values, constant]), np.vstack([table, bias / (intercept or 1)]).astype(np.float64)
+
+
 def objective(
     table: NDArray[np.float64], values: NDArray[np.float64], signs: NDArray[np.float64], costs: NDArray
 ) -> float:  # type: ignore[type-arg]
@@ -158,8 +171,9 @@ def objective(
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("weights", [None, np.array([4.0, 1.0, 0.25], np.float32)])
 @pytest.mark.parametrize("cost", [1.0, 27.0])
+@pytest.mark.parametrize("intercept", [0.0, 1.0])
 def test_the_solution_is_that_of_scikit_learn(
-    several: bool, weights: NDArray[np.float32] | None, cost: float, monkeypatch: pytest.MonkeyPatch
+    several: bool, weights: NDArray[np.float32] | None, cost: float, intercept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With class weights: of the class of the text; multi-label: of the labels that the text has."""
     from sklearn.linear_model import LogisticRegression
@@ -170,9 +184,11 @@ def test_the_solution_is_that_of_scikit_learn(
     matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
     truth, values = truth_of(corpus, all_rows(corpus), weights), dense(matrix)
     signs = signs_of(truth, len(corpus), 3)
-    table = fit_table(matrix, truth, cost, 1)
-    assert table is not None
-    np.testing.assert_allclose(matrix.scores(table), values @ table, atol=1e-3)
+    fitted = fit_table(matrix, truth, cost, 1, never, intercept)
+    assert fitted is not None
+    np.testing.assert_allclose(matrix.scores(*fitted), values @ fitted[0] + fitted[1], atol=1e-3)
+    assert bool(fitted[1].any()) is bool(intercept)
+    values, table = with_constant(values, *fitted, intercept)
     factors = np.ones(3) if weights is None else weights.astype(np.float64)
     for number in range(3):
         own = np.where(signs[:, number] > 0, factors[number], 1.0) if several else factors[corpus.targets]
@@ -180,9 +196,9 @@ def test_the_solution_is_that_of_scikit_learn(
         regression.fit(values, signs[:, number], sample_weight=own)
         costs = cost * own
         wanted = objective(regression.coef_[0], values, signs[:, number], costs)
-        found = objective(table[:, number].astype(np.float64), values, signs[:, number], costs)
+        found = objective(table[:, number], values, signs[:, number], costs)
         assert found == pytest.approx(wanted, rel=1e-3)
-        np.testing.assert_allclose(values @ table[:, number], values @ regression.coef_[0], atol=0.1)
+        np.testing.assert_allclose(values @ table[:, number], values @ regression.coef_[0], atol=0.2)
 
 
 def test_the_usual_number_of_passes_is_close() -> None:
@@ -197,8 +213,8 @@ def test_the_usual_number_of_passes_is_close() -> None:
     assert usual is not None and exact is not None
     for number in range(3):
         near, best = (
-            objective(table[:, number].astype(np.float64), values, signs[:, number], np.full(150, 9.0))
-            for table in (usual, exact)
+            objective(table[:, number], own, signs[:, number], np.full(150, 9.0))
+            for own, table in (with_constant(values, *found, linear.INTERCEPT) for found in (usual, exact))
         )
         assert best - 1e-3 <= near <= 1.01 * best
 
@@ -209,9 +225,9 @@ def test_a_heavier_class_is_found_more_often() -> None:
     found = []
     for weight in (0.05, 1.0, 20.0):
         weights = np.array([weight, 1, 1], np.float32)
-        table = fit_table(matrix, truth_of(corpus, all_rows(corpus), weights), 1.0, 1)
-        assert table is not None
-        found.append(int((matrix.scores(table).argmax(1) == 0).sum()))
+        fitted = fit_table(matrix, truth_of(corpus, all_rows(corpus), weights), 1.0, 1)
+        assert fitted is not None
+        found.append(int((matrix.scores(*fitted).argmax(1) == 0).sum()))
     assert found[0] < found[1] < found[2]
 
 
@@ -219,9 +235,12 @@ def test_equal_seeds_give_equal_tables_and_a_stop_ends_the_fit() -> None:
     corpus = problem()
     one, same, other = (fit_corpus(corpus, 3, 10**6, seed, None, never) for seed in (1, 1, 2))
     assert one is not None and same is not None and other is not None
-    np.testing.assert_array_equal(one[1], same[1])
-    assert not np.array_equal(one[1], other[1])
-    np.testing.assert_allclose(one[1].sum(1), 0, atol=1e-4)  # a score that all classes share decides nothing
+    for name in ("table", "bias"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
+        assert not np.array_equal(getattr(one, name), getattr(other, name))
+        # a score that all classes share decides nothing
+        np.testing.assert_allclose(getattr(one, name).sum(-1), 0, atol=1e-4)
+    np.testing.assert_array_equal(one.out_of_fold.scores, same.out_of_fold.scores)
     assert fit_corpus(corpus, 3, 10**6, 1, None, lambda: True) is None
 
 
@@ -229,36 +248,82 @@ def test_it_learns_several_labels_per_text() -> None:
     train, other = spelled(sets_corpus(400)), spelled(sets_corpus(200, 1))
     fitted = fit_corpus(train, 5, 10**6, 1, None, never)
     assert fitted is not None
-    vocabulary, table = fitted
-    scores, truth = matrix_of(other, all_rows(other), vocabulary).scores(table), truth_of(other, all_rows(other), None)
+    scores, truth = fitted.scores(other), truth_of(other, all_rows(other), None)
     flags = signs_of(truth, 200, 3) > 0
     right = (scores > 0) == flags
     assert right.mean() > 0.97 and flags.any(1).mean() < 1, "some texts have no label"
 
 
-# ---- the choice of the cost ----
+# ---- cross-validation ----
 
 
-def test_the_cost_has_the_smallest_loss_of_left_out_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def validated(corpus: Corpus, pieces: int = 3) -> OutOfFold:
+    rows = all_rows(corpus)
+    matrix = matrix_of(corpus, rows, count_features(corpus, pieces, 10**6))
+    found = cross_validate(matrix, truth_of(corpus, rows, None), rows, fold_numbers(corpus, rows, 1), 1, never)
+    assert found is not None
+    return found
+
+
+def test_the_cost_has_the_smallest_loss_of_left_out_texts() -> None:
     """Where labels are noise, strong regularisation is better; where every word tells the class, a weak one."""
     noise = problem()
     noise = replace(noise, targets=np.random.default_rng(1).permutation(noise.targets))
-    assert choose_cost(noise, count_features(noise, 3, 10**6), 1, None, never) == min(COSTS)
+    assert validated(noise).cost == min(COSTS)
     dice = random.Random(3)
     numbers = [dice.randrange(2) for _ in range(100)]
     clear = corpus_of(
         [" ".join(dice.choices([f"{'good' if n else 'bad'}{k}" for k in range(5)], k=4)) for n in numbers], numbers, 2
     )
-    assert choose_cost(clear, count_features(clear, 3, 10**6), 1, None, never) == max(COSTS)
-    few = corpus_of(["a b", "c d"], [0, 1], 2)
-    assert choose_cost(few, count_features(few, 3, 10**6), 1, None, never) in COSTS
+    assert validated(clear).cost == max(COSTS)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_scores_out_of_fold_are_those_of_a_model_of_the_other_folds(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "SETTLED", 1e-6)
+    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    corpus = problem(several)
+    found = validated(corpus)
+    assert found.losses[found.cost] == min(found.losses.values())
+    flags = truth_of(corpus, found.rows, None).flags(found.rows, 3)
+    assert log_loss(found.scores, flags) == pytest.approx(found.losses[found.cost])
+    for fold in np.unique(found.folds):
+        train, left_out = (
+            choose_rows(corpus, np.flatnonzero(chosen)) for chosen in (found.folds != fold, found.folds == fold)
+        )
+        vocabulary = count_features(train, 3, 10**6)
+        fitted = fit_table(
+            matrix_of(train, all_rows(train), vocabulary), truth_of(train, all_rows(train), None), found.cost, 1
+        )
+        assert fitted is not None
+        wanted = matrix_of(left_out, all_rows(left_out), vocabulary).scores(*fitted)
+        np.testing.assert_allclose(found.scores[found.folds == fold], wanted, atol=0.05)
+
+
+@pytest.mark.parametrize(("texts", "several"), [(["a b", "c d"], False), (["a b", ""], False), (["a b", "c d"], True)])
+def test_two_texts_are_enough(texts: list[str], several: bool) -> None:
+    corpus = corpus_of(texts, [[0], [0, 1]] if several else [0, 1], 2)
+    fitted = fit_corpus(corpus, 3, 10**6, 1, None, never)
+    assert fitted is not None and fitted.cost in COSTS and np.isfinite(fitted.out_of_fold.scores).all()
+    if not several:
+        assert fitted.scores(corpus).argmax(1).tolist() == [0, 1]
+
+
+def test_of_many_texts_a_part_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "FOLD_TEXTS", 60)
+    fitted = fit_corpus(problem(), 3, 10**6, 1, None, never)
+    assert fitted is not None
+    rows = fitted.out_of_fold.rows
+    assert len(rows) == len(fitted.out_of_fold.scores) == 60 and (np.diff(rows) > 0).all() and rows.max() > 90
 
 
 def test_log_loss() -> None:
     truth = Truth(np.array([0, 1, 3, 3]), np.array([1, 0, 1], np.int32), True, np.ones(3, np.float32))
     scores = np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]], np.float32)
     signed = np.array([[-1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]])
-    assert log_loss(scores, truth) == pytest.approx(np.log1p(np.exp(-signed)).sum())
+    assert log_loss(scores, truth.flags(np.arange(3), 2)) == pytest.approx(np.log1p(np.exp(-signed)).sum())
 
 
 # ---- places in a table ----

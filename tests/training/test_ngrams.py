@@ -52,13 +52,13 @@ def never() -> bool:
 
 
 def fitted(corpus: Corpus) -> tuple[Vocabulary, NDArray[np.float32]]:
-    found = fit_corpus(corpus, 4, 10**6, 1, None, never)
-    assert found is not None
-    return found
+    found = fit_corpus(corpus, 4, 10**6, 1, None, never, 0.0)
+    assert found is not None and not found.bias.any()
+    return found.vocabulary, found.table
 
 
 def scores_of(corpus: Corpus, vocabulary: Vocabulary, table: NDArray[np.float32]) -> NDArray[np.float32]:
-    return matrix_of(corpus, np.arange(len(corpus)), vocabulary).scores(table)
+    return matrix_of(corpus, np.arange(len(corpus)), vocabulary).scores(table, np.zeros(table.shape[1], np.float32))
 
 
 def test_it_learns_what_words_alone_do_not_say() -> None:
@@ -285,7 +285,7 @@ def test_words_outside_the_vocabulary_count_by_their_pieces() -> None:
     new = corpus_of(["zuling", "zuness", "xoling", "xoness"], [0, 1, 0, 1], 2)
     right = {}
     for pieces in (0, 4):
-        found = fit_corpus(train, pieces, 10**6, 1, None, never)
+        found = fit_corpus(train, pieces, 10**6, 1, None, never, 0.0)
         assert found is not None
-        right[pieces] = (scores_of(new, *found).argmax(1) == new.targets).sum() if scores_of(new, *found).any() else 0
+        right[pieces] = (found.scores(new).argmax(1) == new.targets).sum() if found.scores(new).any() else 0
     assert right == {0: 0, 4: 4}

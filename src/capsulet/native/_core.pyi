@@ -60,14 +60,18 @@ def piece_rows(
     words: int, number: int, letters: int, ends: int, longest: int, table: int, /
 ) -> tuple[bytes, bytes]: ...
 
-# order and label_starts are int64, labels int32, costs (C + 1), table (F, C) and duals (n, C) float32
+# order (of `count` texts) and label_starts are int64, labels int32, costs (C + 1), table (F, C), bias (C,) and duals
+# (n, C) float32; constant is the square of the intercept's value
 def fit_pass(
-    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, order: int, label_starts: int,
-    labels: int, costs: int, shared: bool, table: int, duals: int, /,
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, order: int, count: int,
+    label_starts: int, labels: int, costs: int, shared: bool, constant: float, table: int, bias: int, duals: int, /,
 ) -> float: ...  # fmt: skip
+
+# rows (int64) of the texts to score
 def scores(
-    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, table: int, results: int, /
-) -> None: ...
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, rows: int, count: int, table: int,
+    bias: int, results: int, /,
+) -> None: ...  # fmt: skip
 def table_scores(
     starts: int, columns: int, texts: int, classes: int, levels: int, scales: int, results: int, /
 ) -> None: ...

@@ -294,13 +294,14 @@ struct problem { /* texts as sparse rows; columns below `pieces` are words and p
   const int64_t *starts;
   const uint32_t *columns;
   int64_t texts, pieces, classes;
-  const float *weights; /* per column: the value of the feature before its text is divided by the root of its features */
+  const float *weights; /* per column: the value of the feature before its text is divided by the root of its features; 0: none */
 };
 
 /* 1 / root of the number of features of a text, of words and pairs, and of pieces. */
 static void divisors(const struct problem *problem, int64_t text, float under[2]) {
   int64_t counts[2] = {0, 0};
-  for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) counts[problem->columns[at] >= problem->pieces]++;
+  for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++)
+    counts[problem->columns[at] >= problem->pieces] += problem->weights[problem->columns[at]] > 0;
   for (int block = 0; block < 2; block++) under[block] = counts[block] ? 1 / sqrtf((float)counts[block]) : 0;
 }
 
@@ -309,11 +310,11 @@ static float value_at(const struct problem *problem, int64_t at, const float und
   return problem->weights[column] * under[column >= problem->pieces];
 }
 
-/* Scores (classes) of a text and the square of its norm. */
-static float score(const struct problem *problem, int64_t text, const float under[2], const float *table, float *scores) {
+/* Scores (classes) of a text and the square of its norm, without the constant. */
+static float score(const struct problem *problem, int64_t text, const float under[2], const float *table, const float *bias, float *scores) {
   int64_t classes = problem->classes, end = problem->starts[text + 1];
   float square = 0;
-  for (int64_t class = 0; class < classes; class++) scores[class] = 0;
+  for (int64_t class = 0; class < classes; class++) scores[class] = bias[class];
   for (int64_t at = problem->starts[text]; at < end; at++) {
     if (at + 8 < end) __builtin_prefetch(table + problem->columns[at + 8] * classes);
     const float *row = table + problem->columns[at] * classes;
@@ -344,36 +345,47 @@ static float solve(float square, float margin, float old, float cost) {
   return cost / (1 + expf(-logit));
 }
 
-/* One pass of dual coordinate descent (Yu, Huang and Lin 2011) over all texts in the order given, for every class at once: a text
- * of the class against all others. Returns the mean change of the dual variables, relative to their range. */
-static double descend(const struct problem *problem, const int64_t *order, const int64_t *label_starts, const int32_t *labels,
-                      const float *costs, int shared, float *table, float *duals, float *room) {
+struct fit {
+  const int64_t *order; /* of the texts to read */
+  int64_t count;
+  const int64_t *label_starts;
+  const int32_t *labels;
+  const float *costs;
+  int shared;
+  float constant; /* square of the value of the feature that all texts have, whose weights are the bias */
+  float *table, *bias, *duals;
+};
+
+/* One pass of dual coordinate descent (Yu, Huang and Lin 2011) over texts in the order given, for every class at once: a text of
+ * the class against all others. Returns the mean change of the dual variables, relative to their range. */
+static double descend(const struct problem *problem, const struct fit *fit, float *room) {
   int64_t classes = problem->classes;
   float *scores = room, *changes = room + classes;
   double moved = 0;
-  for (int64_t place = 0; place < problem->texts; place++) {
-    int64_t text = order[place];
-    float under[2], *own = duals + text * classes;
+  for (int64_t place = 0; place < fit->count; place++) {
+    int64_t text = fit->order[place], labels_end = fit->label_starts[text + 1];
+    float under[2], *own = fit->duals + text * classes;
     divisors(problem, text, under);
-    float square = score(problem, text, under, table, scores);
+    float square = score(problem, text, under, fit->table, fit->bias, scores) + fit->constant;
     if (!(square > 0)) continue;
     for (int64_t class = 0; class < classes; class++) changes[class] = -1;
-    for (int64_t at = label_starts[text]; at < label_starts[text + 1]; at++) changes[labels[at]] = 1;
+    for (int64_t at = fit->label_starts[text]; at < labels_end; at++) changes[fit->labels[at]] = 1;
     for (int64_t class = 0; class < classes; class++) {
       float sign = changes[class];
       /* single-label: every class costs what the class of the text costs; multi-label: only its labels do */
-      float cost = shared ? costs[labels[label_starts[text]]] : sign > 0 ? costs[class] : costs[classes];
+      float cost = fit->costs[fit->shared ? fit->labels[fit->label_starts[text]] : sign > 0 ? class : classes];
       float next = solve(square, sign * scores[class], own[class], cost);
       moved += fabs((double)(next - own[class]) / (double)cost);
       changes[class] = sign * (next - own[class]);
       own[class] = next;
+      fit->bias[class] += fit->constant * changes[class];
     }
     for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) {
-      float *row = table + problem->columns[at] * classes, value = value_at(problem, at, under);
+      float *row = fit->table + problem->columns[at] * classes, value = value_at(problem, at, under);
       for (int64_t class = 0; class < classes; class++) row[class] += value * changes[class];
     }
   }
-  return moved / ((double)problem->texts * (double)classes);
+  return moved / ((double)fit->count * (double)classes);
 }
 
 #define PROBLEM "nnnnnn"
@@ -383,18 +395,20 @@ static double descend(const struct problem *problem, const int64_t *order, const
 
 static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, duals;
-  int shared;
+  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals;
   struct problem problem;
-  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnninn", PROBLEM_OF(problem), &order, &label_starts, &labels, &costs, &shared, &table, &duals))
+  struct fit fit;
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
+                        &fit.constant, &table, &bias, &duals))
     return NULL;
   PROBLEM_POINTERS(problem);
+  fit.order = (const int64_t *)order, fit.label_starts = (const int64_t *)label_starts, fit.labels = (const int32_t *)labels;
+  fit.costs = (const float *)costs, fit.table = (float *)table, fit.bias = (float *)bias, fit.duals = (float *)duals;
   float *room = malloc(2 * (size_t)problem.classes * sizeof *room);
   if (!room) return PyErr_NoMemory();
   double moved;
   Py_BEGIN_ALLOW_THREADS
-  moved = descend(&problem, (const int64_t *)order, (const int64_t *)label_starts, (const int32_t *)labels, (const float *)costs, shared,
-                  (float *)table, (float *)duals, room);
+  moved = descend(&problem, &fit, room);
   Py_END_ALLOW_THREADS
   free(room);
   return PyFloat_FromDouble(moved);
@@ -402,15 +416,17 @@ static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
 
 static PyObject *scores_of(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, table, results;
+  Py_ssize_t starts, columns, weights, rows, table, bias, results;
+  int64_t count;
   struct problem problem;
-  if (!PyArg_ParseTuple(arguments, PROBLEM "nn", PROBLEM_OF(problem), &table, &results)) return NULL;
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnn", PROBLEM_OF(problem), &rows, &count, &table, &bias, &results)) return NULL;
   PROBLEM_POINTERS(problem);
   Py_BEGIN_ALLOW_THREADS
-  for (int64_t text = 0; text < problem.texts; text++) {
+  for (int64_t place = 0; place < count; place++) {
+    int64_t text = ((const int64_t *)rows)[place];
     float under[2];
     divisors(&problem, text, under);
-    score(&problem, text, under, (const float *)table, (float *)results + text * problem.classes);
+    score(&problem, text, under, (const float *)table, (const float *)bias, (float *)results + place * problem.classes);
   }
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;

@@ -6,7 +6,7 @@ frequency, divided by the root of the number of features of the text, once for w
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from capsulet.model.ngrams import address, texts_of
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 from capsulet.training.class_weights import Weights
+from capsulet.training.folds import fold_numbers
 
 MOST_COUNTED = 1 << 22  # features counted at the same time; of more, the rarest are dropped
 FEW_TEXTS = 1_000  # below, features of a single text are used, too
 COSTS = (1.0, 3.0, 9.0, 27.0)  # candidates for the cost of an error; a higher cost is a weaker regularisation
-FOLDS, FOLD_TEXTS = 5, 10_000  # cross-validation that chooses the cost, and the most texts for it
+FOLD_TEXTS = 20_000  # most texts of the cross-validation that chooses the cost
+INTERCEPT = 1.0  # value of the feature that all texts have, whose weights are the bias; 0: no bias
 MOST_PASSES, SETTLED = 40, 1e-3  # passes over the texts; mean relative change of the dual variables that ends the fit
 LEAST_DUAL = 1e-8
 
@@ -65,11 +67,22 @@ class Matrix:
             address(weights),
         )
 
-    def scores(self, table: Floats) -> Floats:
-        """Scores of all texts by a table of features (F, C): (n, C)."""
-        found = np.empty((len(self), self.classes), np.float32)
-        core_module().scores(*self.arguments(), address(table), address(found))
+    def scores(self, table: Floats, bias: Floats, rows: Rows | None = None) -> Floats:
+        """Scores of texts, of all or of some, by a table of features (F, C) and a bias (C,): (n, C)."""
+        rows = np.arange(len(self), dtype=np.int64) if rows is None else rows
+        found = np.empty((len(rows), self.classes), np.float32)
+        core_module().scores(
+            *self.arguments(), address(rows), len(rows), address(table), address(bias), address(found)
+        )  # fmt: skip
         return found
+
+    def known_to(self, rows: Rows) -> "Matrix":
+        """The matrix as a model of these texts reads it: with their features only, and the values of these."""
+        sizes = np.diff(self.starts)
+        mask = np.zeros(len(self), bool)
+        mask[rows] = True
+        counts = np.bincount(self.columns[np.repeat(mask, sizes)], minlength=len(self.vocabulary)).astype(np.uint32)
+        return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=values_of(counts, len(rows))))
 
 
 @dataclass(frozen=True)
@@ -81,20 +94,37 @@ class Truth:
     multi_label: bool
     costs: Floats  # relative cost of an error per class, and of a label that is not given
 
+    def flags(self, rows: Rows, classes: int) -> NDArray[np.bool_]:
+        """Whether some texts have each class: (n, C)."""
+        found = np.zeros((len(rows), classes), bool)
+        for place, row in enumerate(rows):
+            found[place, self.labels[self.starts[row] : self.starts[row + 1]]] = True
+        return found
+
 
 def count_features(corpus: Corpus, longest: int, most: int) -> Vocabulary:
     """Features of the texts of a corpus, at most this many; pieces have at most `longest` characters."""
     rows = np.arange(len(corpus), dtype=np.int64)
-    least = 1 if len(rows) < FEW_TEXTS else 2
-    found = core_module().count(*texts_of(corpus, rows, longest), least, MOST_COUNTED)
+    found = core_module().count(*texts_of(corpus, rows, longest), least_count(len(rows)), MOST_COUNTED)
     hashes, counts = np.frombuffer(found[0], np.uint64), np.frombuffer(found[1], np.uint32)
     chosen = np.lexsort((hashes, -counts.astype(np.int64)))[:most]  # most frequent first
     blocks = (hashes[chosen] & np.uint64(1)).astype(np.int64)
     chosen = chosen[np.argsort(blocks, kind="stable")]
     hashes, counts = np.ascontiguousarray(hashes[chosen]), np.ascontiguousarray(counts[chosen])
-    rarity = np.log((1 + len(rows)) / (1 + counts.astype(np.float64))) + 1
+    return Vocabulary(hashes, values_of(counts, len(rows)), counts, int((blocks == 0).sum()), longest)
+
+
+def least_count(texts: int) -> int:
+    """Texts that a feature occurs in at least, of a number of texts."""
+    return 1 if texts < FEW_TEXTS else 2
+
+
+def values_of(counts: NDArray[np.uint32], texts: int) -> Floats:
+    """Value of features by the number of texts that have them, the inverse document frequency; 0: not used."""
+    rarity = np.log((1 + texts) / (1 + counts.astype(np.float64))) + 1
+    rarity[counts < least_count(texts)] = 0
     mean = float((rarity * counts).sum() / max(counts.sum(dtype=np.int64), 1)) or 1.0
-    return Vocabulary(hashes, (rarity / mean).astype(np.float32), counts, int((blocks == 0).sum()), longest)
+    return (rarity / mean).astype(np.float32)
 
 
 def matrix_of(corpus: Corpus, rows: Rows, vocabulary: Vocabulary) -> Matrix:
@@ -117,63 +147,118 @@ def truth_of(corpus: Corpus, rows: Rows, weights: Weights) -> Truth:
     return Truth(starts, np.concatenate([corpus.targets[:0], *parts]).astype(np.int32), True, costs)
 
 
+class Solver:
+    """Dual coordinate descent on some texts of a matrix. A fit with a higher cost starts from the one before it."""
+
+    def __init__(self, matrix: Matrix, truth: Truth, rows: Rows, intercept: float, seed: int) -> None:
+        self.matrix, self.truth, self.rows, self.intercept = matrix, truth, rows, intercept
+        self.generator = np.random.default_rng(seed)
+        self.table = np.zeros((max(len(matrix.vocabulary), 1), matrix.classes), np.float32)
+        self.bias = np.zeros(matrix.classes, np.float32)
+        self.duals = np.full((len(matrix), matrix.classes), LEAST_DUAL, np.float32)
+
+    def fit(self, cost: float, stop: Callable[[], bool]) -> bool:
+        """Fit the table and the bias with this cost of an error; False: stopped."""
+        costs = (cost * self.truth.costs).astype(np.float32)
+        for _ in range(MOST_PASSES):
+            if stop():
+                return False
+            order = self.generator.permutation(self.rows)
+            moved = core_module().fit_pass(
+                *self.matrix.arguments(), address(order), len(order), address(self.truth.starts),
+                address(self.truth.labels), address(costs), not self.truth.multi_label, self.intercept**2,
+                address(self.table), address(self.bias), address(self.duals),
+            )  # fmt: skip
+            if moved < SETTLED:
+                break
+        return True
+
+
 def fit_table(
-    matrix: Matrix, truth: Truth, cost: float, seed: int, stop: Callable[[], bool] = lambda: False
-) -> Floats | None:
-    """Table of features (F, C) of the regression with this cost of an error. None: stopped."""
-    table = np.zeros((max(len(matrix.vocabulary), 1), matrix.classes), np.float32)
-    duals = np.full((len(matrix), matrix.classes), LEAST_DUAL, np.float32)
-    costs = (cost * truth.costs).astype(np.float32)
-    generator = np.random.default_rng(seed)
-    for _ in range(MOST_PASSES):
-        if stop():
-            return None
-        order = generator.permutation(len(matrix))
-        moved = core_module().fit_pass(
-            *matrix.arguments(), address(order), address(truth.starts), address(truth.labels), address(costs),
-            not truth.multi_label, address(table), address(duals),
-        )  # fmt: skip
-        if moved < SETTLED:
-            break
-    return table
+    matrix: Matrix, truth: Truth, cost: float, seed: int, stop: Callable[[], bool] = lambda: False,
+    intercept: float = INTERCEPT,
+) -> tuple[Floats, Floats] | None:  # fmt: skip
+    """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
+    solver = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
+    return (solver.table, solver.bias) if solver.fit(cost, stop) else None
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Scores of texts by models that were fitted without them, at the cost with the smallest loss."""
+
+    rows: Rows  # (n,) numbers of the texts in the corpus
+    folds: Rows  # (n,)
+    scores: Floats  # (n, C)
+    cost: float
+    losses: dict[float, float]  # log loss of the left-out texts by cost
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A fitted regression. Scores are values of features times the table (F, C), plus the bias (C,)."""
+
+    vocabulary: Vocabulary
+    table: Floats
+    bias: Floats
+    cost: float
+    out_of_fold: OutOfFold
+
+    def scores(self, corpus: Corpus, rows: Rows | None = None) -> Floats:
+        """Scores of texts of a corpus, of all or of some: (n, C)."""
+        rows = np.arange(len(corpus), dtype=np.int64) if rows is None else rows
+        return matrix_of(corpus, rows, self.vocabulary).scores(self.table, self.bias)
 
 
 def fit_corpus(
-    corpus: Corpus, longest: int, most: int, seed: int, weights: Weights, stop: Callable[[], bool]
-) -> tuple[Vocabulary, Floats] | None:
-    """Features of a corpus, at most `most`, and their table (F, C); None: stopped."""
+    corpus: Corpus, longest: int, most: int, seed: int, weights: Weights, stop: Callable[[], bool],
+    intercept: float = INTERCEPT,
+) -> LinearModel | None:  # fmt: skip
+    """Fit a regression of at most `most` features, at the cost that cross-validation chooses; None: stopped."""
     vocabulary = count_features(corpus, longest, most)
     rows = np.arange(len(corpus), dtype=np.int64)
-    cost = choose_cost(corpus, vocabulary, seed, weights, stop)
-    table = fit_table(matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights), cost, seed, stop)
-    if table is None:
+    matrix, truth = matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights)
+    chosen = np.sort(np.random.default_rng([seed, 1]).permutation(rows)[:FOLD_TEXTS])
+    found = cross_validate(matrix, truth, chosen, fold_numbers(corpus, chosen, seed), seed, stop, intercept)
+    if found is None:
         return None
-    if corpus.label_starts is None:
-        table -= table.mean(1, keepdims=True)  # a score that all classes share decides nothing
-    return vocabulary, table
+    fitted = fit_table(matrix, truth, found.cost, seed, stop, intercept)
+    if fitted is None:
+        return None
+    table, bias = fitted
+    if corpus.label_starts is None:  # a score that all classes share decides nothing
+        table -= table.mean(1, keepdims=True)
+        bias -= bias.mean()
+    return LinearModel(vocabulary, table, bias, found.cost, found)
 
 
-def choose_cost(corpus: Corpus, vocabulary: Vocabulary, seed: int, weights: Weights, stop: Callable[[], bool]) -> float:
-    """The cost with the smallest log loss of left-out texts; of many texts, a random part is used."""
-    chosen = np.random.default_rng([seed, 1]).permutation(len(corpus))[:FOLD_TEXTS].astype(np.int64)
-    if len(chosen) < 2 * FOLDS:
-        return COSTS[len(COSTS) // 2]
-    folds = np.arange(len(chosen)) % FOLDS
-    losses = dict.fromkeys(COSTS, 0.0)
-    for fold in range(FOLDS if len(chosen) < FOLD_TEXTS else 1):
-        train, left_out = chosen[folds != fold], chosen[folds == fold]
-        matrix, held_out = matrix_of(corpus, train, vocabulary), matrix_of(corpus, left_out, vocabulary)
-        truth, answers = truth_of(corpus, train, weights), truth_of(corpus, left_out, weights)
-        for cost in COSTS:
-            table = fit_table(matrix, truth, cost, seed, stop)
-            if table is None:
-                return cost
-            losses[cost] += log_loss(held_out.scores(table), answers)
-    return min(losses, key=losses.__getitem__)
+def cross_validate(
+    matrix: Matrix, truth: Truth, rows: Rows, folds: Rows, seed: int, stop: Callable[[], bool],
+    intercept: float = INTERCEPT,
+) -> OutOfFold | None:  # fmt: skip
+    """Scores of texts by models fitted on the other folds, at the cost with the smallest log loss; None: stopped.
+
+    `rows` are the texts of the matrix to use, `folds` their folds. Costs rise until the loss does.
+    """
+    solvers = []
+    for fold in np.unique(folds):
+        train = rows[folds != fold]
+        solvers.append((folds == fold, Solver(matrix.known_to(train), truth, train, intercept, seed)))
+    best, losses = np.zeros((len(rows), matrix.classes), np.float32), dict[float, float]()
+    flags = truth.flags(rows, matrix.classes)
+    for cost in COSTS:
+        scores = np.empty_like(best)
+        for left_out, solver in solvers:
+            if not solver.fit(cost, stop):
+                return None
+            scores[left_out] = solver.matrix.scores(solver.table, solver.bias, rows[left_out])
+        losses[cost] = log_loss(scores, flags)
+        if losses[cost] > min(losses.values()):
+            break
+        best = scores
+    return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
 
 
-def log_loss(scores: Floats, truth: Truth) -> float:
-    """Sum of the log losses of one binary regression per class: scores (n, C)."""
-    signs = np.full(scores.shape, -1.0)
-    signs[np.repeat(np.arange(len(scores)), np.diff(truth.starts)), truth.labels] = 1.0
-    return float(np.logaddexp(0, -signs * scores).sum())
+def log_loss(scores: Floats, flags: NDArray[np.bool_]) -> float:
+    """Sum of the log losses of one binary regression per class: scores and whether a text has the class (n, C)."""
+    return float(np.logaddexp(0, np.where(flags, -scores, scores)).sum(dtype=np.float64))

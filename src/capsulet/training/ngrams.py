@@ -23,7 +23,7 @@ from capsulet.native import core_module
 from capsulet.text.batch import ordered_batches, targets_of
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.training.checkpoint import Snapshot, tensors_of
-from capsulet.training.linear import Floats, Vocabulary, fit_corpus, matrix_of
+from capsulet.training.linear import Floats, Vocabulary, fit_corpus
 from capsulet.training.loop import METRICS, History, Task, finite, validate
 
 BATCH = 64
@@ -45,12 +45,13 @@ def with_ngrams(
     network.to("cpu").load_state_dict(tensors_of(history.best.weights))
     tell("fitting n-gram features")
     most = max(1, int(decided(options.ngram_features) / ROWS_PER_FEATURE) - NGRAM_ROW_UNIT)
-    fitted = fit_corpus(task.train, options.pieces, most, task.options.seed, task.class_weights, task.stop)
+    # without an intercept: the file has no bias, and the network knows how frequent the classes are
+    fitted = fit_corpus(task.train, options.pieces, most, task.options.seed, task.class_weights, task.stop, 0.0)
     if fitted is None:
         return replace(history, stopped="interrupted")
-    vocabulary, values = fitted
+    vocabulary, values = fitted.vocabulary, fitted.table
     select, held_out = decided(task.options.select), task.held_out
-    scores = matrix_of(held_out, np.arange(len(held_out)), vocabulary).scores(values)
+    scores = fitted.scores(held_out)
     usual = SHARE_OF_MANY if len(task.train) >= MANY_TEXTS else USUAL_SHARE
     strength = choose_strength(network, scores, held_out, None if task.valid is None else select, usual)
     if not strength:
