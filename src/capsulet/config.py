@@ -105,9 +105,13 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with --epochs auto: tokens to read in total, in 3 to 12 epochs (20 from 30 "
-        "classes), or in up to 100 epochs to reach "
+        None, "with --epochs auto: tokens to read in total, each text up to --window, in 3 to 12 epochs (20 from 30 "
+        "classes), or, if the tokens of the validation texts fit in as well, in up to 100 epochs to reach "
         "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
+    )  # fmt: skip
+    window: int = option(
+        400, "tokens of a text per training step; a longer text is read from a random place in each epoch; 0: the "
+        "whole text", low=0, high=2**31 - 1,
     )  # fmt: skip
     batch_size: int | None = option(
         None, "texts per batch; auto: 32, or 64 from 20,000 training texts", low=1, high=65536
@@ -180,8 +184,9 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
         "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
-        "epochs": 10, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False, "adversarial": 0.0,
-        "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant", "warmup": 0.0, "clip": 0.0,
+        "epochs": 10, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False,
+        "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant",
+        "warmup": 0.0, "clip": 0.0,
         "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
         "dropout": 0.5, "embedding_dropout": 0.0, "head_dropout": 0.0,
     },
@@ -203,9 +208,10 @@ class DataSize:
     """What automatic values depend on."""
 
     texts: int  # training texts
-    tokens: int  # of the training texts
+    tokens: int  # that an epoch of training reads
     vocab_size: int
     classes: int
+    valid_tokens: int = 0  # that its validation reads
 
 
 def resolve(options: Options, data: DataSize) -> Options:
@@ -247,7 +253,8 @@ def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool
     most = MOST_EPOCHS_OF_MANY_CLASSES if data.classes >= MANY_CLASSES else MOST_EPOCHS
     passes = min(most, max(FEWEST_EPOCHS, round(token_budget / max(data.tokens, 1))))
     steps = max(-(-data.texts // batch_size), 1)  # per epoch
-    epochs = options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps))
+    affordable = token_budget // max(data.tokens + data.valid_tokens, 1)  # few long texts may be many tokens
+    epochs = options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps, affordable))
     adversarial = options.adversarial
     if adversarial is None:
         adversarial = WEAK_NOISE if many or data.classes >= MANY_CLASSES else STRONG_NOISE

@@ -1,10 +1,12 @@
-"""Batches hold every text once, whole, with little padding."""
+"""Batches hold every text once, whole or in windows, with little padding and a bounded number of tokens."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from capsulet.text.batch import Plan, gather, ordered_batches, pad
+from capsulet.text import batch as batches_of_texts
+from capsulet.text.batch import Plan, cut, gather, ordered_batches, pad
 from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import PADDING_ID
 
@@ -67,3 +69,64 @@ def test_parts_of_the_ordered_batches_are_the_whole() -> None:
 def test_a_batch_of_nothing() -> None:
     batch = gather(corpus(), np.zeros(0, np.int64))
     assert batch.ids.shape == (0, 0) and len(batch.lengths) == len(batch.targets) == 0
+
+
+def numbered(lengths: list[int]) -> Corpus:
+    """Texts of these lengths; the tokens of text i are 100 i, 100 i + 1 …"""
+    ids = [100 * row + place for row, length in enumerate(lengths) for place in range(length)]
+    return Corpus(np.array(ids, np.int32), np.cumsum([0, *lengths]), np.arange(len(lengths)))
+
+
+def windows(texts: Corpus, window: int, epoch: int) -> dict[int, list[int]]:
+    """What one epoch reads of each text."""
+    plan = Plan(texts, 4, np.random.default_rng([1, epoch]), window)
+    read = {}
+    for step in range(len(plan)):
+        for ids, length, target in zip(*plan.gather(plan[step]), strict=True):
+            read[int(target)] = ids[:length].tolist()
+    return read
+
+
+def test_a_window_is_a_run_of_a_longer_text_and_the_whole_of_a_shorter_one() -> None:
+    lengths = [1, 7, 8, 9, 50, 99]
+    starts: dict[int, set[int]] = {row: set() for row in range(len(lengths))}
+    for epoch in range(1500):
+        for row, ids in windows(numbered(lengths), 8, epoch).items():
+            assert len(ids) == min(lengths[row], 8)
+            assert ids == list(range(ids[0], ids[0] + len(ids))) and ids[-1] < 100 * row + lengths[row]
+            starts[row].add(ids[0] - 100 * row)
+    assert [starts[row] for row in range(4)] == [{0}, {0}, {0}, {0, 1}]
+    assert starts[4] == set(range(43)), "every place is drawn, from the first token to the last"
+    assert starts[5] == set(range(92))
+
+
+def test_windows_depend_on_seed_and_epoch_alone() -> None:
+    texts = numbered([60] * 20)
+    assert windows(texts, 8, 1) == windows(texts, 8, 1) != windows(texts, 8, 2)
+    plan = Plan(texts, 4, np.random.default_rng([1, 1]), 8)
+    alone = {row: plan.gather(np.array([row])).ids[0].tolist() for row in reversed(range(20))}
+    assert alone == windows(texts, 8, 1), "however the rows are split among workers"
+
+
+def test_windows_do_not_change_the_order_of_texts_that_are_shorter() -> None:
+    whole, cut_at = (Plan(corpus(), 32, np.random.default_rng(1), window) for window in (0, 60))
+    assert all((whole[step] == cut_at[step]).all() for step in range(len(whole)))
+
+
+@pytest.mark.parametrize("lengths", [[], [3], [70], [1, 2, 3], [5] * 100, [1, 70, 2, 3, 80, 90, 4], list(range(40))])
+@pytest.mark.parametrize("most_texts", [None, 1, 7])
+def test_runs_have_few_tokens_or_one_text(lengths, most_texts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches_of_texts, "MOST_TOKENS", 60)
+    runs = [lengths[run] for run in cut(np.array(lengths, np.int64), most_texts)]
+    assert [length for run in runs for length in run] == lengths
+    for run, following in zip(runs, [*runs[1:], None], strict=False):
+        assert len(run) == 1 or len(run) * max(run) <= 60
+        assert run and (most_texts is None or len(run) <= most_texts)
+        full = following is None or (len(run) + 1) * max(*run, following[0]) > 60 or len(run) == most_texts
+        assert full, "no run could take the next text too"
+
+
+def test_ordered_batches_of_long_texts_have_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches_of_texts, "MOST_TOKENS", 200)
+    sizes = [batch.ids.size for _, batch in ordered_batches(corpus(), 50)]
+    assert max(sizes) <= 200 and sum(sizes) >= len(corpus().ids)

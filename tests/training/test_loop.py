@@ -190,9 +190,12 @@ def test_padding_and_order_do_not_change_validation() -> None:
     assert (loss, accuracy) == pytest.approx((again, equal), rel=1e-5)
 
 
-def resolved(texts: int, tokens: int = 10**6, classes: int = 2, **values: object) -> TrainingOptions:
+def resolved(
+    texts: int, tokens: int = 10**6, classes: int = 2, valid_tokens: int = 0, **values: object
+) -> TrainingOptions:
     """Options with their automatic values for data of this size."""
-    return resolve_training(TrainingOptions(**values), DataSize(texts, tokens, 100, classes), multi_label=False)
+    size = DataSize(texts, tokens, 100, classes, valid_tokens)
+    return resolve_training(TrainingOptions(**values), size, multi_label=False)
 
 
 def test_epochs_fit_the_token_budget() -> None:

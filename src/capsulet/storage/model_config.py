@@ -16,6 +16,7 @@ from capsulet.storage.tensors import damaged
 FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
+READ_WHOLE = {"window": 0}  # for models from before this option, which were trained on whole texts
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
@@ -189,6 +190,7 @@ def problem_of(config: ModelConfig) -> str | None:
 def parse_options(value: Any, source: str) -> Options:
     """The options in parsed JSON."""
     try:
+        value = {**value, "training": {**READ_WHOLE, **value["training"]}}
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
         wrong += [name for group in names for name, own in value[group].items() if own is None and name != "threads"]

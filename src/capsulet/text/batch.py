@@ -13,6 +13,7 @@ from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import PADDING_ID
 
 BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
+MOST_TOKENS = 1 << 14  # with padding, that the network reads at a time; one text may have more
 
 Rows = NDArray[np.int64]  # numbers of texts
 
@@ -34,9 +35,31 @@ def pad(texts: Sequence[NDArray[np.int32] | array[int]]) -> tuple[NDArray[np.int
     return ids, lengths
 
 
-def gather(corpus: Corpus, rows: NDArray[np.int64]) -> Batch:
-    """Batch of rows of a corpus, with the ids that the network reads."""
-    ids, lengths = pad([corpus.ids[corpus.starts[row] : corpus.starts[row + 1]] for row in rows])
+class Windows(NamedTuple):
+    """The tokens that are read of each text of a corpus: those from `starts` to `ends` of all tokens."""
+
+    starts: NDArray[np.int64]  # (n,)
+    ends: NDArray[np.int64]  # (n,)
+
+
+def draw_windows(corpus: Corpus, window: int, generator: np.random.Generator) -> Windows:
+    """At most `window` tokens of each text, from a random place; 0: whole texts."""
+    starts, lengths = corpus.starts[:-1], read_lengths(corpus, window)
+    if window:
+        places = corpus.lengths - lengths + 1  # where a window may start
+        starts = starts + (generator.random(len(corpus)) * places).astype(np.int64)
+    return Windows(starts, starts + lengths)
+
+
+def read_lengths(corpus: Corpus, window: int) -> NDArray[np.int64]:
+    """Tokens of each text that a training step reads; a window of 0 is the whole text."""
+    return np.minimum(corpus.lengths, window) if window else corpus.lengths
+
+
+def gather(corpus: Corpus, rows: Rows, windows: Windows | None = None) -> Batch:
+    """Batch of rows of a corpus, whole or in windows, with the ids that the network reads."""
+    starts, ends = windows or (corpus.starts[:-1], corpus.starts[1:])
+    ids, lengths = pad([corpus.ids[starts[row] : ends[row]] for row in rows])
     if corpus.read_as is not None:
         ids = corpus.read_as[ids].astype(np.int64)
     return Batch(ids, lengths, targets_of(corpus, rows))
@@ -59,15 +82,21 @@ def true_labels(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 class Plan:
-    """Rows of the batches of one epoch: every text once, in random batches of similar length."""
+    """Rows of the batches of one epoch: every text once, in random batches of similar length.
 
-    def __init__(self, corpus: Corpus, batch_size: int, generator: np.random.Generator) -> None:
-        self.batch_size = batch_size
+    A text is read whole or, with a window, from a random place. The places follow from the generator and the row, not
+    from the batch.
+    """
+
+    def __init__(self, corpus: Corpus, batch_size: int, generator: np.random.Generator, window: int = 0) -> None:
+        self.corpus, self.batch_size = corpus, batch_size
         self.order = generator.permutation(len(corpus))
+        lengths = read_lengths(corpus, window)
         for start in range(0, len(self.order), BUCKET * batch_size):
             bucket = self.order[start : start + BUCKET * batch_size]
-            bucket[:] = bucket[np.argsort(corpus.starts[bucket + 1] - corpus.starts[bucket], kind="stable")]
+            bucket[:] = bucket[np.argsort(lengths[bucket], kind="stable")]
         self.sequence = generator.permutation(-(-len(self.order) // batch_size))
+        self.windows = draw_windows(corpus, window, generator)
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -77,10 +106,32 @@ class Plan:
         start = self.sequence[step] * self.batch_size
         return self.order[start : start + self.batch_size]
 
+    def gather(self, rows: Rows) -> Batch:
+        """Batch of rows, in the windows of this epoch."""
+        return gather(self.corpus, rows, self.windows)
+
+    def parts(self, rows: Rows) -> Iterator[slice]:
+        """Parts of rows that the network can read at a time."""
+        return cut(self.windows.ends[rows] - self.windows.starts[rows])
+
+
+def cut(lengths: NDArray[np.int64], most_texts: int | None = None) -> Iterator[slice]:
+    """Runs of texts of these lengths that have at most MOST_TOKENS tokens with padding, or are one text."""
+    start, longest = 0, 0
+    for end, length in enumerate(lengths.tolist()):
+        longest = max(longest, length)
+        if end > start and ((end - start + 1) * longest > MOST_TOKENS or end - start == most_texts):
+            yield slice(start, end)
+            start, longest = end, length
+    if len(lengths):
+        yield slice(start, len(lengths))
+
 
 def ordered_batches(corpus: Corpus, size: int, part: int = 0, parts: int = 1) -> Iterator[tuple[Rows, Batch]]:
-    """Batches of all texts, shortest first, with their rows; with `parts`, every `parts`-th text from `part` on."""
+    """Batches of at most `size` texts, shortest text first, with their rows.
+
+    With `parts`, every `parts`-th text from `part` on.
+    """
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
-    for start in range(0, len(order), size):
-        rows = order[start : start + size]
-        yield rows, gather(corpus, rows)
+    for run in cut(corpus.lengths[order], size):
+        yield order[run], gather(corpus, order[run])

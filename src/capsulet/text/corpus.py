@@ -38,6 +38,7 @@ from capsulet.text.vocabulary import FIRST_WORD, PADDING, UNKNOWN, UNKNOWN_ID, S
 
 CHUNK = 4096  # texts scanned at a time
 ROWS_AT_ONCE = 1 << 16  # texts copied at a time
+LARGEST = 2**31 - 1  # tokens of a text
 TOO_LONG = "…" * 86  # stands for words of more than 255 bytes, which have no id and no features
 RARE = 2  # a number, link or name that occurs less often is read as its shape
 PARTS = ("train", "valid")
@@ -146,7 +147,8 @@ class CorpusWriter:
     """
 
     def __init__(self, folder: Path, max_tokens: int, multi_label: bool = False, rule: str = PAPER) -> None:
-        self.folder, self.max_tokens, self.words = folder, max_tokens, Words(rule)
+        self.folder, self.max_tokens, self.rule, self.words = folder, max_tokens, rule, Words(rule)
+        self.cut_texts, self.tokens_of_cut_texts = 0, 0  # texts of more than max_tokens tokens
         self.spool = folder / "words.part"  # words numbered in order of appearance
         self.lengths, self.targets = array("i"), array("i")  # per text; targets are numbers of `label_numbers`
         self.label_numbers: dict[str, int] = {}
@@ -170,8 +172,18 @@ class CorpusWriter:
                     self.lengths.frombytes(lengths.tobytes())
                     progress(len(self))
                 if more:
-                    scanned = scanner.submit(self.words.scan, [text for text, _ in chunk], self.max_tokens)
+                    scanned = scanner.submit(self.scan, [text for text, _ in chunk])
                     self.put_labels(chunk)
+
+    def scan(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Numbers of the words of texts and words per text; count the texts that are cut."""
+        ids, lengths = self.words.scan(texts, self.max_tokens)
+        others = Words(self.rule)  # those that are not read must not be among the words of the corpora
+        for place in np.flatnonzero(lengths == self.max_tokens).tolist():
+            tokens = int(others.scan([texts[place]], LARGEST)[1][0])
+            if tokens > self.max_tokens:
+                self.cut_texts, self.tokens_of_cut_texts = self.cut_texts + 1, self.tokens_of_cut_texts + tokens
+        return ids, lengths
 
     def put_labels(self, pairs: Sequence[tuple[str, Labels]]) -> None:
         """Append the labels of texts."""

@@ -125,6 +125,13 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
         _, valid_rows = stratified_split(writer.classes(labels), valid_fraction)
     else:
         _, valid_rows = multi_label_split(writer.classes(labels), label_starts, valid_fraction)
+    if writer.cut_texts:
+        whole = writer.tokens_of_cut_texts
+        unread = whole - writer.cut_texts * options.max_tokens
+        note(
+            f"note: {writer.cut_texts:,} of {len(writer):,} texts have more than --max-tokens {options.max_tokens:,} "
+            f"tokens: {unread:,} of their {whole:,} tokens are not read ({100 * unread / whole:.0f} %)"
+        )
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)

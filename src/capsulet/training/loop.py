@@ -21,7 +21,7 @@ from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
-from capsulet.text.batch import Batch, Plan, gather, ordered_batches, true_labels
+from capsulet.text.batch import Batch, Plan, ordered_batches, true_labels
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Checkpoints, Snapshot, State, arrays_of, parse
 from capsulet.training.class_weights import Weights
@@ -140,24 +140,25 @@ def train_network(network: Network, task: Task) -> History:
     task.monitor.begin(epochs, steps, (state.epoch - 1) * steps + len(state.losses))
 
     while state.epoch <= epochs and not exhausted(state, options.patience):
-        plan = Plan(train, size, np.random.default_rng([options.seed, state.epoch]))
+        plan = Plan(train, size, np.random.default_rng([options.seed, state.epoch]), options.window)
         seen, started, stopping = 0, time.perf_counter(), False
         while len(state.losses) < steps and not stopping:
             step = (state.epoch - 1) * steps + len(state.losses)
             rows = plan[len(state.losses)]
             places = workers.share(len(rows))
-            batch = gather(train, rows[places])
-            noise = step_noise(options.seed, step, torch.from_numpy(places).to(options.device))
             optimiser.zero()
-            loss = 0.0
-            if len(places):  # the last batch may have fewer texts than workers
-                # weighted by this share, the mean losses of the workers add up to the mean over the whole batch
-                loss = backward(network, batch, noise, objective, len(places) / len(rows))
+            loss, read = 0.0, 0
+            for part in plan.parts(rows[places]):  # none if the last batch has fewer texts than workers
+                batch = plan.gather(rows[places[part]])
+                noise = step_noise(options.seed, step, torch.from_numpy(places[part]).to(options.device))
+                # weighted by this share, the mean losses of parts and workers add up to the mean over the whole batch
+                loss += backward(network, batch, noise, objective, len(batch.lengths) / len(rows))
+                read += int(batch.lengths.sum())
             workers.add_gradients(optimiser)
             optimiser.clip()
             optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
 
-            loss, tokens, votes = workers.add(loss, int(batch.lengths.sum()), task.stop())
+            loss, tokens, votes = workers.add(loss, read, task.stop())
             state.losses.append(finite(loss))
             state.tokens += int(tokens)
             seen, stopping = seen + int(tokens), votes > 0
@@ -221,8 +222,10 @@ def backward(network: Network, batch: Batch, noise: Noise, objective: Objective,
     loss = loss_at(words, noise)
     loss.backward()  # type: ignore[no-untyped-call]
     assert words.grad is not None
-    size, slope = (values.flatten(1).norm(dim=1).view(-1, 1, 1) for values in (words.detach(), words.grad))
-    word = size / lengths.view(-1, 1, 1).sqrt()  # mean norm of a word of this text
+    real = torch.arange(words.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T); padding has vectors, too
+    squares = words.detach().square().sum(2) * real
+    word = (squares.sum(1) / lengths).sqrt().view(-1, 1, 1)  # mean norm of a word of this text
+    slope = words.grad.flatten(1).norm(dim=1).view(-1, 1, 1)
     moved = (words.detach() + objective.adversarial * word * words.grad / (slope + TINY)).requires_grad_()
     loss_at(moved, second(noise)).backward()  # type: ignore[no-untyped-call]
     assert moved.grad is not None

@@ -19,6 +19,7 @@ from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
+from capsulet.text.batch import read_lengths
 from capsulet.text.corpus import Corpora
 from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
@@ -75,8 +76,7 @@ def train(
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
         command = command_line(sources, recipe, options)
         num_classes = len(corpora.labels)
-        size = DataSize(len(corpora.train), len(corpora.train.ids), corpora.vocab_size, num_classes)
-        options = resolve(options, size)
+        options = resolve(options, data_size(corpora, options.training.window))
         training, rows = options.training, decided(options.model.ngram_features)
         weights = class_weights(training.class_weight, corpora.train_counts)
         check_ngrams(rows, num_classes)
@@ -136,6 +136,13 @@ def require_training(purpose: str = "Training") -> None:
             raise MissingExtraError(package, "train", purpose)
 
 
+def data_size(corpora: Corpora, window: int) -> DataSize:
+    """Size of the data for a training that reads this many tokens per text."""
+    train, held_out = corpora.train, corpora.valid if len(corpora.valid) else corpora.train
+    read = int(read_lengths(train, window).sum())
+    return DataSize(len(train), read, corpora.vocab_size, len(corpora.labels), len(held_out.ids))
+
+
 def check_ngrams(rows: int, classes: int) -> None:
     """Refuse a table of n-gram features that is too large to load."""
     if rows * classes > MOST_NUMBERS:
@@ -153,6 +160,12 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
         f"{len(corpora.train):,} training texts, {len(corpora.valid):,} validation texts, {len(corpora.labels):,} "
         f"classes, {corpora.vocab_size:,} words, {parameters:,} parameters"
     )
+    window = options.training.window
+    if long := int((corpora.train.lengths > window).sum()) if window else 0:
+        tell(
+            f"{long:,} training texts have more than --window {window:,} tokens: a training step reads {window:,} of "
+            "them, from a random place"
+        )
     return warnings
 
 
