@@ -17,13 +17,18 @@ from capsulet.choices import APART, PAPER, PIECES, SIMILAR, UNICODE
 from capsulet.errors import InputError
 
 AUTO = "auto"  # None on the command line
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 LOSSES = ("margin", "focal", "cross-entropy")
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 # share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
 
 # options that `capsulet train --help` lists first; all others are research options
-BASIC_OPTIONS = frozenset({"multi_label", "class_weight", "select", "epochs", "seed", "threads"})
+BASIC_OPTIONS = frozenset(
+    {"multi_label", "class_weight", "select", "size", "linear_only", "time", "epochs", "seed", "threads"}
+)
+# layers and states of the encoder
+SIZES = {"tiny": (1, 32), "small": (1, 64), "base": (2, 128)}
 
 
 def option(
@@ -35,8 +40,12 @@ def option(
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The network. The default sizes are the paper's, except for the number of codewords."""
+    """The n-gram features and the network."""
 
+    size: str | None = option(
+        None, "size of the network: one layer of 32 (tiny) or 64 (small) states, or two layers of 128, as in the "
+        "paper (base); auto: small, or base from 30 classes", choices=tuple(SIZES),
+    )  # fmt: skip
     embedding: str = option(
         "cwc", "word vectors: weighted sum of codewords (cwc), sum of one codeword per codebook (cc), or one row per "
         "word (plain)", choices=("cwc", "cc", "plain"),
@@ -53,8 +62,8 @@ class ModelOptions:
         8, "codewords per codebook (K); auto: the smallest K with K^M >= vocabulary size", low=1, high=65536
     )
     embedding_size: int = option(64, "size of a word vector (D)", low=1, high=4096)
-    hidden_size: int = option(128, "size of an encoder state (H)", low=1, high=4096)
-    num_layers: int = option(2, "encoder layers", low=1, high=8)
+    hidden_size: int | None = option(None, "size of an encoder state (H); auto: by --size", low=1, high=4096)
+    num_layers: int | None = option(None, "encoder layers; auto: by --size", low=1, high=8)
     pooling: str = option(
         "mean+max", "how the states of a text are combined: mean over the tokens, maximum over the tokens, or the "
         "average of both", choices=tuple(POOLINGS),
@@ -99,8 +108,15 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How the network is trained."""
+    """How the model is trained."""
 
+    linear_only: bool = option(
+        False, "only n-gram features with logistic regression: the model is there in seconds, and no network is trained"
+    )
+    time: str | None = option(
+        None, "time for the whole training, such as 90s, 2m or 1h; epochs and noise are planned to fit; auto: no limit "
+        "but the token budget",
+    )  # fmt: skip
     epochs: int | None = option(
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
@@ -157,7 +173,10 @@ class TrainingOptions:
         "0 from 200,000 training texts", low=0, high=100,
     )  # fmt: skip
     rowwise: bool = option(True, "update only the code rows of words in the batch")
-    valid_fraction: float = option(0.05, "fraction of the training rows held out for validation", low=0.001, high=0.9)
+    valid_fraction: float | None = option(
+        None, "fraction of the training rows held out for validation; 0: none, cross-validation takes its place and "
+        "the model is trained on all rows; auto: 0.05, or 0 below 5,000 rows", low=0, high=0.9,
+    )  # fmt: skip
     patience: int = option(10, "stop after this many epochs without improvement; 0: never", low=0)
     checkpoint_seconds: float = option(
         300.0, "seconds between checkpoints for --resume; 0: a checkpoint after every step", low=0
@@ -182,17 +201,18 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     # Section 4.2 of the paper, and what its published parameter table implies
     "paper": {
-        "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
+        "size": "base", "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
         "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
-        "epochs": 10, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False, "rowwise": False,
-        "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001, "schedule": "constant",
-        "warmup": 0.0, "clip": 0.0,
+        "epochs": 10, "valid_fraction": 0.05, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False,
+        "rowwise": False, "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001,
+        "schedule": "constant", "warmup": 0.0, "clip": 0.0,
         "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
         "dropout": 0.5, "embedding_dropout": 0.0, "head_dropout": 0.0,
     },
 }  # fmt: skip
 
 # automatic values: see `resolve`
+USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
 MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
 SMALL_BATCH, LARGE_BATCH = 32, 64
 STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
@@ -233,6 +253,8 @@ def resolve_text(options: TextOptions, texts: int) -> TextOptions:
 def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:
     """Replace automatic sizes of the network; `reads_pieces`: unknown words are read by their pieces."""
     num_codewords, ngram_features, piece_codes = options.num_codewords, options.ngram_features, options.piece_codes
+    size = options.size or ("base" if classes >= MANY_CLASSES else "small")
+    num_layers, hidden_size = SIZES[size]
     if num_codewords is None:
         num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
     if ngram_features is None:
@@ -241,8 +263,9 @@ def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pi
         wanted = min(MOST_PIECE_CODES, max(FEWEST_PIECE_CODES, 1 << (2 * vocab_size - 1).bit_length()))
         piece_codes = wanted if reads_pieces and options.pieces else 0
     return dataclasses.replace(
-        options, num_codewords=num_codewords, ngram_features=ngram_features, piece_codes=piece_codes
-    )
+        options, size=size, hidden_size=options.hidden_size or hidden_size, num_layers=options.num_layers or num_layers,
+        num_codewords=num_codewords, ngram_features=ngram_features, piece_codes=piece_codes,
+    )  # fmt: skip
 
 
 def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool) -> TrainingOptions:
@@ -313,12 +336,40 @@ def check(options: T) -> T:
         spec.name: check_value(spec, getattr(options, spec.name), kind_of(options, spec.name))
         for spec in dataclasses.fields(options)
     }
-    if isinstance(options, ModelOptions) and options.head == "capsule" and options.hidden_size % options.primary_length:
+    if isinstance(options, ModelOptions):
+        check_capsules(options)
+    if isinstance(options, TrainingOptions) and options.time is not None:
+        seconds_of(options.time)
+    return type(options)(**values)
+
+
+def check_capsules(options: ModelOptions) -> None:
+    """Refuse primary capsules that do not divide the states."""
+    states = options.hidden_size or SIZES[options.size or "small"][1]
+    if options.head == "capsule" and states % options.primary_length:
         raise InputError(
-            f"--hidden-size {options.hidden_size} is not a multiple of --primary-length {options.primary_length}: "
+            f"--hidden-size {states} is not a multiple of --primary-length {options.primary_length}: "
             f"choose a multiple of {options.primary_length}"
         )
-    return type(options)(**values)
+
+
+def seconds_of(time: str) -> float:
+    """Seconds of a time such as 90s, 2m, 1.5h or 90."""
+    number, unit = (time[:-1], time[-1]) if time[-1:] in SECONDS else (time, "s")
+    try:
+        seconds = float(number) * SECONDS[unit]
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"--time is {time!r}: expected a time above 0, such as 90s, 2m or 1h")
+    return seconds
+
+
+def held_out_fraction(fraction: float | None, rows: int) -> float:
+    """The share of these rows that is held out for validation."""
+    if fraction is not None:
+        return fraction
+    return 0.0 if rows < FEW_ROWS else USUAL_FRACTION
 
 
 def kind_of(options: Any, name: str) -> tuple[type, bool]:

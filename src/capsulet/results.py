@@ -158,6 +158,9 @@ class Training:
     seconds: float
     warnings: tuple[str, ...] = ()
     report: str | None = None  # path of the HTML report
+    linear_only: bool = False  # the model has n-gram features and no network
+    folds: int = 0  # of the cross-validation that measured `best`; 0: validation texts
+    linear: Epoch | None = None  # how the n-gram features performed alone
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
     kind = "any number of labels per text" if description["multi_label"] else "one label per text"
     length = trained["train_tokens"] / max(trained["train_rows"], 1)
     measured = "on its own training texts, no validation texts"
-    if trained["valid_rows"]:
+    if folds := trained.get("folds"):
+        measured = f"in {folds}-fold cross-validation on {count(trained['train_rows'], 'training text')}"
+    elif trained["valid_rows"]:
         measured = f"on {count(trained['valid_rows'], 'validation text')}"
     return {
         f"{description['model']}: a text classifier with {len(labels):,} labels, {kind}": {
@@ -67,7 +69,7 @@ def quality(description: dict[str, Any]) -> Rows:
 
     trained, texts, calibration = (
         description["trained"],
-        description["trained"]["valid_rows"],
+        description["trained"]["train_rows" if "folds" in description["trained"] else "valid_rows"],
         description["calibration"],
     )
     rows: Rows = {}

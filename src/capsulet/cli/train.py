@@ -29,7 +29,7 @@ from capsulet.cli.options import (
     reading_options,
     values_of,
 )  # fmt: skip
-from capsulet.cli.output import clock, count, percent, print_json, tell
+from capsulet.cli.output import clock, percent, print_json, tell
 from capsulet.cli.progress import LineMonitor, bar_monitor, validation
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -111,17 +111,29 @@ def summary(result: Training, select: str | None) -> str:
         "early": f"stopped early, no better epoch after {result.best.epoch}: ",
         "interrupted": "interrupted, the best model so far is kept, --resume continues: ",
     }
+    kept = "the n-gram features are the model"
+    if not result.linear_only:
+        kept = f"epoch {result.best.epoch} of {len(result.epochs)} is kept"
+        kept += " with the n-gram features" if result.linear else ""
     name = "" if result.best.valid_micro_f1 is not None else "accuracy "
     return (
-        f"{ends[result.stopped]}trained {count(len(result.epochs), 'epoch')} in {clock(result.seconds)}; epoch "
-        f"{result.best.epoch} is kept: {name}{validation(result.best)} on the "
-        f"{'validation' if result.valid_rows else 'training'} texts{higher(result, select)}; "
+        f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {name}{validation(result.best)} "
+        f"{measured_on(result)}{higher(result, select)}; "
         f"the model is in {result.path}" + (f", the report is {result.report}" if result.report else "")
     )
 
 
+def measured_on(result: Training) -> str:
+    """Describe the texts that a model was measured on."""
+    if result.folds:
+        return f"in {result.folds}-fold cross-validation on the training texts"
+    return f"on the {'validation' if result.valid_rows else 'training'} texts"
+
+
 def higher(result: Training, select: str | None) -> str:
     """Describe an earlier epoch with a higher metric than the kept epoch; empty if the kept epoch has the highest."""
+    if result.linear_only or result.folds or not result.epochs:
+        return ""
     multi_label = result.best.valid_micro_f1 is not None
     name = "valid_macro_f1" if select == "macro-f1" else "valid_micro_f1" if multi_label else "valid_accuracy"
     metrics = {epoch.epoch: getattr(epoch, name) for epoch in result.epochs}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.config import decided
 from capsulet.drifting import drift
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation import calibration, rankings
@@ -74,7 +75,7 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     sets = [[own] if isinstance(own, str) else list(own) for own in labels]
     order = {label: place for place, label in enumerate(sorted_labels({label for own in sets for label in own}))}
     targets = np.array([order[label] for own in sets for label in own], dtype=np.int64)
-    data, fraction = classifier.config.data, classifier.config.options.training.valid_fraction
+    data, fraction = classifier.config.data, decided(classifier.config.options.training.valid_fraction)
     expected = data.train_rows, data.valid_rows
     if classifier.multi_label:
         train, valid = multi_label_split(targets, np.cumsum([0, *map(len, sets)]), fraction)
@@ -112,6 +113,15 @@ def describe_all(classifier: Classifier, texts: Sequence[str], truth: Flags, spe
     if len(truth) < FEWEST_ROWS:
         return {}
     encoded, (lengths, _) = classifier.session.encode(texts, spelled), classifier.session.classify(texts, spelled)
+    return describe_answers(classifier, encoded, lengths, truth)
+
+
+def describe_answers(
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Matrix, truth: Flags
+) -> dict[str, Any]:
+    """Return the `calibration` and `histograms` of a configuration, from the class lengths of texts (n, C)."""
+    if len(truth) < FEWEST_ROWS:
+        return {}
     fitted, losses = calibration.fit(np.asarray(lengths), truth, classifier.multi_label)
     # the histogram of scores is made of calibrated scores, as `predict` returns them
     scores = fitted.probabilities(np.asarray(lengths))

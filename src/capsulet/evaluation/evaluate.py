@@ -78,7 +78,9 @@ def evaluate_texts(
     counts = LabelCounts(len(classifier.labels), classifier.thresholds)
     before, after = ReliabilityCounts(), ReliabilityCounts() if classifier.calibrated else None
     for window in windows:
-        lengths, _ = classifier.session.classify(window.texts, window.spelled)
+        lengths = window.lengths
+        if lengths is None:
+            lengths, _ = classifier.session.classify(window.texts, window.spelled)
         rows = lengths.tolist()
         counts.add(window.truth, rows)
         right = right_answers(window.truth, rows, classifier.multi_label)

@@ -5,7 +5,7 @@ A single-label text has one place. A multi-label text has any number of them, in
 
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from capsulet.errors import unknown_label
 from capsulet.text.strings import Labels
@@ -20,6 +20,7 @@ class LabelledTexts(NamedTuple):
     encoded: "Sequence[array[int]]"  # ids of each text
     truth: Sequence[Places]
     spelled: bool = False  # the texts are tokens separated by spaces, as the model spells them
+    lengths: Any = None  # a Matrix: class lengths (B, C), if they are known; None: the model is asked
 
 
 def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> list[Places]:

@@ -18,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from capsulet.config import POOLINGS, ModelOptions
+from capsulet.config import POOLINGS, ModelOptions, decided
 from capsulet.model import outputs
 from capsulet.model.graph_builder import OPSET, GraphBuilder, Matrix, Weights
 from capsulet.model.graph_heads import add_capsules, add_linear
@@ -61,8 +61,8 @@ def add_encoder(graph: GraphBuilder, weights: Weights, options: ModelOptions, em
     """Encode vectors (B, T, D) as states (T, B, H): the sum of both directions, zero after the end of a text."""
     sequence_lens = graph.add("Cast", outputs.TOKEN_COUNTS, to=TensorProto.INT32)
     inputs = graph.add("Transpose", embedded, perm=[1, 0, 2])
-    output, hidden = "", options.hidden_size
-    for layer in range(options.num_layers):
+    output, hidden = "", decided(options.hidden_size)
+    for layer in range(decided(options.num_layers)):
         if layer:  # (T, 2, B, H) -> (T, B, 2H)
             inputs = graph.add("Transpose", output, perm=[0, 2, 1, 3])
             inputs = graph.add("Reshape", inputs, graph.integers(0, 0, -1))

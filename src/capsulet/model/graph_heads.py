@@ -1,6 +1,6 @@
 """Heads in the ONNX graph: class capsules by routing, or a linear layer."""
 
-from capsulet.config import ModelOptions
+from capsulet.config import ModelOptions, decided
 from capsulet.model import outputs
 from capsulet.model.graph_builder import GraphBuilder, Weights
 from capsulet.model.quantisation import Rounded
@@ -12,7 +12,7 @@ def add_capsules(
     """Add class capsules by routing; return N and C. Inside, N comes before B."""
     transforms = weights["head.transforms"]  # (N, P, C, L); rounded: (N C, P L)
     primary_length, class_length = options.primary_length, options.class_length
-    num_primary = options.hidden_size // primary_length
+    num_primary = decided(options.hidden_size) // primary_length
     if isinstance(transforms, Rounded):
         num_classes = len(transforms.levels) // num_primary
         matrices = graph.matrix("votes", transforms, num_primary, num_classes, primary_length, class_length)

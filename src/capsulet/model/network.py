@@ -69,13 +69,14 @@ def build_network(
         embedding = kind(rows, options.num_codebooks, codewords, options.embedding_size)
     if spellings and rows > vocab_size:
         embedding.pieces = Pieces(vocab_size, rows - vocab_size, options.pieces, spellings)
-    encoder = Encoder(options.embedding_size, options.hidden_size, options.num_layers, dropout)
+    hidden_size = decided(options.hidden_size)
+    encoder = Encoder(options.embedding_size, hidden_size, decided(options.num_layers), dropout)
     head: Head
     if options.head == "linear":
-        head = LinearHead(options.hidden_size, num_classes, options.multi_label)
+        head = LinearHead(hidden_size, num_classes, options.multi_label)
     else:
         head = CapsuleHead(
-            options.hidden_size, num_classes, options.primary_length, options.class_length,
+            hidden_size, num_classes, options.primary_length, options.class_length,
             options.routing, options.iterations, options.scale_coupling, options.multi_label,
         )  # fmt: skip
     return Network(embedding, encoder, options.pooling, head, embedding_dropout, head_dropout)

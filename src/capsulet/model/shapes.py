@@ -20,7 +20,7 @@ LEVEL_BITS = "ngrams.bits"  # of compressed models
 def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -> Shapes:
     """Names and shapes of the parameters of the network that these options describe, without n-gram features."""
     options = resolve_model(options, vocab_size, num_classes)
-    embedding, hidden = options.embedding_size, options.hidden_size
+    embedding, hidden = options.embedding_size, decided(options.hidden_size)
     shapes: Shapes = {}
     if options.embedding == "plain":
         shapes["embedding.table"] = (vocab_size, embedding)
@@ -32,7 +32,7 @@ def parameter_shapes(options: ModelOptions, vocab_size: int, num_classes: int) -
         row = codebooks * codewords
     if rows := decided(options.piece_codes):
         shapes[PIECE_CODES] = (rows, row)
-    for layer in range(options.num_layers):
+    for layer in range(decided(options.num_layers)):
         inputs = 2 * hidden if layer else embedding
         for end in (f"l{layer}", f"l{layer}_reverse"):
             shapes[f"encoder.gru.weight_ih_{end}"] = (3 * hidden, inputs)

@@ -60,7 +60,9 @@ def quality_rows(config: ModelConfig) -> list[str]:
     metrics, data, calibration = config.metrics, config.data, config.calibration or {}
     accuracy = f"{100 * metrics.valid_accuracy:.2f} %"
     measured = f"on the {data.valid_rows:,} validation texts, which also selected the epoch"
-    if not data.valid_rows:
+    if metrics.folds:
+        measured = f"in {metrics.folds}-fold cross-validation on the {data.train_rows:,} training texts"
+    elif not data.valid_rows:
         measured = "on its own training texts, because there were too few for a validation set"
     micro_f1, macro_f1 = (f"{100 * (value or 0):.2f} %" for value in (metrics.valid_micro_f1, metrics.valid_macro_f1))
     if config.multi_label:
@@ -97,7 +99,8 @@ def limits(config: ModelConfig) -> str:
     """What not to expect of the model."""
     calibrated = "Its scores are not calibrated probabilities: use them only to rank labels."
     if config.calibration:
-        texts = f"{config.calibration['texts']:,} validation texts"
+        kind = "training" if config.metrics.folds else "validation"
+        texts = f"{config.calibration['texts']:,} {kind} texts"
         calibrated = f"Its scores are calibrated probabilities for texts like its {texts}."
     if config.multi_label:
         answer = (

@@ -18,6 +18,7 @@ LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
 READ_WHOLE = {"window": 0}  # for models from before this option, which were trained on whole texts
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
+OF_A_RUN = ("threads", "time")  # options that may stay automatic: they say how a training runs
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
 }  # fmt: skip
@@ -48,6 +49,7 @@ class TrainingMetrics:
     valid_micro_f1: float | None = None
     valid_f1: dict[str, float] | None = None  # per label
     valid_measured: int | None = None  # texts that valid_f1 was measured on
+    folds: int | None = None  # the metrics are those of a cross-validation on the training texts
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def parse_options(value: Any, source: str) -> Options:
         value = {**value, "training": {**READ_WHOLE, **value["training"]}}
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
-        wrong += [name for group in names for name, own in value[group].items() if own is None and name != "threads"]
+        wrong += [name for group in names for name, own in value[group].items() if own is None and name not in OF_A_RUN]
         if wrong:  # missing, unknown, or an automatic value that was not resolved
             raise KeyError(wrong[0])
         return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})

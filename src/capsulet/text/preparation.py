@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from capsulet.choices import PAPER
-from capsulet.config import TextOptions, decided, resolve_text
+from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
@@ -48,7 +48,7 @@ class Listener:
 
 
 def prepare(
-    files: LabelledFiles, options: TextOptions, valid_fraction: float, scratch: ExitStack, listener: Listener
+    files: LabelledFiles, options: TextOptions, valid_fraction: float | None, scratch: ExitStack, listener: Listener
 ) -> Corpora:
     """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
@@ -68,7 +68,9 @@ def prepare(
         raise CapsuletError(f"{problem}: free disk space, or name another folder with --cache") from None
 
 
-def cached(cache: Cache, files: LabelledFiles, options: TextOptions, fraction: float, listener: Listener) -> Corpora:
+def cached(
+    cache: Cache, files: LabelledFiles, options: TextOptions, fraction: float | None, listener: Listener
+) -> Corpora:
     """Return the corpora from the cache, after building them if they are missing or damaged."""
     settings = {
         "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
@@ -94,7 +96,9 @@ def cached(cache: Cache, files: LabelledFiles, options: TextOptions, fraction: f
         ) from None
 
 
-def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fraction: float, listener: Listener) -> None:
+def build(
+    folder: Path, files: LabelledFiles, options: TextOptions, valid_fraction: float | None, listener: Listener
+) -> None:
     """Read the files and write their corpora into an empty folder."""
     notes: list[str] = []
 
@@ -106,6 +110,7 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
     writer = CorpusWriter(folder, options.max_tokens, reading.multi_label, options.tokens)
     writer.add(labelled_pairs(files.train, reading, note), listener.rows_read)
     rows = len(writer)
+    fraction = held_out_fraction(valid_fraction, rows)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
@@ -122,9 +127,9 @@ def build(folder: Path, files: LabelledFiles, options: TextOptions, valid_fracti
             raise InputError(f"{', '.join(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
-        _, valid_rows = stratified_split(writer.classes(labels), valid_fraction)
+        _, valid_rows = stratified_split(writer.classes(labels), fraction)
     else:
-        _, valid_rows = multi_label_split(writer.classes(labels), label_starts, valid_fraction)
+        _, valid_rows = multi_label_split(writer.classes(labels), label_starts, fraction)
     if writer.cut_texts:
         whole = writer.tokens_of_cut_texts
         unread = whole - writer.cut_texts * options.max_tokens

@@ -23,19 +23,10 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.results import Epoch
 from capsulet.storage.atomic import replace_file, sweep
 from capsulet.storage.tensors import as_array, from_array, pack, read_header, unpack
+from capsulet.training.history import Snapshot, Weights
 
 MAGIC = b"capsulet checkpoint 3\n"
 COUNTERS = ("epoch", "tokens", "highest")  # fields of State that are numbers
-Weights = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The network after one epoch, and how it performed on the validation texts."""
-
-    epoch: Epoch
-    weights: Weights
-    thresholds: NDArray[np.float64] | None = None  # multi-label: (C,)
 
 
 @dataclass

@@ -10,13 +10,13 @@ FOLDS = 5
 FEW, FEW_FOLDS = 1_000, 10  # fewer texts are cheap to fit, and the models of the folds should have seen most of them
 
 
-def fold_numbers(corpus: Corpus, rows: Rows, seed: int) -> Rows:
-    """Fold of each of these texts of a corpus: (n,).
+def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None) -> Rows:
+    """Fold of each of these texts of a corpus: (n,). The number of folds depends on that of the texts unless given.
 
     Rows of a class go to different folds as long as there are enough of them, so that a class of two texts or more is
     in the training texts of every fold. In a multi-label corpus, the class is the rarest label of a text.
     """
-    folds = min(FEW_FOLDS if len(rows) < FEW else FOLDS, len(rows))
+    folds = min(folds or (FEW_FOLDS if len(rows) < FEW else FOLDS), len(rows))
     shuffled = np.random.default_rng([seed, 2]).permutation(len(rows))
     by_class = shuffled[np.argsort(class_of(corpus, rows)[shuffled], kind="stable")]
     numbers = np.empty(len(rows), np.int64)

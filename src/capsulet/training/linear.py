@@ -180,7 +180,13 @@ def fit_table(
 ) -> tuple[Floats, Floats] | None:  # fmt: skip
     """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
     solver = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
-    return (solver.table, solver.bias) if solver.fit(cost, stop) else None
+    if not solver.fit(cost, stop):
+        return None
+    table, bias = solver.table, solver.bias
+    if not truth.multi_label:  # a score that all classes share decides nothing
+        table -= table.mean(1, keepdims=True)
+        bias -= bias.mean()
+    return table, bias
 
 
 @dataclass(frozen=True)
@@ -223,13 +229,15 @@ def fit_corpus(
     if found is None:
         return None
     fitted = fit_table(matrix, truth, found.cost, seed, stop, intercept)
-    if fitted is None:
-        return None
-    table, bias = fitted
-    if corpus.label_starts is None:  # a score that all classes share decides nothing
-        table -= table.mean(1, keepdims=True)
-        bias -= bias.mean()
-    return LinearModel(vocabulary, table, bias, found.cost, found)
+    return None if fitted is None else LinearModel(vocabulary, *fitted, found.cost, found)
+
+
+def fit_features(
+    corpus: Corpus, vocabulary: Vocabulary, weights: Weights, cost: float, seed: int, stop: Callable[[], bool]
+) -> tuple[Floats, Floats] | None:
+    """Table (F, C) and bias (C,) of these features, fitted to all texts of a corpus; None: stopped."""
+    rows = np.arange(len(corpus), dtype=np.int64)
+    return fit_table(matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights), cost, seed, stop)
 
 
 def cross_validate(
@@ -256,6 +264,8 @@ def cross_validate(
         if losses[cost] > min(losses.values()):
             break
         best = scores
+    if not truth.multi_label:
+        best = best - best.mean(1, keepdims=True)
     return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
 
 

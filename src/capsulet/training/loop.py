@@ -2,9 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,8 +23,10 @@ from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
 from capsulet.text.batch import Batch, Plan, ordered_batches, true_labels
 from capsulet.text.corpus import Corpus
-from capsulet.training.checkpoint import Checkpoints, Snapshot, State, arrays_of, parse
+from capsulet.training.checkpoint import Checkpoints, State, arrays_of, parse
 from capsulet.training.class_weights import Weights
+from capsulet.training.history import History, Snapshot
+from capsulet.training.monitor import Monitor, Silence
 from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
 
@@ -32,31 +34,6 @@ TINY = 1e-12  # keeps the direction of a zero gradient finite
 EVALUATION_BATCH = 128
 ALONE = Alone()
 METRICS = {"accuracy": "valid_accuracy", "macro-f1": "valid_macro_f1", "micro-f1": "valid_micro_f1"}
-
-
-class Monitor(Protocol):
-    """Receives the progress of a training."""
-
-    def reading(self, rows: int) -> None:
-        """This many texts have been read."""
-
-    def begin(self, epochs: int, steps: int, done: int) -> None:
-        """Training starts: epochs, steps per epoch, and steps that an earlier run has done."""
-
-    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
-        """A step is done; the loss is a running mean."""
-
-    def epoch(self, report: Epoch) -> None:
-        """An epoch is validated."""
-
-
-class Silence:
-    """A monitor that prints nothing."""
-
-    def reading(self, rows: int) -> None: ...
-    def begin(self, epochs: int, steps: int, done: int) -> None: ...
-    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None: ...
-    def epoch(self, report: Epoch) -> None: ...
 
 
 class Objective(NamedTuple):
@@ -76,7 +53,7 @@ class Task:
     """Everything that a training needs besides the network."""
 
     train: Corpus
-    valid: Corpus | None  # None: the training texts validate
+    valid: Corpus | None  # None: cross-validation has measured every epoch, or the training texts validate
     options: TrainingOptions  # resolved
     class_weights: Weights = None
     monitor: Monitor = field(default_factory=Silence)
@@ -85,6 +62,8 @@ class Task:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     workers: Alone = ALONE
     resume: bool = False
+    measured: Sequence["Validation"] = ()  # of every epoch, by cross-validation
+    keep_last: bool = False  # keep the last epoch: nothing is held out that could choose one
 
     @property
     def held_out(self) -> Corpus:
@@ -97,16 +76,6 @@ class Task:
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
         return Objective(options.loss, options.sum_margin, tensor, decided(options.adversarial))
-
-
-@dataclass(frozen=True)
-class History:
-    """The epochs of a training and the best of them."""
-
-    epochs: tuple[Epoch, ...]
-    best: Snapshot
-    stopped: str  # finished | early | interrupted
-    ngrams: Mapping[str, float] | None = None  # rows and strength of n-gram features that were added afterwards
 
 
 class Validation(NamedTuple):
@@ -171,11 +140,14 @@ def train_network(network: Network, task: Task) -> History:
             return history_of(state, "interrupted")  # an epoch that is not validated is not kept
         step = (state.epoch - 1) * steps + len(state.losses) - 1
         rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
-        measured = validate(network, task.held_out, objective, select, workers)
+        if task.measured:
+            measured = task.measured[state.epoch - 1]
+        else:
+            measured = validate(network, task.held_out, objective, select, workers)
         loss, value = finite(measured.loss), getattr(measured, select.replace("-", "_"))
         state.highest = max(state.highest, value)
         enough = state.highest - leeway(options, state.highest, len(task.held_out))
-        better = state.best is None or is_better(value, loss, state.best.epoch, enough, select)
+        better = task.keep_last or state.best is None or is_better(value, loss, state.best.epoch, enough, select)
         report = Epoch(
             state.epoch, len(state.losses), state.tokens, rate, float(np.mean(state.losses)), loss, measured.accuracy,
             better, measured.macro_f1, measured.micro_f1,
@@ -260,14 +232,8 @@ def finite(loss: float) -> float:
 
 
 @torch.no_grad()
-def validate(
-    network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone = ALONE,
-    added: NDArray[np.float32] | None = None,
-) -> Validation:  # fmt: skip
-    """Mean loss and metrics of the network on a corpus; multi-label: at thresholds that are fitted on it.
-
-    `added` are scores of n-gram features (n, C), which add to those of the network.
-    """
+def validate(network: Network, corpus: Corpus, objective: Objective, select: str, workers: Alone = ALONE) -> Validation:
+    """Mean loss and metrics of the network on a corpus; multi-label: at thresholds that are fitted on it."""
     device = network.embedding.rows.device
     total, right, multi_label = 0.0, 0, corpus.label_starts is not None
     counts = np.zeros((3, corpus.num_classes), np.int64)  # right, true and predicted per class
@@ -275,8 +241,6 @@ def validate(
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
         ids, lengths, targets = (torch.from_numpy(part).to(device) for part in batch)
         classes = network(ids, lengths)
-        if added is not None:
-            classes = network.head.extended(classes, torch.from_numpy(added[rows]))
         total += objective(classes, targets).item() * len(targets)
         if multi_label:
             scores[rows] = classes.lengths.cpu().numpy()

@@ -1,4 +1,4 @@
-"""Writes the model folder of a training: after each best epoch, and once more when the training has ended."""
+"""Writes the model folder of a training: first the n-gram features, at last the whole model."""
 
 import dataclasses
 import json
@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 from capsulet.config import decided
-from capsulet.evaluation.calibrate import describe_corpus
+from capsulet.evaluation.calibrate import MOST_ROWS, describe_answers
 from capsulet.evaluation.evaluate import evaluate_texts
-from capsulet.model.embedding import Pieces, folded
 from capsulet.model.shapes import PIECE_CODES, num_parameters, shapes_of
 from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
+from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import write_folder
@@ -22,9 +22,8 @@ from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingMetri
 from capsulet.storage.model_file import ORDER, pack_model, word_tensors
 from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
-from capsulet.training.checkpoint import Snapshot, Weights
-from capsulet.training.loop import History
-from capsulet.training.measured_texts import corpus_texts
+from capsulet.training.history import History, Snapshot, Weights
+from capsulet.training.judged import Judged
 
 
 @dataclass(frozen=True)
@@ -32,23 +31,27 @@ class ModelWriter:
     """The folder of a model that is being trained."""
 
     path: Path
-    start: ModelConfig  # what is known before the first epoch; the rest is replaced
+    start: ModelConfig  # what is known before the training; the rest is replaced
     corpora: Corpora
 
     def write_epoch(self, epochs: Sequence[Epoch], best: Snapshot) -> None:
-        """Write the best model so far."""
+        """Write the best network so far."""
         self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
-    def finish(self, history: History) -> Measures | None:
-        """Calibrate, measure and write the model of a training that has ended; return what a report shows of it."""
+    def finish(self, history: History, judged: Judged | None, measure: bool = True) -> Measures | None:
+        """Calibrate and write a model; with `measure`, also return what a report shows of it."""
         config, weights = self.config_of(history), history.best.weights
-        config = dataclasses.replace(config, **describe_corpus(self.classifier(config, weights), self.corpora.valid))
-        measures = None
-        if history.stopped != "interrupted":
+        if judged is not None:
+            known = judged.sample(MOST_ROWS)
+            lengths = Matrix(known.lengths.copy(), len(config.labels))
             classifier = self.classifier(config, weights)
-            recorder, corpora = Recorder(classifier, spelled=True), self.corpora
-            corpus = corpora.valid if len(corpora.valid) else corpora.train  # the texts that selected the epoch
-            measures = recorder.finish(evaluate_texts(classifier, corpus_texts(corpus, classifier), recorder))
+            described = describe_answers(classifier, known.encoded, lengths, known.truth)
+            config = dataclasses.replace(config, **described)
+        measures = None
+        if judged is not None and measure:
+            classifier = self.classifier(config, weights)
+            recorder = Recorder(classifier, spelled=True)
+            measures = recorder.finish(evaluate_texts(classifier, judged.sample().windows(), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
         self.write(config, weights, history.epochs)
         return measures
@@ -58,11 +61,11 @@ class ModelWriter:
         epoch, thresholds, ngrams = history.best.epoch, history.best.thresholds, history.ngrams
         metrics = TrainingMetrics(
             epoch.valid_accuracy, epoch.valid_loss, epoch.epoch, len(history.epochs), history.stopped,
-            epoch.valid_macro_f1, epoch.valid_micro_f1,
+            epoch.valid_macro_f1, epoch.valid_micro_f1, folds=history.folds or None,
         )  # fmt: skip
         return dataclasses.replace(
             self.start, metrics=metrics, parameters=num_parameters(shapes_of(history.best.weights)),
-            thresholds=None if thresholds is None else tuple(thresholds.tolist()),
+            thresholds=None if thresholds is None else tuple(thresholds.tolist()), linear_only=history.linear_only,
             ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
         )  # fmt: skip
 
@@ -79,8 +82,10 @@ class ModelWriter:
         """The weights as a file has them: rows of words include their pieces, and pieces have rows of their own."""
         options, spellings = self.start.options.model, self.corpora.train.spellings
         name = "embedding.table" if options.embedding == "plain" else "embedding.codes"
-        if name not in weights or not decided(options.piece_codes):  # a model without a network has no rows of words
+        if not decided(options.piece_codes) or name not in weights:
             return weights
+        from capsulet.model.embedding import Pieces, folded  # loads PyTorch
+
         pieces = Pieces(self.corpora.vocab_size, decided(options.piece_codes), options.pieces, decided(spellings))
         rows, table = folded(weights[name], pieces)
         return {**weights, name: rows, PIECE_CODES: table}

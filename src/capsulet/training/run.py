@@ -7,11 +7,12 @@ import importlib.util
 import shlex
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
-from capsulet.config import AUTO, DataSize, Options, build_options, decided, explicit_values, resolve
+from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.errors import InputError, MissingExtraError, some
 from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
 from capsulet.report.measures import Measures
@@ -20,14 +21,19 @@ from capsulet.results import Training
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.text.batch import read_lengths
-from capsulet.text.corpus import Corpora
+from capsulet.text.corpus import Corpora, spelled_texts
 from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
-    from capsulet.training.loop import Monitor
+    from capsulet.training.checkpoint import Checkpoints
+    from capsulet.training.history import History
+    from capsulet.training.judged import Judged
+    from capsulet.training.model_writer import ModelWriter
+    from capsulet.training.monitor import Monitor
+    from capsulet.training.workers import Alone
 
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
@@ -55,13 +61,12 @@ def train(
         check_report(page)
     check_weights(options.training.class_weight)
     require_training()
-    from capsulet.model.kernels import training_threads
-    from capsulet.model.network import build_network
-    from capsulet.training.checkpoint import Checkpoints
+    from capsulet.training.first import fit_first, linear_history, refitted
+    from capsulet.training.history import NOTHING
     from capsulet.training.interruption import Interruption
-    from capsulet.training.loop import Silence, Task, train_network
+    from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
-    from capsulet.training.ngrams import with_ngrams
+    from capsulet.training.monitor import Silence
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
@@ -74,44 +79,95 @@ def train(
         corpora = workers.in_turn(lambda: prepare(sources, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
-        command = command_line(sources, recipe, options)
-        num_classes = len(corpora.labels)
-        options = resolve(options, data_size(corpora, options.training.window))
-        training, rows = options.training, decided(options.model.ngram_features)
-        weights = class_weights(training.class_weight, corpora.train_counts)
+        command, num_classes = command_line(sources, recipe, options), len(corpora.labels)
+        size = data_size(corpora, options.training.window)
+        asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
+        rows = decided(options.model.ngram_features)
+        weights = class_weights(options.training.class_weight, corpora.train_counts)
         check_ngrams(rows, num_classes)
         warnings = announce(corpora, options, tell)
-        start = start_config(corpora, options, weights, recipe, command)
-        writer = ModelWriter(out, start, corpora)
-        path = checkpoint_path(out) if workers.rank == 0 else None
-        checkpoints = Checkpoints(path, training.checkpoint_seconds, identity(start, corpora))
-        if path:
-            announce_checkpoint(path, resume, tell)
-        scratch.enter_context(training_threads(training.threads))
-        network = build_network(
-            options.model, corpora.vocab_size, num_classes,
-            training.dropout, training.embedding_dropout, training.head_dropout, corpora.train.spellings,
-        )  # fmt: skip
-        task = Task(
-            corpora.train, corpora.valid if len(corpora.valid) else None, training, weights, monitor,
-            writer.write_epoch if workers.rank == 0 else lambda epochs, best: None,
-            interruption.requested, checkpoints, workers, resume,
-        )  # fmt: skip
-        history = train_network(network, task)
-        if rows and workers.rank == 0 and history.stopped != "interrupted":
-            history = with_ngrams(history, network, task, options.model, tell)
-        measures = writer.finish(history) if workers.rank == 0 else None
+        writer = ModelWriter(out, start_config(corpora, options, weights, recipe, command), corpora)
+        first = linear = judged = None
+        if rows and workers.rank == 0:
+            first = fit_first(corpora, options, weights, interruption.requested)
+            if first is None:
+                raise KeyboardInterrupt
+            linear, lengths = linear_history(first, options)
+            judged = Judged(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds)
+            writer.finish(linear, judged, measure=False)
+            tell(linear_line(linear, len(judged), time.perf_counter() - started, out))
+        history, measures = linear or NOTHING, None
+        if not options.training.linear_only:
+            from capsulet.training.network_stage import NetworkStage
+
+            stage = NetworkStage(
+                corpora, asked, options, weights, first, writer, monitor, tell, interruption.requested, workers, resume,
+                started, size, not sources.valid, partial(checkpoints_of, corpora, workers, resume, tell),
+            )  # fmt: skip
+            writer, history, judged = stage.run(linear, judged)
+        if workers.rank == 0:
+            if first and history.linear_only and not sources.valid:
+                again = refitted(first, corpora, options, weights, interruption.requested)
+                best = linear_history(first, options, again)[0].best
+                history = dataclasses.replace(history, best=best)
+            judged = judged or training_texts(writer, history)
+            measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
-        if history.stopped != "interrupted":
-            checkpoints.remove()
         if page and measures:
             report_training(page, out, measures)
     parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
         history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
-        report=str(page) if page and measures else None,
+        report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
+        linear=linear.best.epoch if linear else None,
     )  # fmt: skip
+
+
+def with_fraction(options: Options, held_out: bool) -> Options:
+    """The options with the share of rows that was held out."""
+    fraction = options.training.valid_fraction
+    if fraction is None:
+        fraction = USUAL_FRACTION if held_out else 0.0
+    return dataclasses.replace(options, training=dataclasses.replace(options.training, valid_fraction=fraction))
+
+
+def linear_line(history: History, texts: int, seconds: float, out: Path) -> str:
+    """Describe the first model in one line."""
+    from capsulet.report.measures import interval
+
+    epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+    value, name = epoch.valid_accuracy, ""
+    if epoch.valid_micro_f1 is not None:
+        value, name = epoch.valid_micro_f1, "micro-F1 "
+    low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
+    how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
+    spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
+    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+
+
+def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, writer: ModelWriter) -> Checkpoints:
+    """The checkpoints of the network, beside the model folder, in the first process."""
+    from capsulet.training.checkpoint import Checkpoints
+
+    path = checkpoint_path(writer.path) if workers.rank == 0 else None
+    if path:
+        announce_checkpoint(path, resume, tell)
+    seconds = writer.start.options.training.checkpoint_seconds
+    return Checkpoints(path, seconds, identity(writer.start, corpora))
+
+
+def training_texts(writer: ModelWriter, history: History) -> Judged:
+    """The training texts with their class lengths, where nothing was held out."""
+    import numpy as np
+
+    from capsulet.training.judged import Judged
+
+    corpus = writer.corpora.train
+    rows = np.arange(len(corpus))
+    classifier = writer.classifier(writer.config_of(history), history.best.weights)
+    lengths, _ = classifier.session.classify(spelled_texts(corpus, rows), spelled=True)
+    return Judged(corpus, writer.corpora.vocab_size, rows, np.asarray(lengths))
 
 
 def report_path(out: Path) -> Path:
@@ -155,9 +211,10 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
     warnings = warnings_of(corpora, options)
     for warning in warnings:
         tell(f"note: {warning}")
+    held_out = f"{len(corpora.valid):,} validation texts" if len(corpora.valid) else "cross-validation"
     parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(corpora.labels)))
     tell(
-        f"{len(corpora.train):,} training texts, {len(corpora.valid):,} validation texts, {len(corpora.labels):,} "
+        f"{len(corpora.train):,} training texts, {held_out}, {len(corpora.labels):,} "
         f"classes, {corpora.vocab_size:,} words, {parameters:,} parameters"
     )
     window = options.training.window
@@ -180,11 +237,7 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
     if not len(corpora.valid):
-        return [
-            *lines,
-            "too few rows for a validation part, so the best epoch is selected on the training rows: add rows "
-            "or give --valid",
-        ]
+        return lines
     if absent := [label for label, count in corpora.valid_counts.items() if not count]:
         lines.append(
             f"{len(absent)} of {number} classes have no validation text ({some(absent)}): add examples or give --valid"
@@ -244,11 +297,14 @@ def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
 def report_training(page: Path, out: Path, measures: Measures) -> None:
     """Write the report of a training."""
     config = read_config(out)
-    count, data = measures.evaluation.count, config.data
+    count, data, folds = measures.evaluation.count, config.data, config.metrics.folds
     rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
     part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
+    which = ", which also selected the epoch"
+    if folds:
+        which = f", each answered by a model that was trained without it ({folds}-fold cross-validation)"
     note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
     write_report(
-        page, f"Training of {out.name}", f"{part} {texts} texts, which also selected the epoch", out, config,
+        page, f"Training of {out.name}", f"{part} {texts} texts{which}", out, config,
         measures, [config.command.replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)], [note],
     )  # fmt: skip

@@ -1,22 +1,15 @@
-"""The processes that train one network together: one process, or a group of `torch.distributed`.
-
-Each process computes its part of a batch, and the gradients are added before the step. The result is that of one
-process with the whole batch, except for the order of the additions. Processes exchange only the rows of the codes that
-the batch has touched.
-"""
+"""The processes that train one model together: one process, or a group (training/group.py)."""
 
 import os
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any, TypeVar
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, distributed
 
-from capsulet.errors import InputError
-from capsulet.training.optimiser import Optimiser
+if TYPE_CHECKING:
+    from capsulet.training.optimiser import Optimiser
 
 T = TypeVar("T")
 
@@ -30,7 +23,7 @@ class Alone:
         """Places of this process in a batch of `count` texts: every n-th, since neighbours have similar lengths."""
         return np.arange(self.rank, count, self.size)
 
-    def add_gradients(self, optimiser: Optimiser) -> None:
+    def add_gradients(self, optimiser: "Optimiser") -> None:
         """Give every process the sum of all gradients."""
 
     def add(self, *numbers: float) -> list[float]:
@@ -56,84 +49,11 @@ class Alone:
         """Leave the group."""
 
 
-class Group(Alone):
-    """Several processes, started by torchrun or Ray; they use NCCL on GPUs, Gloo elsewhere."""
-
-    def __init__(self, device: str, started_here: bool) -> None:
-        self.device, self.started_here = device, started_here  # NCCL carries only tensors on a GPU
-        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
-
-    def add_gradients(self, optimiser: Optimiser) -> None:
-        dense = [parameter for parameter in optimiser.dense if parameter.requires_grad]
-        if not optimiser.options.rowwise:
-            dense.append(optimiser.rows)
-        # one message for all parameters
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in dense])
-        distributed.all_reduce(flat)
-        for parameter, part in zip(dense, torch.split(flat, [p.numel() for p in dense]), strict=True):
-            parameter.grad = part.view_as(parameter)
-        if optimiser.options.rowwise:
-            optimiser.rows.grad = self.add_rows(optimiser.rows)
-
-    def add_rows(self, table: Tensor) -> Tensor:
-        """Sum of the sparse gradients of all processes, as a sparse gradient."""
-        rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, table.shape[1])
-        if table.grad is not None:
-            gradient = table.grad.coalesce()
-            rows, values = gradient.indices()[0], gradient.values()
-        sizes = [torch.zeros(1, dtype=torch.int64, device=table.device) for _ in range(self.size)]
-        distributed.all_gather(sizes, torch.tensor([len(rows)], device=table.device))
-        counts = [int(size) for size in sizes]
-        all_rows, all_values = self.gather(rows, counts), self.gather(values, counts)
-        return torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, table.shape, check_invariants=False)
-
-    def gather(self, values: Tensor, counts: Sequence[int]) -> Tensor:
-        """Concatenate the values of all processes, which have these counts of rows."""
-        most, width = max(counts), values.shape[1:]  # all messages have the length of the longest
-        parts = [values.new_empty(most, *width) for _ in counts]
-        distributed.all_gather(parts, torch.cat([values, values.new_zeros(most - len(values), *width)]))
-        return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
-
-    def add(self, *numbers: float) -> list[float]:
-        return list(self.add_array(np.array(numbers, np.float64)).tolist())
-
-    def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        total = torch.from_numpy(values).to(self.device)
-        distributed.all_reduce(total)
-        return np.asarray(total.cpu().numpy())
-
-    def spread(self, data: bytes) -> bytes:
-        size = int(self.add(0 if self.rank else len(data))[0])
-        if not size:
-            return b""
-        message = torch.frombuffer(bytearray(bytes(size) if self.rank else data), dtype=torch.uint8).to(self.device)
-        distributed.broadcast(message, 0)
-        return message.cpu().numpy().tobytes()
-
-    def in_turn(self, work: Callable[[], T]) -> T:
-        first = int(os.environ.get("LOCAL_RANK", self.rank)) == 0
-        try:
-            result = work() if first else None
-        except BaseException:
-            self.add(1.0)  # the others must not wait for ever
-            raise
-        if self.add(0.0)[0]:  # wait for the others
-            raise InputError(f"worker {self.rank} stopped because another worker failed: see the error of that worker")
-        return result if first else work()  # type: ignore[return-value]
-
-    def __exit__(self, *_: object) -> None:
-        if self.started_here:
-            distributed.destroy_process_group()
-
-
 def join_workers(device: str) -> Alone:
-    """Join the group of processes that torchrun or Ray has started, if any."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device is cuda, but PyTorch finds no GPU: leave out --device to train on the CPU")
-    if distributed.is_available() and distributed.is_initialized():
-        return Group(device, started_here=False)
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
+    """Join the group of processes that torchrun or Ray has started, if any. One process does not load PyTorch here."""
+    started = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+    if device == "cpu" and not started and "torch" not in sys.modules:
         return Alone()
-    # one process may read a large file while the others wait
-    distributed.init_process_group("nccl" if device == "cuda" else "gloo", timeout=timedelta(days=1))
-    return Group(device, started_here=True)
+    from capsulet.training.group import join_group
+
+    return join_group(device, started) or Alone()

@@ -1,0 +1,122 @@
+"""The first model of a training: n-gram features with logistic regression, which takes seconds and needs no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capsulet.config import MANY_TEXTS, Options, decided
+from capsulet.evaluation.arrays import counted_labels
+from capsulet.evaluation.thresholds import fit_thresholds
+from capsulet.results import Epoch
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpora, Corpus, joined
+from capsulet.training.class_weights import Weights
+from capsulet.training.folds import Rows
+from capsulet.training.history import History, Snapshot
+from capsulet.training.linear import Floats, LinearModel, fit_corpus, fit_features
+from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
+from capsulet.training.ngrams import most_features, table_of
+
+MOST_REFITTED = 200_000  # texts; of more, the validation texts would add little
+
+
+@dataclass(frozen=True)
+class First:
+    """A fitted regression, and its scores for texts that it was not fitted on."""
+
+    linear: LinearModel
+    corpus: Corpus  # of the judged texts
+    rows: Rows  # (n,) numbers of the judged texts
+    scores: Floats  # (n, C)
+    folds: Rows | None  # of all texts of the corpus, with cross-validation
+
+
+def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]) -> First | None:
+    """Fit n-gram features to the training texts; None: stopped.
+
+    The judged texts are the validation texts, or all training texts, each left out once.
+    """
+    model, training = options.model, options.training
+    most = most_features(decided(model.ngram_features))
+    linear = fit_corpus(corpora.train, model.pieces, most, training.seed, weights, stop)
+    if linear is None:
+        return None
+    if len(corpora.valid):
+        return First(linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None)
+    found = linear.out_of_fold
+    folds = np.full(len(corpora.train), -1, np.int64)
+    folds[found.rows] = found.folds
+    return First(linear, corpora.train, found.rows, found.scores, folds)
+
+
+def usual_share(texts: int) -> float:
+    """The usual share of the n-gram features in a mixture, by the number of training texts."""
+    return SHARE_OF_MANY if texts >= MANY_TEXTS else USUAL_SHARE
+
+
+def linear_history(first: First, options: Options, linear: LinearModel | None = None) -> tuple[History, Floats]:
+    """The model of n-gram features alone, and its class lengths for the judged texts.
+
+    `linear` is the regression that the model gets, if it is another one than the one that was judged.
+    """
+    multi_label = options.model.multi_label
+    mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
+    table = table_of(linear or first.linear, 1.0, offsets)
+    macro = 0.0 if decided(options.training.select) == "macro-f1" else None
+    epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)
+    best = measured(mixture, first.corpus, first.rows, epoch)
+    ngrams = {"rows": len(table.checks), "strength": 1.0}
+    snapshot = replace(best, weights=table.weights())
+    return History((), snapshot, "finished", ngrams, linear_only=True, folds=fold_count(first)), mixture.lengths
+
+
+def fold_count(first: First) -> int:
+    """The number of folds; 0 without cross-validation."""
+    return 0 if first.folds is None else int(first.folds.max(initial=0)) + 1
+
+
+def shifted(mixture: Mixture, first: First, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
+    """The mixture with offsets of the classes (C,) that raise macro-F1, if that is the metric; and the offsets."""
+    none = np.zeros(mixture.values.shape[1], np.float32)
+    if decided(options.training.select) != "macro-f1" or options.model.multi_label or mixture.strength == 0:
+        return mixture, none
+    from capsulet.training.offsets import fit_offsets
+
+    offsets = fit_offsets(mixture.values, true_labels(first.corpus, rows), "macro-f1").astype(np.float32)
+    return replace(mixture, values=mixture.values + offsets), offsets
+
+
+def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
+    """A snapshot without weights: an epoch with the metrics of a mixture on the judged texts, and thresholds.
+
+    An epoch has a macro-F1 if it is multi-label or if macro-F1 selects.
+    """
+    truth, lengths, several = true_labels(corpus, rows), mixture.lengths, mixture.output.multi_label
+    thresholds = fit_thresholds(lengths, truth) if several else None
+    counts = counted_labels(truth, lengths, thresholds)
+    loss = float(log_losses(lengths, truth, mixture.output).mean()) if len(rows) > 1 else 0.0
+    return Snapshot(
+        replace(
+            epoch, valid_loss=loss, valid_accuracy=counts.accuracy,
+            valid_macro_f1=counts.macro_f1 if several or epoch.valid_macro_f1 is not None else None,
+            valid_micro_f1=counts.micro_f1 if several else None,
+        ),
+        {}, thresholds,
+    )  # fmt: skip
+
+
+def refitted(
+    first: First, corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]
+) -> LinearModel:
+    """The regression fitted anew to training and validation texts, at the same cost; or as it is.
+
+    Validation texts that the user has named are not used.
+    """
+    if not len(corpora.valid) or len(corpora.train) > MOST_REFITTED:
+        return first.linear
+    every, old = joined(corpora.train, corpora.valid), first.linear
+    fitted = fit_features(every, old.vocabulary, weights, old.cost, options.training.seed, stop)
+    return old if fitted is None else replace(old, table=fitted[0], bias=fitted[1])

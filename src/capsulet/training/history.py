@@ -1,0 +1,42 @@
+"""What a training has produced: the weights of a model, how it performs, and its epochs. It needs no PyTorch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.results import Epoch
+
+Weights = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A model after one epoch, and how it performed on the validation texts. Epoch 0 has n-gram features only."""
+
+    epoch: Epoch
+    weights: Weights
+    thresholds: NDArray[np.float64] | None = None  # multi-label: (C,)
+
+
+@dataclass(frozen=True)
+class History:
+    """The epochs of a training and the model that is kept."""
+
+    epochs: tuple[Epoch, ...]
+    best: Snapshot
+    stopped: str  # finished | early | interrupted
+    ngrams: Mapping[str, float] | None = None  # rows and strength of the n-gram features
+    linear_only: bool = False  # the model has no network
+    folds: int = 0  # of the cross-validation that measured it; 0: validation texts
+
+
+# what a process returns that has trained nothing: the model is in the first process
+NOTHING = History((), Snapshot(Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True), {}), "finished", linear_only=True)
+
+
+def interrupted(history: History | None) -> History:
+    """The model of a training that was interrupted."""
+    return replace(history or NOTHING, stopped="interrupted")

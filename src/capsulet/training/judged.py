@@ -1,0 +1,83 @@
+"""Texts that a model answered without having been trained on them: a held-out part, or left out in cross-validation."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.evaluation.arrays import Flags
+from capsulet.evaluation.labels import LabelledTexts
+from capsulet.runtime.classifier import LARGEST_WINDOW
+from capsulet.runtime.matrix import Matrix
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpus, spelled_texts
+from capsulet.text.vocabulary import UNKNOWN_ID
+from capsulet.training.folds import Rows
+from capsulet.training.linear import Floats
+
+MOST_TEXTS = 5_000  # texts that are measured after a training: enough for every metric, and quick
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Texts of a corpus, and the class lengths of a model that was not trained on them."""
+
+    corpus: Corpus
+    vocab_size: int
+    rows: Rows  # (n,) numbers of the texts
+    lengths: Floats  # (n, C)
+    folds: NDArray[np.int64] | None = None  # of all texts of the corpus, with cross-validation
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def truth(self) -> Flags:
+        """Which labels the texts have: (n, C)."""
+        return true_labels(self.corpus, self.rows)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts as their tokens with a space between them."""
+        return spelled_texts(self.corpus, self.rows)
+
+    @property
+    def encoded(self) -> "list[array[int]]":
+        """Ids of the words of the texts, as a model reads them that was not trained on them."""
+        corpus, found = self.corpus, []
+        own = np.zeros(len(corpus), np.int64) if self.folds is None else self.folds
+        known = None if self.folds is None else self.known_words(self.folds)
+        for row in self.rows:
+            ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
+            ids = ids if corpus.read_as is None else corpus.read_as[ids]
+            ids = np.where(ids < self.vocab_size, ids, UNKNOWN_ID)
+            if known is not None:
+                ids = np.where(known[ids, own[row]], ids, UNKNOWN_ID)
+            found.append(array("i", ids.astype(np.int32).tobytes()))
+        return found
+
+    def known_words(self, folds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each word occurs outside each fold: (V, folds)."""
+        corpus = self.corpus
+        ids = corpus.ids if corpus.read_as is None else corpus.read_as[corpus.ids]
+        owners = np.repeat(folds, corpus.lengths)
+        inside = ids < self.vocab_size
+        occurs = np.zeros((self.vocab_size, int(folds.max(initial=0)) + 1), bool)
+        occurs[ids[inside], owners[inside]] = True
+        return np.asarray(occurs.sum(1, keepdims=True) > occurs)
+
+    def sample(self, most: int = MOST_TEXTS) -> "Judged":
+        """These texts, or a regular sample of them."""
+        chosen = np.arange(0, len(self), max(len(self) / most, 1)).astype(np.int64)
+        return Judged(self.corpus, self.vocab_size, self.rows[chosen], self.lengths[chosen], self.folds)
+
+    def windows(self) -> Iterator[LabelledTexts]:
+        """The texts with their labels and class lengths, in windows of bounded size."""
+        texts, encoded, flags = self.texts, self.encoded, self.truth
+        truth = [tuple(np.flatnonzero(row).tolist()) for row in flags]
+        for start in range(0, len(self), LARGEST_WINDOW):
+            part = slice(start, start + LARGEST_WINDOW)
+            lengths = Matrix(np.ascontiguousarray(self.lengths[part]), flags.shape[1])
+            yield LabelledTexts(texts[part], encoded[part], truth[part], spelled=True, lengths=lengths)

@@ -1,0 +1,147 @@
+"""Choose how much the n-gram features and the network count, from their answers to texts they were not fitted on.
+
+A model has n-gram features alone, a network alone, or both. With both, the scores of the n-gram features times a
+strength add to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet.evaluation import calibration
+from capsulet.evaluation.arrays import Flags, counted_labels
+from capsulet.evaluation.thresholds import fit_thresholds
+
+# candidates for the spread of the n-gram scores relative to the network's, and the one that is taken unless another
+# clearly wins: with few training texts, the regression is the better of the two (docs/results/log.md)
+SHARES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 12.0)
+USUAL_SHARE, SHARE_OF_MANY = 3.0, 1.5
+CLEARLY = 2.0  # standard errors of the difference (docs/results/log.md)
+TINY = 1e-12  # scores with a smaller spread are all equal
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Output:
+    """How values become class lengths: by the squash of capsules, else by softmax, or by sigmoid for each label."""
+
+    capsules: bool
+    multi_label: bool
+
+    def lengths(self, values: Floats) -> Floats:
+        """Class lengths (n, C) of values (n, C)."""
+        if self.capsules:
+            squares = np.maximum(values, 0) ** 2
+            return np.asarray(squares / (1 + squares), np.float32)
+        if self.multi_label:
+            return calibration.sigmoid(values.astype(np.float64)).astype(np.float32)
+        return calibration.softmax(values.astype(np.float64)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What was chosen, and its answers to the n texts it was chosen on."""
+
+    strength: float | None  # factor of the n-gram scores; None: no network; 0: no n-gram features
+    values: Floats  # (n, C) before squash, softmax or sigmoid
+    output: Output
+
+    @property
+    def lengths(self) -> Floats:
+        """Class lengths (n, C)."""
+        return self.output.lengths(self.values)
+
+
+def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
+    """N-gram features without a network."""
+    return Mixture(None, scores, Output(False, multi_label))
+
+
+def choose_mixture(scores: Floats, values: Floats, truth: Flags, select: str, output: Output, usual: float) -> Mixture:
+    """Mix n-gram scores (n, C) and network values (n, C), or leave out the network if it does not help.
+
+    `usual` is the share of the n-gram features unless another one is clearly better in the metric `select`.
+    """
+    alone = linear_alone(scores, output.multi_label)
+    if spread(scores) <= TINY:
+        return Mixture(0.0, values, output)
+    if spread(values) <= TINY:
+        return alone
+    equal = spread(values) / spread(scores)
+    share = choose_share(
+        ((share, output.lengths(values + share * equal * scores)) for share in SHARES),
+        truth,
+        select,
+        usual,
+        output.multi_label,
+    )
+    mixed = Mixture(share * equal, values + np.float32(share * equal) * scores, output)
+    return mixed if helps(alone.lengths, mixed.lengths, truth, output) else alone
+
+
+def spread(values: Floats) -> float:
+    """Standard deviation over the classes of a text, over all texts: (n, C)."""
+    return float(np.sqrt(np.square(values - values.mean(1, keepdims=True), dtype=np.float64).mean()))
+
+
+def choose_share(
+    candidates: Iterable[tuple[float, Floats]], truth: Flags, select: str, usual: float, multi_label: bool
+) -> float:
+    """The share whose class lengths (n, C) are best; for accuracy, the usual one unless another is clearly better.
+
+    Two shares differ in the n texts about which only one of them is right. Two equally good shares differ by about √n
+    right texts. Other metrics have no such standard error, so the best share is taken.
+    """
+    if select != "accuracy" or multi_label:
+        values = {share: metric_of(lengths, truth, select, multi_label) for share, lengths in candidates}
+        return max(values, key=values.__getitem__)
+    right = {share: right_answers(lengths, truth) for share, lengths in candidates}
+    changes = {share: values - right[usual] for share, values in right.items()}
+    clear = [share for share, change in changes.items() if change.sum() > CLEARLY * np.abs(change).sum() ** 0.5]
+    return max(clear, key=lambda share: int(changes[share].sum()), default=usual)
+
+
+def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
+    """1 for each text whose longest class is true, else 0: (n,)."""
+    return np.asarray(truth[np.arange(len(truth)), lengths.argmax(1)], np.int64)
+
+
+def metric_of(lengths: Floats, truth: Flags, select: str, multi_label: bool) -> float:
+    """The metric that selects an epoch, from class lengths (n, C)."""
+    counts = counted_labels(truth, lengths, fit_thresholds(lengths, truth) if multi_label else None)
+    return float(getattr(counts, select.replace("-", "_")))
+
+
+def helps(linear: Floats, mixed: Floats, truth: Flags, output: Output) -> bool:
+    """Whether a mixture is better than the n-gram features alone: class lengths (n, C) of both.
+
+    The mean log loss after calibration must fall by more than one standard error. Log losses tell more than right
+    answers: a few hundred texts are enough. A mixture with clearly fewer right answers is refused.
+    """
+    before = log_losses(linear, truth, Output(False, output.multi_label))
+    gain = before - log_losses(mixed, truth, output)
+    if not output.multi_label:
+        change = right_answers(mixed, truth) - right_answers(linear, truth)
+        if change.sum() < -(np.abs(change).sum() ** 0.5):
+            return False
+    return bool(gain.mean() > gain.std() / max(len(gain), 1) ** 0.5)
+
+
+def log_losses(lengths: Floats, truth: Flags, output: Output) -> NDArray[np.float64]:
+    """Log loss of each text (n,) after a calibration that is fitted to these texts."""
+    if output.multi_label:
+        shares: NDArray[Any] = calibration.fit(lengths, truth, True)[0].probabilities(lengths)
+        return np.asarray(-np.where(truth, np.log(clipped(shares)), np.log(clipped(1 - shares))).sum(1))
+    scores = calibration.scaled(lengths, "norm" if output.capsules else "log")
+    classes = truth.argmax(1)
+    shares = calibration.softmax(calibration.fit_factor(scores, classes) * scores)
+    return np.asarray(-np.log(clipped(shares[np.arange(len(classes)), classes])))
+
+
+def clipped(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities that are not too small for a logarithm."""
+    return np.maximum(shares, calibration.SMALLEST)

@@ -1,0 +1,224 @@
+"""Train the network after the n-gram features, and add it to them where it helps."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from capsulet.config import DataSize, Options, decided, resolve, seconds_of
+from capsulet.model.kernels import training_threads
+from capsulet.model.network import Network, build_network
+from capsulet.text.batch import true_labels
+from capsulet.text.corpus import Corpora
+from capsulet.text.labelled import Tell
+from capsulet.training.checkpoint import Checkpoints, tensors_of
+from capsulet.training.class_weights import Weights
+from capsulet.training.cross_validation import Rounds, cross_validate, values_of
+from capsulet.training.first import First, measured, refitted, shifted, usual_share
+from capsulet.training.folds import FOLDS, Rows, fold_numbers
+from capsulet.training.history import NOTHING, History, interrupted
+from capsulet.training.judged import Judged
+from capsulet.training.loop import Task, train_network
+from capsulet.training.mixture import Mixture, Output, choose_mixture
+from capsulet.training.model_writer import ModelWriter
+from capsulet.training.monitor import Monitor
+from capsulet.training.ngrams import table_of
+from capsulet.training.planning import NetworkPlan, measured_speed, planned
+from capsulet.training.workers import Alone
+
+FEWEST_TEXTS = 50  # with fewer, cross-validation cannot tell whether a network helps
+
+
+@dataclass
+class NetworkStage:
+    """The second part of a training."""
+
+    corpora: Corpora
+    asked: Options  # as the user gave them
+    options: Options  # resolved
+    weights: Weights
+    first: First | None  # the n-gram features; None: there are none, or this is not the first process
+    writer: ModelWriter
+    monitor: Monitor
+    tell: Tell
+    stop: Callable[[], bool]
+    workers: Alone
+    resume: bool
+    started: float  # of the training, by the clock of `time.perf_counter`
+    data: DataSize
+    refit: bool  # fit the n-gram features anew to training and validation texts
+    checkpoints: Callable[[ModelWriter], Checkpoints]
+
+    def run(self, linear: History | None, judged: Judged | None) -> tuple[ModelWriter, History, Judged | None]:
+        """Return the writer, the model to keep and the texts that it was judged on.
+
+        `linear` is the model of n-gram features alone, and `judged` its answers, in the first process.
+        """
+        with ExitStack() as scratch:
+            scratch.enter_context(training_threads(self.options.training.threads))
+            plan = self.plan(linear is not None)
+            if plan is None:
+                return self.writer, linear or NOTHING, judged
+            self.options = plan.options
+            self.writer = replace(self.writer, start=replace(self.writer.start, options=plan.options))
+            checkpoints = self.checkpoints(self.writer)
+            history, found = self.train(plan, checkpoints, linear, judged)
+            if history.stopped != "interrupted":
+                checkpoints.remove()
+            return self.writer, history, found
+
+    def plan(self, has_linear: bool) -> NetworkPlan | None:
+        """What to train; None: nothing, the n-gram features are the model."""
+        few = len(self.corpora.train) < FEWEST_TEXTS
+        if self.workers.add(has_linear and few)[0]:
+            self.tell(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: none is trained")
+            return None
+        limit = self.asked.training.time
+        tokens, held_out = self.data.tokens, len(self.corpora.valid) > 0
+        left = None if limit is None else seconds_of(limit) - (time.perf_counter() - self.started)
+        if left is None:
+            return planned(self.candidates, tokens, held_out, None)
+        plan = planned(self.candidates, tokens, held_out, left) if self.workers.rank == 0 else None
+        plan = self.shared(plan)
+        if plan is None:
+            self.tell(f"--time {limit} is too short for a network: the n-gram features are the model")
+            return None
+        chosen = plan.options
+        self.tell(
+            f"planned for {limit}: size {chosen.model.size}, {decided(chosen.training.epochs)} epochs"
+            + (f", {plan.rounds} rounds of cross-validation" if plan.rounds else "")
+            + ("" if chosen.training.adversarial else ", no adversarial training")
+            + f", about {plan.seconds or 0:.0f} s"
+        )
+        return plan
+
+    def candidates(self) -> Iterator[tuple[Options, Callable[[], float]]]:
+        """Options by size, the largest first, with functions that measure their speed."""
+        free = self.asked.training.time is not None and self.asked.model.size is None
+        sizes = ["base", self.options.model.size, "tiny"] if free else [self.options.model.size]
+        for size in sizes:
+            options = self.of_size(decided(size))
+            yield options, partial(self.speed, options)
+
+    def speed(self, options: Options) -> float:
+        """Tokens per second of a training with these options."""
+        return measured_speed(self.network(options), self.task(options))
+
+    def of_size(self, size: str) -> Options:
+        """The resolved options with another size."""
+        asked = replace(self.asked, model=replace(self.asked.model, size=size))
+        found = resolve(asked, self.data)
+        training = replace(found.training, valid_fraction=self.options.training.valid_fraction)
+        return replace(found, training=training)
+
+    def shared(self, plan: NetworkPlan | None) -> NetworkPlan | None:
+        """The plan of the first process."""
+        made = {}
+        if plan is not None:
+            training = plan.options.training
+            made = {
+                "size": plan.options.model.size, "epochs": training.epochs, "adversarial": training.adversarial,
+                "rounds": plan.rounds, "seconds": plan.seconds,
+            }  # fmt: skip
+        found = json.loads(self.workers.spread(json.dumps(made).encode()))
+        if not found:
+            return None
+        options = self.of_size(found["size"])
+        training = replace(options.training, epochs=found["epochs"], adversarial=found["adversarial"])
+        return NetworkPlan(replace(options, training=training), found["rounds"], found["seconds"])
+
+    def network(self, options: Options) -> Network:
+        """A new network."""
+        training, corpora = options.training, self.corpora
+        return build_network(
+            options.model, corpora.vocab_size, len(corpora.labels), training.dropout, training.embedding_dropout,
+            training.head_dropout, corpora.train.spellings,
+        )  # fmt: skip
+
+    def task(self, options: Options) -> Task:
+        """The training of the network."""
+        valid = self.corpora.valid if len(self.corpora.valid) else None
+        return Task(
+            self.corpora.train, valid, options.training, self.weights, self.monitor, stop=self.stop,
+            workers=self.workers,
+        )  # fmt: skip
+
+    def train(
+        self, plan: NetworkPlan, checkpoints: Checkpoints, linear: History | None, judged: Judged | None
+    ) -> tuple[History, Judged | None]:
+        """Train the network, mix it with the n-gram features, and return what is better."""
+        options, corpora = plan.options, self.corpora
+        task, rounds, mixture = self.task(options), None, None
+        keeps = linear is None and self.workers.rank == 0  # else the n-gram features stay until the mixture is known
+        if plan.rounds:
+            folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
+            rounds = cross_validate(lambda: self.network(options), task, folds, plan.rounds, self.tell)
+            if rounds is None and self.workers.add(linear is not None)[0]:
+                return interrupted(linear), judged
+            if rounds is not None:
+                mixture = self.mixture(rounds)
+                if self.workers.add(mixture is not None and mixture.strength is None)[0]:
+                    self.tell("the network does not help: the n-gram features are the model")
+                    return linear or NOTHING, judged
+                task = replace(task, measured=rounds.measured, keep_last=True)
+        keep = self.writer.write_epoch if keeps else task.keep
+        network = self.network(options)
+        history = train_network(network, replace(task, keep=keep, checkpoints=checkpoints, resume=self.resume))
+        if self.workers.rank:
+            return history, None
+        if rounds and history.stopped == "interrupted":  # a network of fewer epochs was not cross-validated
+            return (interrupted(linear), judged) if linear else (history, None)
+        if not rounds and task.valid is not None:
+            network.to("cpu").load_state_dict(tensors_of(history.best.weights))
+            rows = np.arange(len(task.valid))
+            rounds = Rounds(rows, values_of(network, task.valid), ())
+            mixture = self.mixture(rounds)
+        if mixture is None or rounds is None:
+            return history, None
+        return self.mixed(mixture, rounds.rows, history, plan.rounds, linear, judged)
+
+    def mixture(self, rounds: Rounds) -> Mixture | None:
+        """The mixture of n-gram features and network; None in other processes than the first."""
+        if self.workers.rank:
+            return None
+        model = self.options.model
+        output = Output(model.head == "capsule", model.multi_label)
+        if self.first is None:
+            return Mixture(0.0, rounds.values, output)
+        places = np.empty(len(self.first.corpus), np.int64)
+        places[self.first.rows] = np.arange(len(self.first.rows))
+        scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
+        select = decided(self.options.training.select)
+        return choose_mixture(scores, rounds.values, truth, select, output, usual_share(len(self.corpora.train)))
+
+    def mixed(
+        self, mixture: Mixture, rows: Rows, history: History, rounds: int, linear: History | None, judged: Judged | None
+    ) -> tuple[History, Judged]:
+        """The model of a network and n-gram features, and the texts that it was judged on."""
+        if mixture.strength is None:
+            assert linear is not None and judged is not None
+            self.tell("the network does not help: the n-gram features are the model")
+            return replace(linear, epochs=history.epochs, stopped=history.stopped), judged
+        corpus, folds = self.corpora.valid, None
+        weights, ngrams = dict(history.best.weights), None
+        if self.first is not None:
+            corpus, folds = self.first.corpus, self.first.folds
+            mixture, offsets = shifted(mixture, self.first, rows, self.options)
+            fitted = self.first.linear
+            if self.refit and history.stopped != "interrupted":
+                fitted = refitted(self.first, self.corpora, self.options, self.weights, self.stop)
+            table = table_of(fitted, mixture.strength or 0.0, offsets)
+            weights |= table.weights()
+            ngrams = {"rows": float(len(table.checks)), "strength": mixture.strength or 0.0}
+        elif rounds:
+            corpus = self.corpora.train
+        best = measured(mixture, corpus, rows, history.best.epoch)
+        best = replace(best, weights=weights)
+        found = Judged(corpus, self.corpora.vocab_size, rows, mixture.lengths, folds)
+        return replace(history, best=best, ngrams=ngrams, folds=rounds), found

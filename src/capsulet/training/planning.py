@@ -1,0 +1,119 @@
+"""Plan the training of the network: its size, its epochs, its noise and the rounds of its cross-validation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capsulet.config import FEWEST_EPOCHS, Options, decided
+from capsulet.model.network import Network
+from capsulet.results import Epoch
+from capsulet.text.corpus import choose_rows
+from capsulet.training.checkpoint import Checkpoints
+from capsulet.training.loop import Task, train_network
+
+MOST_ROUNDS, ROUND_TOKENS = 5, 2_000_000  # of cross-validation: rounds, and tokens of all of them
+LEFT_OUT = 0.2  # share of the texts that a round leaves out
+PROBE_SECONDS, PROBE_TEXTS = 1.5, 2_000  # of a trial that measures the speed
+MARGIN = 0.85  # share of the time that is planned
+Candidate = tuple[Options, Callable[[], float]]  # options, and a function that measures their speed
+WITHOUT_NOISE = 1.6  # times the speed, if there are no adversarial passes
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """What the training of the network will do."""
+
+    options: Options
+    rounds: int  # of cross-validation
+    seconds: float | None = None  # that it takes; None: not measured
+
+
+class Probe:
+    """Measures the speed of a few training steps."""
+
+    def __init__(self) -> None:
+        self.speed, self.end = 0.0, time.perf_counter() + PROBE_SECONDS
+
+    def reading(self, rows: int) -> None: ...
+
+    def begin(self, epochs: int, steps: int, done: int) -> None: ...
+
+    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+        """Keep the mean speed so far."""
+        self.speed = tokens_per_second
+
+    def epoch(self, report: Epoch) -> None: ...
+
+    def stop(self) -> bool:
+        """Whether the trial has taken long enough."""
+        return time.perf_counter() >= self.end
+
+
+def measured_speed(network: Network, task: Task) -> float:
+    """Tokens per second of this training on this machine, measured in a short trial that is thrown away."""
+    rows = np.random.default_rng(0).permutation(len(task.train))[:PROBE_TEXTS]
+    few, probe = choose_rows(task.train, np.sort(rows)), Probe()
+    own = replace(
+        task, train=few, valid=choose_rows(few, np.arange(min(len(few), 8))), monitor=probe, stop=probe.stop,
+        keep=lambda epochs, best: None, checkpoints=Checkpoints(), resume=False, measured=(), keep_last=True,
+    )  # fmt: skip
+    train_network(network, own)
+    return probe.speed
+
+
+def usual_rounds(options: Options, tokens: int, held_out: bool) -> int:
+    """Rounds of cross-validation: none with held-out texts, else as many as cost little."""
+    if held_out:
+        return 0
+    whole = tokens * decided(options.training.epochs)
+    return max(1, min(MOST_ROUNDS, int(ROUND_TOKENS / max(whole * (1 - LEFT_OUT), 1))))
+
+
+def passes(epochs: int, rounds: int) -> float:
+    """How often the training texts are read, by the network and by its cross-validation."""
+    return epochs * (1 + rounds * (1 - LEFT_OUT))
+
+
+def fitting(options: Options, tokens: int, rounds: int, seconds: float, speed: float) -> NetworkPlan | None:
+    """The best plan that fits into this many seconds at this speed; None: there is none."""
+    epochs, adversarial = decided(options.training.epochs), decided(options.training.adversarial)
+    for quick in (False, True) if adversarial else (False,):
+        fewest = 1 if quick or not adversarial else FEWEST_EPOCHS
+        for less, number in reductions(epochs, rounds, fewest):
+            needed = tokens * passes(less, number) / (speed * (WITHOUT_NOISE if quick else 1.0))
+            if needed <= MARGIN * seconds:
+                training = replace(options.training, epochs=less, adversarial=0.0 if quick else adversarial)
+                return NetworkPlan(replace(options, training=training), number, needed)
+    return None
+
+
+def reductions(epochs: int, rounds: int, fewest: int) -> Iterator[tuple[int, int]]:
+    """Epochs and rounds, from the usual ones to the fewest: first fewer rounds, then fewer epochs."""
+    for number in range(rounds, min(rounds, 1) - 1, -1):
+        yield epochs, number
+    for less in range(epochs - 1, min(epochs, fewest) - 1, -1):
+        yield less, min(rounds, 1)
+
+
+def planned(
+    candidates: Callable[[], Iterator[Candidate]], tokens: int, held_out: bool, seconds: float | None
+) -> NetworkPlan | None:
+    """The first candidate whose training fits into the time as it is, or what fits of the last one.
+
+    Without a limit it is the first candidate.
+    """
+    found = None
+    for options, speed in candidates():
+        rounds = usual_rounds(options, tokens, held_out)
+        if seconds is None:
+            return NetworkPlan(options, rounds)
+        began = time.perf_counter()
+        found = fitting(options, tokens, rounds, seconds, speed())
+        seconds -= time.perf_counter() - began
+        if found and found.options == options:  # nothing had to be cut
+            return found
+    return found
