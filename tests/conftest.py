@@ -50,7 +50,8 @@ def store_config(model: Path, config: dict[str, Any]) -> None:
 
 
 TINY = {
-    "epochs": 30, "batch_size": 4, "min_count": 1, "valid_fraction": 0.25, "patience": 0, "threads": THREADS,
+    "network": "always", "num_layers": 2, "epochs": 30, "batch_size": 4, "min_count": 1, "valid_fraction": 0.25,
+    "patience": 0, "threads": THREADS,
     "embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6, "warmup": 0.0,
     "learning_rate": 0.01, "dropout": 0.0, "embedding_dropout": 0.0, "head_dropout": 0.0, "adversarial": 0.0,
 }  # fmt: skip

@@ -26,6 +26,7 @@ LAYERS = (
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
     {"training.model_writer"},
+    {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},
     {"training.ray"},

@@ -17,6 +17,7 @@ from capsulet.choices import APART, PAPER, PIECES, SIMILAR, UNICODE
 from capsulet.errors import InputError
 
 AUTO = "auto"  # None on the command line
+ALWAYS = "always"
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 LOSSES = ("margin", "focal", "cross-entropy")
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
@@ -112,6 +113,9 @@ class TrainingOptions:
 
     linear_only: bool = option(
         False, "only n-gram features with logistic regression: the model is there in seconds, and no network is trained"
+    )
+    network: str = option(
+        AUTO, "add the network to the n-gram features where it helps (auto), or always", choices=(AUTO, ALWAYS)
     )
     time: str | None = option(
         None, "time for the whole training, such as 90s, 2m or 1h; epochs and noise are planned to fit; auto: no limit "

@@ -141,7 +141,7 @@ def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsy
 
     looks = iter(range(10**6))
     with monkeypatch.context() as patch:
-        patch.setattr("capsulet.training.interruption.Interruption.requested", lambda self: next(looks) > 8)
+        patch.setattr("capsulet.training.interruption.Interruption.requested", lambda self: next(looks) > 60)
         assert main([*call, "--out", str(out)]) == 130
     assert "--resume continues" in capsys.readouterr().err
     assert checkpoint.exists() and capsulet.load(out).predict(["match"])

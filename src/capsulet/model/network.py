@@ -59,14 +59,14 @@ def build_network(
 
     With the spellings of the words of the corpora it also has the rows of pieces of words.
     """
+    options = resolve_model(options, vocab_size, num_classes)
     embedding: Embedding
     rows = vocab_size + (decided(options.piece_codes) if spellings else 0)
     if options.embedding == "plain":
         embedding = Table(rows, options.embedding_size)
     else:
         kind = WeightedCodes if options.embedding == "cwc" else ChosenCodes
-        codewords = decided(resolve_model(options, vocab_size, num_classes).num_codewords)
-        embedding = kind(rows, options.num_codebooks, codewords, options.embedding_size)
+        embedding = kind(rows, options.num_codebooks, decided(options.num_codewords), options.embedding_size)
     if spellings and rows > vocab_size:
         embedding.pieces = Pieces(vocab_size, rows - vocab_size, options.pieces, spellings)
     hidden_size = decided(options.hidden_size)

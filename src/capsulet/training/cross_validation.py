@@ -38,12 +38,14 @@ class Quiet:
 
 
 def cross_validate(
-    make: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None]
-) -> Rounds | None:
-    """Train a new network without each of the first `rounds` folds; None: stopped.
+    make: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None],
+    hopeless: Callable[[Rounds], bool] = lambda rounds: False,
+) -> Rounds | None:  # fmt: skip
+    """Train a new network without each of the first `rounds` folds, or of fewer if it is hopeless; None: stopped.
 
     `folds` are the folds of the training texts (n,).
     """
+    found = None
     rows, values, epochs = [], [], []
     for fold in range(rounds):
         train, left_out = (np.flatnonzero(choice) for choice in (folds != fold, folds == fold))
@@ -61,7 +63,10 @@ def cross_validate(
         epochs.append(history.epochs)
         last = history.epochs[-1]
         tell(f"cross-validation of the network, round {fold + 1} of {rounds}: {100 * last.valid_accuracy:.1f} %")
-    return Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
+        found = Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
+        if hopeless(found):
+            break
+    return found
 
 
 def mean_of(epochs: Sequence[Epoch]) -> Validation:

@@ -49,7 +49,8 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     found = linear.out_of_fold
     folds = np.full(len(corpora.train), -1, np.int64)
     folds[found.rows] = found.folds
-    return First(linear, corpora.train, found.rows, found.scores, folds)
+    scores = found.scores if model.multi_label else found.scores - found.scores.mean(1, keepdims=True)
+    return First(linear, corpora.train, found.rows, scores, folds)
 
 
 def usual_share(texts: int) -> float:
@@ -97,7 +98,7 @@ def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snap
     truth, lengths, several = true_labels(corpus, rows), mixture.lengths, mixture.output.multi_label
     thresholds = fit_thresholds(lengths, truth) if several else None
     counts = counted_labels(truth, lengths, thresholds)
-    loss = float(log_losses(lengths, truth, mixture.output).mean()) if len(rows) > 1 else 0.0
+    loss = float(log_losses(mixture.values, truth, several).mean()) if len(rows) > 1 else 0.0
     return Snapshot(
         replace(
             epoch, valid_loss=loss, valid_accuracy=counts.accuracy,

@@ -180,13 +180,7 @@ def fit_table(
 ) -> tuple[Floats, Floats] | None:  # fmt: skip
     """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
     solver = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
-    if not solver.fit(cost, stop):
-        return None
-    table, bias = solver.table, solver.bias
-    if not truth.multi_label:  # a score that all classes share decides nothing
-        table -= table.mean(1, keepdims=True)
-        bias -= bias.mean()
-    return table, bias
+    return (solver.table, solver.bias) if solver.fit(cost, stop) else None
 
 
 @dataclass(frozen=True)
@@ -229,7 +223,7 @@ def fit_corpus(
     if found is None:
         return None
     fitted = fit_table(matrix, truth, found.cost, seed, stop, intercept)
-    return None if fitted is None else LinearModel(vocabulary, *fitted, found.cost, found)
+    return None if fitted is None else LinearModel(vocabulary, *centred(fitted, truth), found.cost, found)
 
 
 def fit_features(
@@ -237,7 +231,20 @@ def fit_features(
 ) -> tuple[Floats, Floats] | None:
     """Table (F, C) and bias (C,) of these features, fitted to all texts of a corpus; None: stopped."""
     rows = np.arange(len(corpus), dtype=np.int64)
-    return fit_table(matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights), cost, seed, stop)
+    truth = truth_of(corpus, rows, weights)
+    fitted = fit_table(matrix_of(corpus, rows, vocabulary), truth, cost, seed, stop)
+    return None if fitted is None else centred(fitted, truth)
+
+
+def centred(fitted: tuple[Floats, Floats], truth: Truth) -> tuple[Floats, Floats]:
+    """Table and bias with a mean of zero over the classes: a score that all classes share decides nothing.
+
+    The classes of a multi-label text do not compete, so nothing changes there.
+    """
+    table, bias = fitted
+    if truth.multi_label:
+        return table, bias
+    return table - table.mean(1, keepdims=True), bias - bias.mean()
 
 
 def cross_validate(
@@ -264,8 +271,6 @@ def cross_validate(
         if losses[cost] > min(losses.values()):
             break
         best = scores
-    if not truth.multi_label:
-        best = best - best.mean(1, keepdims=True)
     return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
 
 

@@ -5,8 +5,7 @@ strength add to the values of the network: the lengths of class capsules before 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,7 @@ class Mixture:
     strength: float | None  # factor of the n-gram scores; None: no network; 0: no n-gram features
     values: Floats  # (n, C) before squash, softmax or sigmoid
     output: Output
+    gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
 
     @property
     def lengths(self) -> Floats:
@@ -61,17 +61,20 @@ def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
     return Mixture(None, scores, Output(False, multi_label))
 
 
-def choose_mixture(scores: Floats, values: Floats, truth: Flags, select: str, output: Output, usual: float) -> Mixture:
+def choose_mixture(
+    scores: Floats, values: Floats, truth: Flags, select: str, output: Output, usual: float, always: bool = False
+) -> Mixture:
     """Mix n-gram scores (n, C) and network values (n, C), or leave out the network if it does not help.
 
-    `usual` is the share of the n-gram features unless another one is clearly better in the metric `select`.
+    `usual` is the share of the n-gram features unless another one is clearly better in the metric `select`. `always`
+    keeps the network.
     """
     alone = linear_alone(scores, output.multi_label)
     if spread(scores) <= TINY:
         return Mixture(0.0, values, output)
-    if spread(values) <= TINY:
+    if spread(values) <= TINY and not always:
         return alone
-    equal = spread(values) / spread(scores)
+    equal = (spread(values) or 1.0) / spread(scores)
     share = choose_share(
         ((share, output.lengths(values + share * equal * scores)) for share in SHARES),
         truth,
@@ -80,7 +83,8 @@ def choose_mixture(scores: Floats, values: Floats, truth: Flags, select: str, ou
         output.multi_label,
     )
     mixed = Mixture(share * equal, values + np.float32(share * equal) * scores, output)
-    return mixed if helps(alone.lengths, mixed.lengths, truth, output) else alone
+    gain = gain_of(scores, mixed.values, truth, output.multi_label)
+    return replace(mixed if gain > 1 or always else alone, gain=gain)
 
 
 def spread(values: Floats) -> float:
@@ -116,27 +120,27 @@ def metric_of(lengths: Floats, truth: Flags, select: str, multi_label: bool) -> 
     return float(getattr(counts, select.replace("-", "_")))
 
 
-def helps(linear: Floats, mixed: Floats, truth: Flags, output: Output) -> bool:
-    """Whether a mixture is better than the n-gram features alone: class lengths (n, C) of both.
+def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> float:
+    """How far the mean log loss of a mixture is below that of the n-gram features, in standard errors: values (n, C).
 
-    The mean log loss after calibration must fall by more than one standard error. Log losses tell more than right
-    answers: a few hundred texts are enough. A mixture with clearly fewer right answers is refused.
+    Log losses tell more than right answers: a few hundred texts are enough. A mixture with clearly fewer right answers
+    gains nothing.
     """
-    before = log_losses(linear, truth, Output(False, output.multi_label))
-    gain = before - log_losses(mixed, truth, output)
-    if not output.multi_label:
-        change = right_answers(mixed, truth) - right_answers(linear, truth)
-        if change.sum() < -(np.abs(change).sum() ** 0.5):
-            return False
-    return bool(gain.mean() > gain.std() / max(len(gain), 1) ** 0.5)
+    gain = log_losses(linear, truth, multi_label) - log_losses(mixed, truth, multi_label)
+    found = float(gain.mean() / max(gain.std() / max(len(gain), 1) ** 0.5, TINY))
+    if multi_label:
+        return found
+    change = right_answers(mixed, truth) - right_answers(linear, truth)
+    return min(found, 0.0) if change.sum() < -(np.abs(change).sum() ** 0.5) else found
 
 
-def log_losses(lengths: Floats, truth: Flags, output: Output) -> NDArray[np.float64]:
-    """Log loss of each text (n,) after a calibration that is fitted to these texts."""
-    if output.multi_label:
-        shares: NDArray[Any] = calibration.fit(lengths, truth, True)[0].probabilities(lengths)
+def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.float64]:
+    """Log loss of each text (n,) by its values (n, C), after a calibration that is fitted to these texts."""
+    scores = values.astype(np.float64)
+    if multi_label:
+        slope, offset = calibration.fit_logistic(scores.ravel(), truth.ravel())
+        shares = calibration.sigmoid(slope * scores + offset)
         return np.asarray(-np.where(truth, np.log(clipped(shares)), np.log(clipped(1 - shares))).sum(1))
-    scores = calibration.scaled(lengths, "norm" if output.capsules else "log")
     classes = truth.argmax(1)
     shares = calibration.softmax(calibration.fit_factor(scores, classes) * scores)
     return np.asarray(-np.log(clipped(shares[np.arange(len(classes)), classes])))

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from capsulet.config import DataSize, Options, decided, resolve, seconds_of
+from capsulet.config import ALWAYS, DataSize, Options, decided, resolve, seconds_of
 from capsulet.model.kernels import training_threads
 from capsulet.model.network import Network, build_network
 from capsulet.text.batch import true_labels
@@ -73,9 +73,14 @@ class NetworkStage:
                 checkpoints.remove()
             return self.writer, history, found
 
+    @property
+    def always(self) -> bool:
+        """Whether the user wants the network in any case."""
+        return self.options.training.network == ALWAYS
+
     def plan(self, has_linear: bool) -> NetworkPlan | None:
         """What to train; None: nothing, the n-gram features are the model."""
-        few = len(self.corpora.train) < FEWEST_TEXTS
+        few = len(self.corpora.train) < FEWEST_TEXTS and not self.always
         if self.workers.add(has_linear and few)[0]:
             self.tell(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: none is trained")
             return None
@@ -158,7 +163,8 @@ class NetworkStage:
         keeps = linear is None and self.workers.rank == 0  # else the n-gram features stay until the mixture is known
         if plan.rounds:
             folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
-            rounds = cross_validate(lambda: self.network(options), task, folds, plan.rounds, self.tell)
+            make = partial(self.network, options)
+            rounds = cross_validate(make, task, folds, plan.rounds, self.tell, self.hopeless)
             if rounds is None and self.workers.add(linear is not None)[0]:
                 return interrupted(linear), judged
             if rounds is not None:
@@ -195,7 +201,14 @@ class NetworkStage:
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         select = decided(self.options.training.select)
-        return choose_mixture(scores, rounds.values, truth, select, output, usual_share(len(self.corpora.train)))
+        usual = usual_share(len(self.corpora.train))
+        return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
+
+    def hopeless(self, rounds: Rounds) -> bool:
+        """Whether the network has not even begun to help."""
+        mixture = self.mixture(rounds)
+        lost = mixture is not None and mixture.strength is None and mixture.gain < -1
+        return self.workers.add(lost)[0] > 0
 
     def mixed(
         self, mixture: Mixture, rows: Rows, history: History, rounds: int, linear: History | None, judged: Judged | None
