@@ -28,6 +28,8 @@ import capsulet
 from benchmarks import record
 from benchmarks.peers.rows import read_test
 from benchmarks.trust import calibrated
+from capsulet.choices import NO_NETWORK
+from capsulet.errors import InputError
 from capsulet.model.network import Network, load_network
 from capsulet.runtime.explanation import occlusion
 from capsulet.storage.model_file import read_model
@@ -141,6 +143,8 @@ def integrated(gradients: IntegratedGradients, network: Network, ids: Ids, label
 def network_of(model: Path) -> Network:
     """Load the network of a model folder."""
     stored = read_model(model)
+    if stored.config.linear_only:
+        raise InputError(f"{model} has {NO_NETWORK}: name a model with a network")
     config, weights = stored.config, {name: value.copy() for name, value in unpack_weights(stored).items()}
     options = config.options.model
     return load_network(options, config.vocab_size, len(config.labels), weights).eval()

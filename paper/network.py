@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capsulet.choices import NO_NETWORK
+from capsulet.errors import InputError
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import read_model
 
@@ -18,5 +20,7 @@ def network_of(folder: Path) -> tuple[Network, ModelConfig]:
     from capsulet.storage.weights import unpack_weights
 
     model = read_model(folder)
+    if model.config.linear_only:
+        raise InputError(f"{folder} has {NO_NETWORK}: name a model with a network")
     config, weights = model.config, {name: value.copy() for name, value in unpack_weights(model).items()}
     return load_network(config.options.model, config.vocab_size, len(config.labels), weights), config

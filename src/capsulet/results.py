@@ -61,7 +61,7 @@ class Explanation:
     tokens: tuple[TokenContribution, ...]
     probability: float | None = None  # calibrated probability; None without a calibration
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # all primary capsules; with `ngrams` they sum to the same
+    capsules: tuple[CapsuleShare, ...] = ()  # none without a network; with `ngrams` they sum to the same
     ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # codewords with the largest contributions
     threshold: float | None = None  # multi-label: smallest score at which the label is predicted

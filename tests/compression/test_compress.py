@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import capsulet
-from capsulet.compression import search, students, trials
+from capsulet.compression import goal, search, students, trials
 from capsulet.compression.sample import file_sample, made_up_sample
 from capsulet.compression.setting import Setting, parse_size
 from capsulet.compression.source import read_source
@@ -129,7 +129,7 @@ def smallest_size(model: Path) -> int:
 
 def test_a_target_size_is_held(model: Path, rows_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(students, "FEWEST_STEPS", 5)
-    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    monkeypatch.setattr(goal, "FEWEST_WORDS", 4)
     out = tmp_path / "small.safetensors"
     with pytest.raises(
         InputError, match=r"cannot be reached: the smallest file of this model has up to [\d,]+ \(3-bit weights"
@@ -284,7 +284,7 @@ def test_estimated_sizes_are_a_little_above_the_real_ones(model: Path, bits: int
     settings = search.Search(source, made_up_sample(source), lambda done, steps: None)
     setting = Setting(words, 6, bits, settings.ngrams.choices[choice])
     facts = {"compression": {**dataclasses.asdict(setting), "adapted": False}, **settings.files.inherited(words)}
-    data, _ = settings.files.build(settings.students.student(setting), setting, facts)
+    data, _ = settings.build(settings.students.student(setting), setting, facts)
     assert len(data) <= settings.files.size(setting) <= len(data) + 1000
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import capsulet
 from capsulet.compression import file as files
-from capsulet.compression import search, students
+from capsulet.compression import goal, search, students
 from capsulet.compression.file import json_bytes, thinned_calibration
 from capsulet.evaluation import calibrate as validation
 from capsulet.evaluation import rankings
@@ -40,7 +40,7 @@ def whole(unseen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_file(whole: Path, unseen: Path | None, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """With texts: compressed to few of the words; the texts are both to adapt to and to describe by."""
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
-    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    monkeypatch.setattr(goal, "FEWEST_WORDS", 4)
     monkeypatch.setattr(search, "BITS", (4,))
     if unseen is None:
         return capsulet.load(capsulet.compress(whole, out=out, threads=1).path)

@@ -7,7 +7,8 @@ examples:
   capsulet compress model --out small.safetensors                        without texts: no adaptation, all words kept
 
 TRAIN are the training files of the model. They are split as in training: the validation part chooses the settings, and
-the network is adapted to low precision on the rest. No test file is read.
+the network is adapted to low precision on the rest. A model without a network gets a smaller table of n-gram features.
+No test file is read.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def print_tables(result: Compression) -> None:
         return
     measure = result.measure if result.accuracy is not None else "unchanged answers"
     curve = [
-        (f"{point.bytes:,}", percent(point.accuracy), f"{point.words:,}", f"{point.codebooks}", f"{point.bits}",
-         f"{point.ngram_rows:,}" if point.ngram_rows else "none", "*" * point.chosen)
+        (f"{point.bytes:,}", percent(point.accuracy), f"{point.words:,}", str(point.codebooks or "none"),
+         f"{point.bits}", f"{point.ngram_rows:,}" if point.ngram_rows else "none", "*" * point.chosen)
         for point in result.curve
     ]  # fmt: skip
     title = f"{measure} against bytes; * marks the file, the sizes of the others are estimates"

@@ -9,12 +9,13 @@ examples:
   capsulet explain model --text "what a match" --json
 
 With routing and gates held fixed, the contributions sum to the length of the class capsule before squash (with a linear
-head: to the logit). Without a word, routing and gates would change, too: --check measures the total effect. `score` is
-the length of the class capsule, `probability` the calibrated probability.
+head or without a network: to the logit). Without a word, routing and gates would change, too: --check measures the
+total effect. `score` is the length of the class capsule, `probability` the calibrated probability.
 """
 
 from __future__ import annotations
 
+from capsulet.choices import NO_NETWORK
 from capsulet.cli.options import JSON, MODEL, READING
 from capsulet.cli.output import Part, check_text_file, print_json, print_json_list, show, show_table, show_text, tell
 from capsulet.cli.texts import load_with_texts
@@ -105,7 +106,9 @@ def print_explanation(text: str, explanation: Explanation) -> None:
         show_text(*coloured(text, contrast.tokens))
         most = sorted(contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
         show(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most))
-    if explanation.capsules:
+    if not explanation.capsules:
+        show(NO_NETWORK)
+    else:
         parts = (f"{part.capsule} {part.contribution:+.3f}" for part in explanation.capsules[:MOST_PARTS])
         show(f"primary capsules {', '.join(parts)}")
     if explanation.codewords:

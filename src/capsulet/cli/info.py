@@ -134,7 +134,7 @@ def describe_model(path: Path) -> dict[str, Any]:
     parts: dict[str, Any] = {"compression": config.compression}
     if config.compression is None:  # a compressed model has other shapes
         parts = {"parameters_by_part": parameters_by_part(config.shapes)}
-        parts |= {} if network.embedding == "plain" else {"codewords": network.num_codewords}
+        parts |= {} if config.linear_only or network.embedding == "plain" else {"codewords": network.num_codewords}
     return {
         "model": str(path),
         "labels": list(config.labels),
@@ -144,6 +144,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "parameters": config.parameters,
         **parts,
         **({"ngrams": stored["ngrams"]} if config.ngrams else {}),
+        **({"linear_only": True} if config.linear_only else {}),
         "calibration": {key: value for key, value in (config.calibration or {}).items() if key in CALIBRATION},
         "bytes": sum(sizes.values()),
         "bytes_by_file": sizes,

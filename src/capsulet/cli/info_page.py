@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+from capsulet.choices import NO_NETWORK
 from capsulet.cli.output import count, cut, percent, show
 
 MAX_LABELS, MAX_LETTERS, NUM_WORST = 12, 40, 5
@@ -40,6 +41,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
             "bytes": f"{description['bytes']:,}",
             "parameters": f"{description['parameters']:,}",
             "vocabulary": f"{description['vocab_size']:,} words",
+            **({"network": NO_NETWORK} if "linear_only" in description else {}),
             "trained on": f"{trained['train_rows']:,} texts, {trained['train_tokens']:,} tokens",
         },
         "Use": {
@@ -50,10 +52,16 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
         "Training": {
             "command": cut(trained["command"], NUM_COMMAND_LETTERS),
             "recipe, seed": f"{trained['recipe']}, {trained['seed']}",
-            "epoch": f"{trained['best_epoch']} of {trained['epochs']} kept",
+            **kept_epoch(description),
             "capsulet": trained["capsulet_version"],
         },
     }
+
+
+def kept_epoch(description: dict[str, Any]) -> Rows:
+    """The epoch of the weights; none without a network."""
+    trained = description["trained"]
+    return {} if "linear_only" in description else {"epoch": f"{trained['best_epoch']} of {trained['epochs']} kept"}
 
 
 def script_rows(trained: dict[str, Any]) -> Rows:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from capsulet.compression.file import bytes_by_part
+from capsulet.compression.goal import GoalSearch
+from capsulet.compression.linear import LinearSearch
 from capsulet.compression.plot import curve_plot
 from capsulet.compression.sample import Sample, file_sample, made_up_sample
 from capsulet.compression.setting import parse_size
@@ -48,18 +51,18 @@ def compress(
     size = check_goal(target_size, max_loss, files)
     if paths(valid) and not paths(files):
         raise InputError("--valid was given without training files: also give the files that the model was trained on")
-    require_training("Compressing")
-    from capsulet.compression.file import bytes_by_part
-    from capsulet.compression.search import Search
-    from capsulet.model.kernels import training_threads
-
     source = read_source(Path(model))
+    if not source.config.linear_only:
+        require_training("Compressing")
     reading = (reading or ReadOptions()).for_model(source.config.multi_label)
     with ExitStack() as scratch:
-        scratch.enter_context(training_threads(threads))
+        if not source.config.linear_only:
+            from capsulet.model.kernels import training_threads
+
+            scratch.enter_context(training_threads(threads))
         labelled = LabelledFiles(paths(files), paths(valid), reading, cache)
         sample = read_sample(source, labelled, scratch, tell) if labelled.train else made_up_sample(source)
-        search = Search(source, sample, progress, tell, threads)
+        search = search_of(source, sample, progress, tell, threads)
         data, chosen, curve = search.best_file(size, max_loss)
         before, has_labels, setting = bytes_by_part(source.file), sample.train is not None, chosen.setting
         points = [*(trial.point() for trial in curve), chosen.point(chosen=True)]
@@ -75,6 +78,17 @@ def compress(
         if picture:
             replace_file(picture, curve_plot(compression).encode())
     return compression
+
+
+def search_of(
+    source: Source, sample: Sample, progress: Callable[[int, int], None], tell: Tell, threads: int | None
+) -> GoalSearch:
+    """The search for the kind of this model; only networks need PyTorch."""
+    if source.config.linear_only:
+        return LinearSearch(source, sample, tell, threads)
+    from capsulet.compression.search import Search
+
+    return Search(source, sample, progress, tell, threads)
 
 
 def read_sample(source: Source, files: LabelledFiles, scratch: ExitStack, tell: Tell) -> Sample:

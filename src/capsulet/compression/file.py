@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from capsulet.compression.codes import Floats, compose
+from capsulet.compression.codes import Floats
 from capsulet.compression.ngrams import BITS, NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import KeptWords, Source, WordRanking
-from capsulet.compression.students import Student, plain_network
 from capsulet.drifting.histograms import largest_json
 from capsulet.evaluation import rankings
 from capsulet.evaluation.calibrate import chosen_rows, describe_corpus
-from capsulet.model.network import Network
-from capsulet.model.quantisation import Rounded, as_rows, best_scales, from_rows, rounded
+from capsulet.model.quantisation import Rounded, as_rows, best_scales, rounded
 from capsulet.model.shapes import LEVELS
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
@@ -43,19 +41,10 @@ class FileBuilder:
         self.source, self.sample, self.ranking, self.ngrams = source, sample, ranking, ngrams
         self.sizes: dict[Setting, int] = {}  # of files without words
 
-    def build(self, student: Student, setting: Setting, facts: Mapping[str, Any]) -> tuple[bytes, Network]:
-        """The file of a student, and a network with the weights of the file; `facts` go into its configuration."""
-        kept = self.ranking.keep(setting.words)
-        weights: dict[str, Any] = {**round_weights(student.weights(), setting, student.scales())}
-        choices = student.choices[kept.model_ids]
-        codebooks = weights[CODEBOOKS].values().reshape(setting.codebooks, CODEWORDS, -1)
-        plain = {
-            name: from_rows(name, weights[name].values(), value.shape)
-            for name, value in self.source.network_weights.items()
-        }
-        network = plain_network(self.source, plain, compose(choices, codebooks))
-        weights |= {CHOICES: choices, **self.ngrams.weights(setting.ngram_rows)}
-        return self.pack(weights, kept, setting, facts), network
+    def build(self, network: Mapping[str, Any], setting: Setting, facts: Mapping[str, Any]) -> bytes:
+        """The file of these weights of a network, none in a model without one; `facts` go into its configuration."""
+        weights = {**network, **self.ngrams.weights(setting.ngram_rows)}
+        return self.pack(weights, self.ranking.keep(setting.words), setting, facts)
 
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
@@ -66,7 +55,8 @@ class FileBuilder:
             source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
         )
         tensors = {**pack_weights(weights), PACKED: from_bytes(pack_words(words))}
-        return pack_model(tensors, config, source.card + card_section(setting, LEVELS in source.weights))
+        had_ngrams = LEVELS in source.weights and not config.linear_only
+        return pack_model(tensors, config, source.card + card_section(setting, had_ngrams))
 
     def size(self, setting: Setting) -> int:
         """Estimated bytes of a file, a little more than it will have: they do not depend on the values of weights."""
@@ -78,7 +68,9 @@ class FileBuilder:
         return self.sizes[empty] + bytes_per_word * setting.words + self.ranking.packed_size(setting.words)
 
     def zero_weights(self, setting: Setting) -> dict[str, Any]:
-        """Weights of a file without words, all zero."""
+        """Weights of a file without words; those of the network are zero."""
+        if self.source.config.linear_only:
+            return self.ngrams.weights(setting.ngram_rows)
         codebooks = np.zeros((setting.codebooks, CODEWORDS, self.source.vectors.shape[1]), np.float32)
         weights: dict[str, Any] = {CHOICES: np.zeros((1, setting.codebooks), np.uint8)}
         for name, value in {**self.source.network_weights, CODEBOOKS: codebooks}.items():
@@ -131,10 +123,11 @@ def card_section(setting: Setting, had_ngrams: bool) -> str:
     ngrams = "N-gram features are left out.\n" if had_ngrams else ""
     if setting.ngram_rows:
         ngrams = f"The table of n-gram features has {setting.ngram_rows:,} rows.\n"
-    return (
-        f"\n## Compressed\n\nThis file knows the {setting.words:,} most important words. A word is the sum of "
-        f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords; weights have {setting.bits} bits.\n{ngrams}"
-    )
+    network = ""
+    if setting.codebooks:
+        codewords = f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords"
+        network = f" A word is the sum of {codewords}; weights have {setting.bits} bits."
+    return f"\n## Compressed\n\nThis file knows the {setting.words:,} most important words.{network}\n{ngrams}"
 
 
 def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:

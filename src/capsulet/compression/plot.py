@@ -37,7 +37,8 @@ def curve_plot(compression: Compression) -> str:
 def described(point: CurvePoint) -> str:
     """Describe a point in words."""
     return (
-        f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, {point.codebooks} codebooks, "
+        f"{point.bytes:,} bytes, {100 * point.accuracy:.2f} %: {point.words:,} words, "
+        f"{f'{point.codebooks} codebooks, ' if point.codebooks else ''}"
         f"{point.bits}-bit weights, {f'{point.ngram_rows:,}' if point.ngram_rows else 'no'} rows of n-gram features"
     )
 

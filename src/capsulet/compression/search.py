@@ -1,59 +1,58 @@
 """Search for the file that reaches the goal of a compression, by trials on the validation texts."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
-from capsulet.compression.file import FileBuilder
-from capsulet.compression.ngrams import NgramTables
+from capsulet.compression.codes import compose
+from capsulet.compression.file import round_weights
+from capsulet.compression.goal import NEW_FILE, SMALLEST_SHARE, GoalSearch
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
-from capsulet.compression.source import Source, WordRanking
-from capsulet.compression.students import Student, Students, renumbered, with_ngrams
-from capsulet.compression.trials import Judge, Trial
-from capsulet.errors import CapsuletError, InputError
-from capsulet.runtime.session import session_of
+from capsulet.compression.source import KeptWords, Source
+from capsulet.compression.students import Student, Students, class_lengths, plain_network, renumbered, with_ngrams
+from capsulet.compression.trials import Trial
+from capsulet.errors import CapsuletError
+from capsulet.model.network import Network
+from capsulet.model.quantisation import from_rows
+from capsulet.runtime.session import Session, session_of
+from capsulet.storage.weights import CHOICES, CODEBOOKS, CODEWORDS
 from capsulet.text.batch import ordered_batches
+from capsulet.text.corpus import choose_rows
 from capsulet.text.labelled import Tell, silent
 from capsulet.training.loop import EVALUATION_BATCH
 
 BITS = (8, 6, 5, 4, 3)
-CODEBOOKS = (8, 6, 4)
-CURVE_SHARES = (1.0, 0.5, 0.25, 0.1)  # of the words
+CODEBOOK_COUNTS = (8, 6, 4)
+CURVE_SHARES = (1.0, 0.5, 0.25, SMALLEST_SHARE)  # of the words
 CURVE_CODEBOOKS = 6
-FEWEST_WORDS = 256
-DEFAULT_LOSS = 0.3  # percentage points
-MOST_ATTEMPTS = 3  # adapted files until one loses little enough
-NEW_FILE = "the new file"  # in errors
-NEARLY = 0.9  # sizes are estimated too large: a target above this share of the smallest estimate is attempted
+CHECKED_TEXTS = 64
+TOLERANCE = 1e-4  # between class lengths of a file and of its weights
 
 
-class Search:
-    """Settings of one model, tried on the sample."""
+class Search(GoalSearch):
+    """Settings of a model with a network: words, precision, and rows of the n-gram table."""
 
     def __init__(
         self, source: Source, sample: Sample, progress: Callable[[int, int], None], tell: Tell = silent,
         threads: int | None = None,
     ) -> None:  # fmt: skip
-        self.source, self.sample, self.tell, self.threads = source, sample, tell, threads
-        self.ranking, self.ngrams = WordRanking(source, sample.counts), NgramTables(source, sample)
-        self.files = FileBuilder(source, sample, self.ranking, self.ngrams)
+        super().__init__(source, sample, tell, threads)
         self.students = Students(source, sample, self.ranking, self.ngrams, progress)
-        self.judge = Judge(source, sample, self.ngrams)
 
     @property
     def largest(self) -> Setting:
         """The setting that loses least."""
-        return Setting(self.source.most_words, max(CODEBOOKS), max(BITS), self.ngrams.choices[0])
+        return Setting(self.source.most_words, max(CODEBOOK_COUNTS), max(BITS), self.ngrams.choices[0])
 
     @property
     def smallest(self) -> Setting:
         """The setting of the smallest file."""
-        words = min(FEWEST_WORDS, max(round(min(CURVE_SHARES) * self.source.most_words), 1))
-        return Setting(words, min(CODEBOOKS), min(BITS))
+        return Setting(self.fewest_words, min(CODEBOOK_COUNTS), min(BITS))
 
     def measure(self, student: Student, setting: Setting) -> Trial:
         """Trial of a student."""
@@ -90,13 +89,8 @@ class Search:
                 trials += self.measure_each(student, settings, adapted=start is not None)
         return sorted(trials, key=lambda trial: trial.bytes)
 
-    def fit_size(self, target: int) -> Setting:
-        """The setting of at most `target` bytes whose answers are nearest to those of the whole model."""
-        smallest = self.files.size(self.smallest)
-        if smallest > target:
-            if target < NEARLY * smallest:
-                raise self.too_small(target, f"up to {smallest:,}")
-            return self.smallest
+    def fitting(self, target: int) -> list[Trial]:
+        """Trials of settings of at most `target` bytes: for each precision and n-gram table, as many words as fit."""
         trials: list[Trial] = []
         for ngram_rows in self.ngrams.choices:
             for bits in BITS:
@@ -105,12 +99,12 @@ class Search:
                     break  # everything fits: fewer bits would only lose
             if trials and trials[-1].setting == self.largest:
                 break  # fewer n-gram features would only lose
-        return min(trials, key=lambda trial: trial.error).setting
+        return trials
 
     def fit_words(self, bits: int, ngram_rows: int, target: int) -> list[Trial]:
         """Trials of each number of codebooks with as many words as fit into `target` bytes."""
         trials = []
-        for codebooks in CODEBOOKS:
+        for codebooks in CODEBOOK_COUNTS:
             setting = self.with_most_words(Setting(0, codebooks, bits, ngram_rows), target)
             if setting.words < self.smallest.words:
                 continue
@@ -118,66 +112,6 @@ class Search:
             if setting.words == self.source.most_words:
                 break  # fewer codebooks would only lose
         return trials
-
-    def with_most_words(self, setting: Setting, target: int) -> Setting:
-        """The setting with the largest number of words that fits into `target` bytes; 0 words if none fit."""
-        low, high = 0, self.source.most_words
-        while low < high:
-            middle = (low + high + 1) // 2
-            fits = self.files.size(dataclasses.replace(setting, words=middle)) <= target
-            low, high = (middle, high) if fits else (low, middle - 1)
-        return dataclasses.replace(setting, words=low)
-
-    def too_small(self, target: int, smallest: str) -> InputError:
-        """Error for a target that no file of the model reaches."""
-        setting = self.smallest
-        return InputError(
-            f"--target-size {target:,} bytes cannot be reached: the smallest file of this model has {smallest} "
-            f"({setting.bits}-bit weights, {setting.words:,} words); ask for that or more"
-        )
-
-    def best_file(self, target_size: int | None, max_loss: float | None) -> tuple[bytes, Trial, list[Trial]]:
-        """The file that reaches the goal, its trial, and the curve of the trials before it."""
-        if target_size is not None:
-            self.tell("trying settings that fit the size")
-            setting, curve = self.fit_size(target_size), self.curve
-            data, chosen = self.make_file(setting)
-            if len(data) > target_size:
-                raise self.too_small(target_size, f"{len(data):,}")
-            return data, chosen, curve
-        if self.sample.train is not None:
-            return self.hold_loss(max_loss)
-        return *self.make_file(self.largest), []
-
-    def hold_loss(self, max_loss: float | None) -> tuple[bytes, Trial, list[Trial]]:
-        """The smallest adapted file that loses at most `max_loss` points, by up to three attempts, smallest first.
-
-        With few validation texts the default loss may be out of reach: one of 273 texts is more than 0.3 points. Then
-        the file that loses least is taken, with a note. A `max_loss` that is out of reach is an error.
-        """
-        self.tell("trying settings")
-        limit = DEFAULT_LOSS if max_loss is None else max_loss
-        good = [trial for trial in self.curve if 100 * (self.judge.trial_accuracy - trial.accuracy) <= limit]
-        settings = [trial.setting for trial in good[:: max(1, len(good) // MOST_ATTEMPTS)]][: MOST_ATTEMPTS - 1]
-        settings.append(self.largest)
-        attempts: list[tuple[float, bytes, Trial]] = []
-        for number, setting in enumerate(settings, 1):
-            data, trial = self.make_file(setting)
-            loss = 100 * (self.judge.accuracy - trial.accuracy)
-            if loss <= limit:
-                return data, trial, self.curve
-            attempts.append((loss, data, trial))
-            more = ": trying a larger file" if settings[number:] else ""
-            self.tell(f"{len(data):,} bytes lose {loss:.2f} points{more}")
-        loss, data, trial = min(attempts, key=lambda attempt: attempt[0])
-        least = f"the best file loses {loss:.2f} points on the {len(self.sample.valid):,} validation texts"
-        if max_loss is not None:
-            raise CapsuletError(
-                f"--max-loss {limit:g} cannot be reached: {least}; nothing was written; raise --max-loss, or "
-                "give --target-size instead"
-            )
-        self.tell(f"{least}, more than the default of {limit:g}: it is written anyway")
-        return data, trial, self.curve
 
     def make_file(self, setting: Setting) -> tuple[bytes, Trial]:
         """The file of a setting, adapted if there are training texts, and its trial on all validation texts."""
@@ -189,9 +123,35 @@ class Search:
                 student, adapted = learned, True
         facts = {"compression": {**dataclasses.asdict(setting), "adapted": adapted}}
         kept = self.ranking.keep(setting.words)
-        data, network = self.files.build(student, setting, facts)
-        self.judge.check_file(session_of(data, self.threads, "float32", NEW_FILE), network, setting, kept)
+        data, network = self.build(student, setting, facts)
+        self.check_file(session_of(data, self.threads, "float32", NEW_FILE), network, setting, kept)
         session = session_of(data, self.threads, source=NEW_FILE)
         lengths = self.judge.file_lengths(session)
-        data, _ = self.files.build(student, setting, {**facts, **self.files.description(session, len(kept.words))})
+        data, _ = self.build(student, setting, {**facts, **self.files.description(session, len(kept.words))})
         return data, self.judge.judge(lengths, slice(None), setting, len(data), adapted)
+
+    def build(self, student: Student, setting: Setting, facts: Mapping[str, Any]) -> tuple[bytes, Network]:
+        """The file of a student, and a network with the weights of the file; `facts` go into its configuration."""
+        kept = self.ranking.keep(setting.words)
+        weights = round_weights(student.weights(), setting, student.scales())
+        choices = student.choices[kept.model_ids]
+        codebooks = weights[CODEBOOKS].values().reshape(setting.codebooks, CODEWORDS, -1)
+        plain = {
+            name: from_rows(name, weights[name].values(), value.shape)
+            for name, value in self.source.network_weights.items()
+        }
+        network = plain_network(self.source, plain, compose(choices, codebooks))
+        return self.files.build({**weights, CHOICES: choices}, setting, facts), network
+
+    def check_file(self, session: Session, network: Network, setting: Setting, kept: KeptWords) -> None:
+        """CapsuletError unless a file answers like a network with its weights, and has the ids of the kept words."""
+        rows = min(CHECKED_TEXTS, len(self.sample.valid))
+        checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids(self.sample.words)
+        added = self.ngrams.scores(setting.ngram_rows, checked, np.arange(rows))
+        of_network = class_lengths(network, network.head, checked, ids, added)
+        difference = float(np.abs(of_network - self.judge.file_lengths(session, np.arange(rows))).max())
+        if not difference <= TOLERANCE or session.words()[1:] != kept.words:
+            raise CapsuletError(
+                f"the compressed file and its weights differ by {difference:g}: nothing was written; please "
+                "report this error"
+            )

@@ -15,13 +15,14 @@ class Setting:
     """Number of words and precision of a compressed model."""
 
     words: int  # in the dictionary
-    codebooks: int  # each word has one code of four bits per codebook
-    bits: int  # per weight of encoder and head
+    codebooks: int  # each word has one code of four bits per codebook; 0: there is no network
+    bits: int  # per weight of encoder and head; without a network, per number of the n-gram table
     ngram_rows: int = 0  # rows of the n-gram table; 0: no n-gram features
 
     def __str__(self) -> str:
         ngrams = f", {self.ngram_rows:,} rows of n-gram features" if self.ngram_rows else ""
-        return f"{self.words:,} words, {self.codebooks} codebooks, {self.bits}-bit weights{ngrams}"
+        codebooks = f", {self.codebooks} codebooks" if self.codebooks else ""
+        return f"{self.words:,} words{codebooks}, {self.bits}-bit weights{ngrams}"
 
     def bits_of(self, name: str) -> int:
         """Bits per number of the weight with this name."""

@@ -34,7 +34,7 @@ class Source:
     weights: dict[str, Floats]
     card: str
     words: list[str]  # by id; padding and the unknown word come first
-    vectors: Floats  # (V, D)
+    vectors: Floats  # (V, D); (V, 0) without a network
     file: bytes  # the model file
 
     @property
@@ -65,7 +65,13 @@ class Source:
         return gate_weighting(np.concatenate([self.weights[name] for name in names]))
 
     def importance(self, counts: Floats) -> Ids:
-        """Ids of the words that a file can have, most important first: frequent, and unlike the unknown word."""
+        """Ids of the words that a file can have, most important first: frequent, and unlike the unknown word.
+
+        Without a network, a word only counts as known or unknown: the most frequent are first.
+        """
+        if self.config.linear_only:
+            order = np.argsort(-counts, kind="stable")
+            return order[self.can_keep[order]]
         distances = np.square((self.vectors - self.vectors[UNKNOWN_ID]) @ self.gate_weighting).sum(1)
         # square root: the distance counts more than the frequency (measured in docs/results/log.md)
         order = np.argsort(-np.sqrt(counts + 0.1) * distances, kind="stable")
@@ -75,10 +81,11 @@ class Source:
         """Id of the word that each of these words is read as if only the words `kept` are known: (W,).
 
         The words are listed by id: padding and the unknown word come first. The core reads unknown words in the same
-        way: by their shape, then as a similar word, unless the model reads unknown words apart.
+        way: by their shape, then as a similar word, unless the model reads unknown words apart or has no network.
         """
         known = {self.words[number]: number for number in kept.tolist()}
-        similar = SimilarWords(lambda: known) if self.config.options.text.unknown_words != APART else None
+        apart = self.config.linear_only or self.config.options.text.unknown_words == APART
+        similar = None if apart else SimilarWords(lambda: known)
         ids = np.full(len(words), UNKNOWN_ID, np.int64)
         ids[:FIRST_WORD] = np.arange(FIRST_WORD)
         for place in range(FIRST_WORD, len(words)):
@@ -109,7 +116,8 @@ def read_source(path: Path) -> Source:
         if not np.isfinite(values).all():
             damaged(model.source, f"{name} has a number that is not finite")
     card = read_card(path).decode(errors="replace")
-    vectors = word_vectors(weights, config.options.model)
+    empty = np.zeros((len(words), 0), np.float32)
+    vectors = empty if config.linear_only else word_vectors(weights, config.options.model)
     return Source(config, weights, card, words, vectors, bytes(model.data))
 
 

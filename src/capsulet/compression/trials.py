@@ -7,22 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
-from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
-from capsulet.compression.source import Ids, KeptWords, Source
-from capsulet.compression.students import class_lengths
-from capsulet.errors import CapsuletError
+from capsulet.compression.source import Ids, Source
 from capsulet.evaluation.arrays import Flags, given_matrix
-from capsulet.model.network import Network
 from capsulet.results import CurvePoint
 from capsulet.runtime.session import Session, session_of
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 
 TRIAL_TEXTS, TRIAL_TOKENS = 1500, 120_000  # at most, of the validation texts
-CHECKED_TEXTS = 64
-TOLERANCE = 1e-4  # between class lengths of a file and of its weights
 
 
 @dataclass(frozen=True)
@@ -78,8 +72,8 @@ class Trial:
 class Judge:
     """Judges answers on the validation texts; trials use some of them, finished files all."""
 
-    def __init__(self, source: Source, sample: Sample, ngrams: NgramTables) -> None:
-        self.sample, self.ngrams, valid = sample, ngrams, sample.valid
+    def __init__(self, source: Source, sample: Sample) -> None:
+        self.sample, valid = sample, sample.valid
         self.wanted = self.file_lengths(session_of(source.file, precision="float32", source="the model"))  # (n, C)
         self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.wanted)
         self.accuracy = self.metric.score(self.wanted)
@@ -94,20 +88,7 @@ class Judge:
         accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted)
         return Trial(setting, accuracy, agreement, float(np.square(lengths - wanted).sum(1).mean()), size, adapted)
 
-    def file_lengths(self, session: Session, rows: int | None = None) -> Floats:
-        """Class lengths (n, C) of every validation text by a file, or of the first `rows`."""
-        chosen = np.arange(len(self.sample.valid) if rows is None else rows)
+    def file_lengths(self, session: Session, rows: Ids | None = None) -> Floats:
+        """Class lengths (n, C) of every validation text, or of some rows, by a file."""
+        chosen = np.arange(len(self.sample.valid)) if rows is None else rows
         return np.asarray(session.classify(spelled_texts(self.sample.valid, chosen), spelled=True)[0])
-
-    def check_file(self, session: Session, network: Network, setting: Setting, kept: KeptWords) -> None:
-        """CapsuletError unless a file answers like a network with its weights, and has the ids of the kept words."""
-        rows = min(CHECKED_TEXTS, len(self.sample.valid))
-        checked, ids = choose_rows(self.sample.valid, np.arange(rows)), kept.file_ids(self.sample.words)
-        added = self.ngrams.scores(setting.ngram_rows, checked, np.arange(rows))
-        of_network = class_lengths(network, network.head, checked, ids, added)
-        difference = float(np.abs(of_network - self.file_lengths(session, rows)).max())
-        if not difference <= TOLERANCE or session.words()[1:] != kept.words:
-            raise CapsuletError(
-                f"the compressed file and its weights differ by {difference:g}: nothing was written; please "
-                "report this error"
-            )

@@ -10,7 +10,7 @@ on 32-bit integers. Constants are unpacked once, when the graph is loaded, by `C
 would repeat `DequantizeLinear` in every run.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,35 +21,54 @@ from onnx import TensorProto, helper
 from capsulet.config import POOLINGS, ModelOptions, decided
 from capsulet.model import outputs
 from capsulet.model.graph_builder import OPSET, GraphBuilder, Matrix, Weights
-from capsulet.model.graph_heads import add_capsules, add_linear
+from capsulet.model.graph_heads import add_capsules, add_features, add_linear
 from capsulet.model.graph_words import add_embedding
 from capsulet.model.quantisation import Rounded
-from capsulet.model.shapes import LEVELS
+from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
 
+NGRAM_WEIGHTS = {LEVELS, SCALES, CHECKS, BIAS, LEVEL_BITS}
 IR_VERSION = 8  # like OPSET, old enough for runtimes of recent years, browsers included
 
 
+Shape = tuple[int | str, ...]
+
+
 def build_graph(weights: Weights, options: ModelOptions) -> onnx.ModelProto:
-    """Build the ONNX model of these weights."""
+    """Build the ONNX model of these weights; weights of n-gram features only have a graph of their scores."""
     graph = GraphBuilder()
+    float32, int64 = TensorProto.FLOAT, TensorProto.INT64
+    if set(weights) <= NGRAM_WEIGHTS:
+        num_classes = add_features(graph, weights, options)
+        return model_of(graph, {outputs.NGRAMS: (float32, ("batch", num_classes))}, {
+            outputs.LENGTHS: ("batch", num_classes), outputs.NORMS: ("batch", num_classes),
+            outputs.COUPLING: ("batch", 1, num_classes),
+        })  # fmt: skip
     embedded = add_embedding(graph, weights, options)  # (B, T, D)
     states = add_encoder(graph, weights, options, embedded)  # (T, B, H), zero after the end of a text
     pooled, parts = add_pooling(graph, options, states)  # (B, H), (B, T, H)
     ngrams = outputs.NGRAMS if LEVELS in weights else None  # (B, C): other programs take them from the core
     add_head = add_capsules if options.head == "capsule" else add_linear
     num_primary, num_classes = add_head(graph, weights, options, pooled, parts, ngrams)
-    shapes: dict[str, tuple[int | str, ...]] = {
+    inputs: dict[str, tuple[int, Shape]] = {
+        outputs.IDS: (int64, ("batch", "time")), outputs.TOKEN_COUNTS: (int64, ("batch",)),
+        **({ngrams: (float32, ("batch", num_classes))} if ngrams else {}),
+    }  # fmt: skip
+    return model_of(graph, inputs, {
         outputs.LENGTHS: ("batch", num_classes),
         outputs.NORMS: ("batch", num_classes),
         outputs.COUPLING: ("batch", num_primary, num_classes),
         outputs.CONTRIBUTIONS: ("batch", "time", num_classes),
-    }
-    value, int64 = helper.make_tensor_value_info, TensorProto.INT64
-    inputs = [value(outputs.IDS, int64, ["batch", "time"]), value(outputs.TOKEN_COUNTS, int64, ["batch"])]
-    if ngrams:
-        inputs.append(value(ngrams, TensorProto.FLOAT, ["batch", num_classes]))
-    results = [value(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
-    proto = helper.make_graph(graph.nodes, "capsulet", inputs, results, list(graph.constants.values()))
+    })  # fmt: skip
+
+
+def model_of(
+    graph: GraphBuilder, inputs: Mapping[str, tuple[int, Shape]], results: Mapping[str, Shape]
+) -> onnx.ModelProto:
+    """The ONNX model of a graph with inputs of these types and shapes, and float results of these shapes."""
+    value = helper.make_tensor_value_info
+    given = [value(name, kind, shape) for name, (kind, shape) in inputs.items()]
+    found = [value(name, TensorProto.FLOAT, shape) for name, shape in results.items()]
+    proto = helper.make_graph(graph.nodes, "capsulet", given, found, list(graph.constants.values()))
     model = helper.make_model(
         proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="capsulet"
     )

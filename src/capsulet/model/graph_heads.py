@@ -1,9 +1,10 @@
-"""Heads in the ONNX graph: class capsules by routing, or a linear layer."""
+"""Heads in the ONNX graph: class capsules by routing, a linear layer, or n-gram features alone."""
 
 from capsulet.config import ModelOptions, decided
 from capsulet.model import outputs
 from capsulet.model.graph_builder import GraphBuilder, Weights
 from capsulet.model.quantisation import Rounded
+from capsulet.model.shapes import SCALES
 
 
 def add_capsules(
@@ -95,9 +96,21 @@ def add_linear(
     logits = graph.add("MatMul", pooled, projection, name="" if ngrams else outputs.NORMS)
     if ngrams:
         graph.add("Add", logits, ngrams, name=outputs.NORMS)
+    add_lengths(graph, options)
+    graph.add("MatMul", parts, projection, name=outputs.CONTRIBUTIONS)
+    return 1, num_classes
+
+
+def add_features(graph: GraphBuilder, weights: Weights, options: ModelOptions) -> int:
+    """Add the head of a model without a network, whose logits are the scores of n-gram features; return C."""
+    graph.add("Identity", outputs.NGRAMS, name=outputs.NORMS)
+    add_lengths(graph, options)
+    return len(weights[SCALES])
+
+
+def add_lengths(graph: GraphBuilder, options: ModelOptions) -> None:
+    """Add the class lengths of logits, and the coupling of one primary capsule, which is 1."""
     kind, axis = ("Sigmoid", {}) if options.multi_label else ("Softmax", {"axis": -1})
     graph.add(kind, outputs.NORMS, name=outputs.LENGTHS, **axis)
     whole = graph.add("Add", graph.add("Mul", outputs.NORMS, graph.number(0)), graph.number(1))
     graph.add("Unsqueeze", whole, graph.integers(1), name=outputs.COUPLING)
-    graph.add("MatMul", parts, projection, name=outputs.CONTRIBUTIONS)
-    return 1, num_classes

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from capsulet.choices import NO_NETWORK
 from capsulet.report.elements import (
     cell,
     columns,
@@ -22,10 +23,13 @@ MOST_ROWS = 12
 def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> str:
     """Return a page of texts with their explanations."""
     title = f"Predictions of {model}"
-    note = (
-        "Words that speak for the label are blue, words against it are orange. The contributions of all words sum to "
-        "the length of the class capsule before squash, with routing and gates as they were for the whole text."
+    total = f"the logit of the label ({NO_NETWORK})."
+    if any(explanation.capsules for _, explanation in pairs):
+        total = "the length of the class capsule before squash, with routing and gates as they were for the whole text."
+    words = (
+        "Words that speak for the label are blue, words against it are orange. The contributions of all words sum to"
     )
+    note = f"{words} {total}"
     articles = (article(text, explanation) for text, explanation in pairs)
     return document(title, [f"<h1>Predictions of {own(model)}</h1>", soft(note), *articles])
 

@@ -69,7 +69,8 @@ def header(report: Report) -> str:
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(rest)}</small></dd></div>"
         for name, value, rest in tiles
     )
-    notes = "".join(map(soft, (f"Measured on {report.measured}.", *report.notes)))
+    network = ("The model has n-gram features only, and no network.",) if report.config.linear_only else ()
+    notes = "".join(map(soft, (f"Measured on {report.measured}.", *network, *report.notes)))
     return f'<h1>{escape(report.title)}</h1>\n{notes}\n<dl class="tiles">{shown}</dl>'
 
 
@@ -115,7 +116,9 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
         "It was chosen on these texts, so expect a little less on others. With a falling learning rate, the latest "
         "epoch within one standard error of the highest is kept."
     )
-    if config.ngrams:
+    if config.linear_only:
+        words = "These are the epochs of a network that was left out: the model has the n-gram features only."
+    elif config.ngrams:
         accuracy = percent(round(config.metrics.valid_accuracy, 4))
         words += f" The n-gram features were added afterwards: accuracy {accuracy}."
     noise = "The training loss includes dropout and other noise, so it may be higher than the validation loss."

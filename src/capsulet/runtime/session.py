@@ -54,7 +54,7 @@ class Session:
         self.codes: int = facts["codebooks"] * facts["codewords"]  # codewords of all codebooks
         self.primary: int = facts["primary"]
         self.has_ngrams = bool(facts["ngrams"])
-        self.linear_only = bool(facts["linear_only"])  # n-gram features only: there is no network
+        self.has_network = not facts["linear_only"]  # False: n-gram features only
         self.stored_config: ModelConfig | None = None
 
     @property

@@ -12,10 +12,7 @@ MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {letter: f"\\{letter}" for l
 
 def model_card(config: ModelConfig) -> str:
     """What a model is, how it was trained and how it performs, as Markdown."""
-    data, network, metrics = config.data, config.options.model, config.metrics
-    head = f"{network.routing} routing" if network.head == "capsule" else "linear head"
-    if config.ngrams:
-        head += f", n-gram features ({config.ngrams.rows:,} rows)"
+    data = config.data
     return f"""# A text classifier with {len(config.labels)} labels
 
 Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_version}.
@@ -26,8 +23,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 | training texts | {data.train_rows:,} ({data.train_tokens:,} tokens) |
 {scripts_row(config)}| vocabulary | {config.vocab_size:,} words |
 | parameters | {config.parameters:,} |
-| network | {network.embedding} embedding, {network.num_layers}-layer bidirectional GRU, {head} |
-| best epoch | {metrics.best_epoch} of {metrics.epochs} |
+{chr(10).join(network_rows(config))}
 | command | {code(config.command)} |
 
 ## Use
@@ -47,6 +43,20 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 
 {limits(config)}
 """
+
+
+def network_rows(config: ModelConfig) -> list[str]:
+    """Table rows with the parts of the network and the epoch of its weights."""
+    network, metrics = config.options.model, config.metrics
+    features = f"n-gram features ({config.ngrams.rows:,} rows)" if config.ngrams else ""
+    if config.linear_only:
+        return [f"| network | none: {features} only |"]
+    head = f"{network.routing} routing" if network.head == "capsule" else "linear head"
+    parts = [f"{network.embedding} embedding", f"{network.num_layers}-layer bidirectional GRU", head]
+    return [
+        f"| network | {', '.join([*parts, *[features] * bool(features)])} |",
+        f"| best epoch | {metrics.best_epoch} of {metrics.epochs} |",
+    ]
 
 
 def scripts_row(config: ModelConfig) -> str:
@@ -111,7 +121,10 @@ def limits(config: ModelConfig) -> str:
         answer = "It gives one of the labels above to every text, also to texts that belong to none of them"
         answer += ", unless you use `--abstain`." if config.calibration else "."
     unknown = "It reads all words outside its vocabulary as one unknown word."
-    if config.reads_similar_words:
+    if config.linear_only:
+        pieces = ", pairs of words and pieces of words" if config.options.model.pieces else " and pairs of words"
+        unknown = f"It has no network: it reads the words{pieces} that it was trained on, and no order beyond that."
+    elif config.reads_similar_words:
         unknown = "It reads a word outside its vocabulary as a known word with the same beginning, if there is one."
     drift = "`capsulet drift` tests whether new texts still look like its validation texts."
     return "\n".join([answer, calibrated, unknown, *[drift] * bool(config.histograms)])

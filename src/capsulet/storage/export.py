@@ -112,15 +112,18 @@ def check_answers(session: Session, words: Sequence[str], data: bytes) -> None:
 
     dice = random.Random(0)
     texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
-    if session.config.dictionary_words is not None or not session.config.options.model.piece_codes:
+    config = session.config
+    if config.linear_only or config.dictionary_words is not None or not config.options.model.piece_codes:
         texts += ["☃ 你好", "qzxv " * 10]  # otherwise the graph does not know the pieces of unknown words
     texts.append("")
     encoded, expected = session.encode(texts, spelled=True), np.asarray(session.classify(texts, spelled=True)[0])
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
     graph = onnxruntime.InferenceSession(data, settings, providers=["CPUExecutionProvider"])
-    ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
-    inputs = {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}
+    inputs = {}
+    if session.has_network:
+        ids, counts = pad([session.word_ids.read_as(np.asarray(ids)) for ids in encoded])
+        inputs = {outputs.IDS: ids, outputs.TOKEN_COUNTS: counts}
     if session.has_ngrams:
         inputs[outputs.NGRAMS] = np.asarray(session.ngram_scores(texts, spelled=True))
     (found,) = graph.run([outputs.LENGTHS], inputs)

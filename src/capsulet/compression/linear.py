@@ -1,0 +1,62 @@
+"""Search for the file of a model without a network: a smaller n-gram table. PyTorch is not needed.
+
+Words do not change the answers; they only count as known or unknown. A file has all of them unless a size leaves no
+room for them.
+"""
+
+import dataclasses
+from functools import cached_property
+
+from capsulet.compression.goal import NEW_FILE, GoalSearch
+from capsulet.compression.ngrams import BITS
+from capsulet.compression.setting import Setting
+from capsulet.compression.trials import Trial
+from capsulet.errors import CapsuletError
+from capsulet.runtime.session import session_of
+
+
+class LinearSearch(GoalSearch):
+    """Settings of a model without a network: words, and rows of the n-gram table."""
+
+    def setting(self, words: int, rows: int) -> Setting:
+        """A setting of so many words and rows."""
+        return Setting(words, 0, BITS, rows)
+
+    @property
+    def largest(self) -> Setting:
+        """The setting that loses least."""
+        return self.setting(self.source.most_words, max(self.ngrams.few))
+
+    @property
+    def smallest(self) -> Setting:
+        """The setting of the smallest file."""
+        return self.setting(self.fewest_words, min(self.ngrams.few))
+
+    def measure(self, setting: Setting) -> Trial:
+        """Trial of a setting on some of the validation texts; its words change nothing."""
+        data = self.files.build({}, dataclasses.replace(setting, words=0), {"compression": {}})
+        lengths = self.judge.file_lengths(session_of(data, self.threads, source=NEW_FILE), self.judge.trial_rows)
+        return self.judge.judge(lengths, self.judge.trial_rows, setting, self.files.size(setting), adapted=False)
+
+    @cached_property
+    def curve(self) -> list[Trial]:
+        """Trials of every number of rows with all words, smallest file first."""
+        trials = [self.measure(self.setting(self.source.most_words, rows)) for rows in self.ngrams.few]
+        return sorted(trials, key=lambda trial: trial.bytes)
+
+    def fitting(self, target: int) -> list[Trial]:
+        """Trials of every number of rows that leaves room for the fewest words, each with as many words as fit."""
+        settings = [self.with_most_words(self.setting(0, rows), target) for rows in self.ngrams.few]
+        return [self.measure(setting) for setting in settings if setting.words >= self.smallest.words]
+
+    def make_file(self, setting: Setting) -> tuple[bytes, Trial]:
+        """The file of a setting, and its trial on all validation texts."""
+        self.tell(str(setting))
+        facts = {"compression": dataclasses.asdict(setting)}
+        session = session_of(self.files.build({}, setting, facts), self.threads, source=NEW_FILE)
+        kept = self.ranking.keep(setting.words).words
+        if session.words()[1:] != kept:
+            raise CapsuletError("the compressed file has other words: nothing was written; please report this error")
+        lengths = self.judge.file_lengths(session)
+        data = self.files.build({}, setting, {**facts, **self.files.description(session, len(kept))})
+        return data, self.judge.judge(lengths, slice(None), setting, len(data), adapted=False)
