@@ -84,6 +84,10 @@ bench: setup
 	-$(BIN)/python -m benchmarks.multilabel --write  # needs the package lists of Debian
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --write
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA) --sets languages --write
+	$(BIN)/python -m benchmarks.curve --data $(DATA) --write
+	$(BIN)/python -m benchmarks.hard_files --data $(DATA) --write
+	$(BIN)/python -m benchmarks.frontier --data $(DATA) --write
+	$(BIN)/python -m docs.images.make
 	$(BIN)/python -m benchmarks.size --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.drift --data $(DATA) --model $(MODELS)/ag_news_61k-seed1 $(MODELS)/banking77-seed1 --write

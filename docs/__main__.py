@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from docs import commands, drift, labels, options, paper, peers, results, small, speed, trust
+from docs import (
+    commands,
+    curve,
+    drift,
+    frontier,
+    hard_files,
+    labels,
+    options,
+    paper,
+    peers,
+    results,
+    small,
+    speed,
+    trust,
+)
 
-GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift)
+GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,14 @@ def circumstances_of(result: dict[str, Any]) -> str:
         f"{made_at(result['command'], result['commit'])}, {machine['processor']}, {machine['cores']} cores, "
         f"Python {result['python']}, {versions}."
     )
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table; all columns but the first are aligned to the right."""
+    lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def not_measured(module: str) -> str:
+    """The text of a page whose results file does not exist yet."""
+    return f"**Not yet measured**: `python -m {module}` writes the results file, `python -m docs` this part."

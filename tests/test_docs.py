@@ -14,7 +14,22 @@ import capsulet
 from benchmarks import record
 from benchmarks.peers import RIVALS
 from capsulet.cli.parser import build_parser
-from docs import commands, drift, labels, options, pages, paper, peers, results, small, speed, trust
+from docs import (
+    commands,
+    curve,
+    drift,
+    frontier,
+    hard_files,
+    labels,
+    options,
+    pages,
+    paper,
+    peers,
+    results,
+    small,
+    speed,
+    trust,
+)
 from docs.__main__ import GENERATORS
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +45,10 @@ MARKED = [
     (results, results.README, results.readme_parts),
     (speed, speed.PAGE, speed.parts),
     (speed, speed.SCALE, lambda: {"costs": speed.costs()}),
-    *((module, module.PAGE, module.parts) for module in (peers, labels, small, trust, drift)),
+    *(
+        (module, module.PAGE, module.parts)
+        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier)
+    ),
 ]
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",

@@ -7,9 +7,11 @@ of each step is measured alone, and prediction fails if the folder is incomplete
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,7 @@ def predict_step(module: str, folder: str, scratch: str, **_: Any) -> dict[str, 
         "macro_f1": counts.macro_f1,
         "test_rows": len(rows),
         "texts_per_second": round(texts_per_second, 1),
+        "texts_per_second_alone": round(timed_alone(model, [text for text, _ in rows]), 1),
         "predict_memory": peak_memory(),
     }
 
@@ -99,6 +102,16 @@ def timed_prediction(model: Model, rows: Rows) -> tuple[list[str], float]:
         seconds = time.process_time() - started
         if seconds >= LEAST_SECONDS:
             return predicted, rounds * len(texts) / seconds
+
+
+def timed_alone(model: Model, texts: Sequence[str]) -> float:
+    """Texts per CPU second with one text per call, for at least half a second."""
+    started = time.process_time()
+    for count, text in enumerate(itertools.cycle(texts), start=1):
+        model.predict([text])
+        if count % WARM_UP == 0 and time.process_time() - started >= LEAST_SECONDS:
+            return count / (time.process_time() - started)
+    return 0.0  # no texts
 
 
 def folder_bytes(folder: Path) -> int:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,11 @@ def source_digest(name: str) -> str:
     files |= imported_files(ROOT / "src" / "capsulet" / "text" / "split.py")
     if PEERS[name].module == OURS:  # the package imports its modules lazily
         files |= {path for suffix in ("py", "c", "h") for path in (ROOT / "src").rglob(f"*.{suffix}")}
+    return files_digest(files)
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """Digest of the names and contents of files."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())

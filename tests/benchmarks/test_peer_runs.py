@@ -171,7 +171,8 @@ def test_ratios_are_to_ours_or_else_to_tf_idf() -> None:
 
 def test_the_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install --group peers")
-    from benchmarks.peers.plot import OTHERS, colour, corners, draw, overlap
+    from benchmarks.panels import OTHERS, corners, overlap
+    from benchmarks.peers.plot import colour, draw
 
     found = [made_up("ours", 1), made_up("dpcnn", 2, bytes=10**7), made_up("xlnet", 1, failure="no Hub")]
     svg = draw(found, tmp_path / "peers.svg").read_text()
