@@ -28,9 +28,13 @@ def draw(runs: Sequence[dict[str, Any]], file: Path) -> Path:
         for panel in axes.flat[len(sets) :]:
             panel.set_visible(False)
         for panel, name in zip(axes.flat, sets, strict=False):
-            prepare(panel, name, "training rows per class (mean over the classes)", "test accuracy, %")
+            prepare(panel, name, "training rows per class", "test accuracy, %")
+            levels = points(runs, [name])
+            # a class may have fewer rows than wanted: a point stands at the mean over the classes
+            panel.set_xticks([point.rows_per_class for point in levels], [point.rows for point in levels])
+            panel.xaxis.minorticks_off()
             for classifier, (title, colour, dash) in LINES.items():
-                found = [point for point in points(runs, [name]) if point.of(classifier)]
+                found = [point for point in levels if point.of(classifier)]
                 values = [point.values(classifier) for point in found]
                 panel.errorbar(
                     [point.rows_per_class for point in found],

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import curve_points, hard_files, jobs
+from benchmarks import curve_points, hard_files, jobs, record
 from benchmarks.comparison import Comparison, verdict
 from benchmarks.frontier import merge as merge_sizes
 from benchmarks.frontier import parse_sizes
-from benchmarks.frontier_points import cells
+from benchmarks.frontier_points import cells, speed
 from benchmarks.paired import Difference, compare, mean_and_error, pack, standard_error, unpack
 from capsulet.errors import InputError
 
@@ -128,6 +128,7 @@ def test_sizes_and_rivals_are_rows() -> None:
     ours = {**figures, "name": "small", "peer": "ours", "options": {"hidden_size": 64}}
     other = {**figures, "name": "tf-idf", "peer": "tf-idf", "options": {}, "chosen": {"C": 3.0}}
     assert cells(ours) == ["capsulet, small", "90.00", "2,000", "500", "3.0", "3.0", "1.0 MB", "hidden_size=64"]
+    assert [speed(one) for one in (ours, {**ours, "texts_per_second_alone": 9000.0})] == [2000, 9000]
     assert cells(other)[0] == "TF-IDF + LR" and cells(other)[-1] == "C=3.0"
     runs = merge_sizes([other, {**ours, "accuracy": 0.1}], ours)
     assert [one["accuracy"] for one in runs] == [0.9, 0.9] and runs[0]["peer"] == "ours"
@@ -140,9 +141,28 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
     svg = curve_plot.draw(RUNS, tmp_path / "curve.svg").read_text()
     assert svg == curve_plot.draw(RUNS, tmp_path / "again.svg").read_text()
     assert svg != curve_plot.draw(RUNS[:4], tmp_path / "less.svg").read_text()
-    figures = {"set": "some", "texts_per_second": 2000.0, "train_seconds": 3.0}
+    figures = {"set": "some", "texts_per_second": 2000.0, "texts_per_second_alone": 3000.0, "train_seconds": 0.0}
     runs = [
         {**figures, "name": name, "peer": peer, "accuracy": accuracy}
         for name, peer, accuracy in (("small", "ours", 0.9), ("tf-idf", "tf-idf", 0.8))
     ]
     assert frontier_points.draw(runs, tmp_path / "frontier.svg").read_text().count("<path") > 10
+
+
+def test_the_pages_have_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from docs import curve, frontier, pages
+    from docs import hard_files as files
+
+    monkeypatch.setattr(pages, "RESULTS", tmp_path)
+    assert all("Not yet measured" in "".join(module.parts().values()) for module in (curve, files, frontier))
+    size = {"set": "trec6", "accuracy": 0.9, "texts_per_second": 2000.0, "texts_per_second_alone": 500.0,
+            "train_seconds": 3.0, "search_seconds": 3.0, "bytes": 10**6, "chosen": {}, "options": {}, "name": "small",
+            "peer": "ours"}  # fmt: skip
+    cases = [{**one, "case": "questions-20", "memory": 5e8} for one in RUNS]
+    contents = {"curve": RUNS, "hard_files": cases, "frontier": [size]}
+    for name, runs in contents.items():
+        record.write(name, {**record.circumstances(f"python -m benchmarks.{name}"), "runs": runs}, tmp_path)
+    assert "| some | 20 | 120 | 62.50 ± 12.50 | 50.0 | 25.00 ± 0.00 |" in curve.parts()["curve"]
+    assert "| questions, 6 classes, 20 rows per class | accuracy | 62.50 ± 12.50 |" in files.parts()["files"]
+    assert "## TREC, 6 classes" in frontier.parts()["frontier"]
+    assert "| capsulet, small | 90.00 | 2,000 | 500 |" in frontier.parts()["frontier"]
