@@ -37,7 +37,7 @@ from capsulet.errors import CapsuletError, InputError
 
 NAME = "frontier"
 SETS = ("ag_news_61k", "trec6", "banking77")
-SIZES = ("default", "small:hidden_size=64,num_layers=1")
+SIZES = ("linear:linear_only=true", "tiny:size=tiny", "small:size=small", "base:size=base")
 PACKAGES = (*record.PACKAGES, "fasttext-numpy2-wheel")
 OWN_FILES = {"cache": None, "report": None}  # a run leaves no files, and reads none of earlier runs
 

@@ -22,7 +22,8 @@ Run = dict[str, Any]
 Rows = Sequence[Pair] | Sequence[ManyPair]
 CLASSIFIERS = (OURS, *FEATURES)
 RIVAL_FILES = (
-    "benchmarks/linear.py", "benchmarks/multilabel.py", "benchmarks/peers/tfidf.py", "benchmarks/peers/words.py",
+    "benchmarks/linear.py", "benchmarks/linear_labels.py", "benchmarks/multilabel.py",
+    "benchmarks/peers/tfidf.py", "benchmarks/peers/words.py",
     "src/capsulet/text/split.py",
 )  # fmt: skip
 

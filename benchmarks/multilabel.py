@@ -33,13 +33,11 @@ import capsulet
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.debian import packages, source_of, tenth
-from benchmarks.peers.rows import VALID_FRACTION
-from benchmarks.peers.tfidf import Lengths, beside, build_vectorisers
+from benchmarks.peers.tfidf import build_vectorisers
 from capsulet.cli.progress import LineMonitor
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Evaluation
-from capsulet.text.split import multi_label_split
 
 PARTS = {"test": (0, 1), "valid": (2,), "train": (3, 4, 5, 6, 7, 8, 9)}  # tenths of the sources
 FEWEST_TEXTS = 100  # training texts per label
@@ -139,14 +137,6 @@ def read_rows(file: Path) -> Rows:
     return [(row["text"], tuple(row["labels"])) for row in rows]
 
 
-def split(rows: Rows, labels: Sequence[str]) -> tuple[Rows, Rows]:
-    """Training and validation rows, the same as `capsulet.train` has by default."""
-    targets = np.array([labels.index(label) for _, own in rows for label in own])
-    starts = np.cumsum([0, *(len(own) for _, own in rows)])
-    train, valid = multi_label_split(targets, starts, VALID_FRACTION)
-    return [rows[row] for row in train], [rows[row] for row in valid]
-
-
 def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """Train the default recipe with these options; return its figures on the test texts."""
     started = time.process_time()
@@ -166,13 +156,12 @@ def train_ours(folder: Path, model: Path, seed: int, options: Mapping[str, Any])
     }
 
 
-def train_rival(parts: dict[str, Rows], labels: Sequence[str], characters: Lengths = ()) -> dict[str, Any]:
+def train_rival(parts: dict[str, Rows], labels: Sequence[str]) -> dict[str, Any]:
     """Train TF-IDF with one logistic regression per label; return its figures on the test texts."""
     started = time.process_time()
-    vectorisers = build_vectorisers(characters)
-    texts = {name: [text for text, _ in rows] for name, rows in parts.items()}
-    features = {"train": beside([one.fit_transform(texts["train"]) for one in vectorisers])}
-    features |= {name: beside([one.transform(texts[name]) for one in vectorisers]) for name in ("valid", "test")}
+    (vectoriser,) = build_vectorisers(())
+    features = {"train": vectoriser.fit_transform(text for text, _ in parts["train"])}
+    features |= {name: vectoriser.transform(text for text, _ in parts[name]) for name in ("valid", "test")}
     truth = {name: matrix(rows, labels) for name, rows in parts.items()}
     fits = [fit_rival(strength, features, truth) for strength in STRENGTHS]
     micro_f1, strength, thresholds, regressions = max(fits, key=lambda one: one[0])
@@ -181,8 +170,7 @@ def train_rival(parts: dict[str, Rows], labels: Sequence[str], characters: Lengt
     return {
         "C": strength,
         "cpu_seconds": seconds,
-        "parameters": sum(regression.coef_.size + 1 for regression in regressions)
-        + sum(one.idf_.size for one in vectorisers),
+        "parameters": sum(regression.coef_.size + 1 for regression in regressions) + vectoriser.idf_.size,
         "valid_micro_f1": micro_f1,
         "valid_micro_f1_by_C": {str(one[1]): one[0] for one in fits},
         "test": figures(counts.evaluation(labels)),

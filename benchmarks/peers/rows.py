@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.protocol import Rows
-from capsulet.config import build_options
+from capsulet.config import USUAL_FRACTION
 from capsulet.text.labelled import sorted_labels
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split
 
-# the default of `capsulet train`, so that all peers have the same training and validation rows
-VALID_FRACTION = build_options("default").training.valid_fraction
+# what `capsulet train` holds out of large files; all peers have the same training and validation rows
+VALID_FRACTION = USUAL_FRACTION
 
 
 def split_file(folder: Path, split: str) -> Path:
