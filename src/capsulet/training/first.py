@@ -49,8 +49,12 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     found = linear.out_of_fold
     folds = np.full(len(corpora.train), -1, np.int64)
     folds[found.rows] = found.folds
-    scores = found.scores if model.multi_label else found.scores - found.scores.mean(1, keepdims=True)
-    return First(linear, corpora.train, found.rows, scores, folds)
+    if model.multi_label:
+        return First(linear, corpora.train, found.rows, found.scores, folds)
+    # a class of one row cannot be right: the model that answers it has never seen the class
+    seen = np.bincount(corpora.train.targets, minlength=len(corpora.labels))[corpora.train.targets[found.rows]] > 1
+    rows, scores = (found.rows[seen], found.scores[seen]) if seen.any() else (found.rows, found.scores)
+    return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds)
 
 
 def usual_share(texts: int) -> float:

@@ -25,7 +25,7 @@ from capsulet.text.corpus import Corpora, spelled_texts
 from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
-from capsulet.training.class_weights import Weights, check_weights, class_weights
+from capsulet.training.class_weights import NONE, Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
+UNEVEN = 20  # rows of the largest class per row of the smallest: worth a note
 FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 
@@ -95,7 +96,8 @@ def train(
             linear, lengths = linear_history(first, options)
             judged = Judged(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds)
             writer.finish(linear, judged, measure=False)
-            tell(linear_line(linear, len(judged), time.perf_counter() - started, out))
+            alone = max(corpora.train_counts.values()) == 1
+            tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
         history, measures = linear or NOTHING, None
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
@@ -132,14 +134,16 @@ def with_fraction(options: Options, held_out: bool) -> Options:
     return dataclasses.replace(options, training=dataclasses.replace(options.training, valid_fraction=fraction))
 
 
-def linear_line(history: History, texts: int, seconds: float, out: Path) -> str:
-    """Describe the first model in one line."""
+def linear_line(history: History, texts: int, seconds: float, out: Path, alone: bool) -> str:
+    """Describe the first model in one line; `alone`: every class has one training row."""
     from capsulet.report.measures import interval
 
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     value, name = epoch.valid_accuracy, ""
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
+    if alone:
+        return f"{minutes} linear model (one row per class cannot show how good it is) → {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
     how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
     spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
@@ -236,6 +240,13 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
+    counts = [count for count in corpora.train_counts.values() if count]
+    uneven = max(counts) >= UNEVEN * min(counts)
+    if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:
+        lines.append(
+            f"the largest class has {max(counts):,} rows and the smallest {min(counts):,}: if rare classes matter as "
+            "much as frequent ones, add --select macro-f1"
+        )
     if not len(corpora.valid):
         return lines
     if absent := [label for label, count in corpora.valid_counts.items() if not count]:
