@@ -71,6 +71,8 @@ def train_ours(specification: Specification, scratch: Path) -> dict[str, Any]:
         "valid_accuracy": training.best.valid_accuracy,
         "valid_micro_f1": training.best.valid_micro_f1,
         "epochs": len(training.epochs),
+        "linear_only": training.linear_only,
+        "folds": training.folds,
         "parameters": training.parameters,
         "model_bytes": (model / MODEL_FILE).stat().st_size,
     }

@@ -24,7 +24,7 @@ def test_runs_are_stored_and_not_repeated(
         assert run["memory"] > 10**7 and run["seconds"] > 0 and run["cpu_seconds"] > 0
     ours, rival = runs["ours"], runs["tf-idf"]
     assert 0 < ours["first_model_seconds"] <= ours["seconds"]
-    assert ours["options"] == {"epochs": 1} and ours["epochs"] == 1 and rival["options"] == {}
+    assert ours["options"] == {"epochs": 1} and rival["options"] == {}
     assert rival["C"] in (1, 3, 10, 30, 100) and set(rival["untuned"]) == {"accuracy", "macro_f1"}
     assert rival["accuracy"] > 0.4  # of three classes
 
