@@ -13,7 +13,6 @@ bounds hold for two threads on two idle cores.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import record
 from benchmarks.timing import interleave
+from capsulet.cores import available_cores
 from capsulet.model.gru import bidirectional_gru
 from capsulet.native import available, gru
 
@@ -43,7 +43,7 @@ def main() -> int:
         parser.error("the compiled GRU is not built, or CAPSULET_NATIVE=0; there is nothing to measure")
     cases = [
         report(measure(threads, batch, mixed, arguments.repeats))
-        for threads in sorted({1, min(2, os.cpu_count() or 1)})
+        for threads in sorted({1, min(2, available_cores())})
         for batch in (32, 64)
         for mixed in (False, True)
     ]

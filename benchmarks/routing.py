@@ -11,7 +11,6 @@ The bounds hold for two idle cores.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +19,7 @@ import torch
 
 from benchmarks import record
 from benchmarks.timing import interleave
+from capsulet.cores import available_cores
 from capsulet.model.routing import kmeans_routing, torch_kmeans_routing
 from capsulet.native import available, routing
 
@@ -38,7 +38,7 @@ def main() -> int:
         parser.error("the compiled routing is not built, or CAPSULET_NATIVE=0; there is nothing to measure")
     cases = [
         report(measure(threads, classes, arguments.repeats))
-        for threads in sorted({1, min(2, os.cpu_count() or 1)})
+        for threads in sorted({1, min(2, available_cores())})
         for classes in SPEEDUP_BOUNDS
     ]
     bounds = {

@@ -35,6 +35,7 @@ from benchmarks import encoder, record
 from benchmarks.textbook import TextbookTraining
 from benchmarks.timing import interleave
 from capsulet.config import ModelOptions, TrainingOptions, build_options, smallest_num_codewords
+from capsulet.cores import available_cores
 from capsulet.model.kernels import training_threads
 from capsulet.model.losses import total_loss
 from capsulet.model.network import build_network, initialise
@@ -170,7 +171,7 @@ def encoders(repeats: int) -> dict[str, float]:
     """Speed of the native GRU at two batch sizes."""
     ratios = {}
     for batch in (32, 64):
-        case = encoder.report(encoder.measure(min(2, os.cpu_count() or 1), batch, False, repeats))
+        case = encoder.report(encoder.measure(min(2, available_cores()), batch, False, repeats))
         ratios[f"native_gru_over_nn_gru_batch_{batch}"] = case["speedup_over_padded"]
         ratios[f"share_of_sgemm_peak_batch_{batch}"] = case["share_of_peak"]
     return ratios

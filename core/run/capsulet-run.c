@@ -3,7 +3,8 @@
  * One thread reads, N threads answer, the main thread writes in order. Lines travel in batches through a ring of slots, so
  * memory is bounded: a slot has one line of at most 64 MB, or several of at most 1 MB together. */
 #define _POSIX_C_SOURCE 200809L
-#define _DARWIN_C_SOURCE /* macOS: the number of cores */
+#define _DARWIN_C_SOURCE
+#include "cores.h"
 #include "mapping.h"
 #include "output.h"
 
@@ -295,8 +296,8 @@ static bool number_of(const char *text, size_t most, size_t *number) {
 }
 
 static int parse(int count, char **words, const char **path) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  all.top = 1, all.threads = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (size_t)cores;
+  size_t cores = available_cores("/");
+  all.top = 1, all.threads = cores > MOST_THREADS ? MOST_THREADS : cores;
   for (int i = 1; i < count; i++) {
     const char *value = i + 1 < count ? words[i + 1] : NULL;
     if (!strcmp(words[i], "--abstain")) all.abstain = true;

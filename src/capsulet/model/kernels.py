@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from capsulet import native
+from capsulet.cores import available_cores
 
 logger = logging.getLogger("capsulet")
 _wanted = 0  # threads of the running training, 0: none is running
@@ -40,14 +41,16 @@ def threads() -> int:
 
 @contextmanager
 def training_threads(wanted: int | None) -> Iterator[None]:
-    """Give the kernels this many threads (None: as many as torch has); beside the kernels, torch gets one thread.
+    """Give the kernels this many threads; beside the kernels, torch gets one thread.
+
+    None: as many as torch has, and at most one per core that the process may use.
 
     Threads of torch wait for their next task in a busy loop and take the core of the kernels' second thread. On two
     cores a step took 60 ms with two threads of torch beside the kernels, and 42 to 51 ms with one.
     """
     global _wanted
     before = torch.get_num_threads()
-    _wanted = wanted or before
+    _wanted = wanted or min(before, available_cores())
     torch.set_num_threads(1 if native.available(native.gru) else _wanted)
     try:
         yield

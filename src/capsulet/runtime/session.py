@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from capsulet.cores import available_cores
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.native import core_module
 from capsulet.runtime.matrix import Matrix
@@ -260,7 +261,7 @@ def start(where: str | bytes, source: str, threads: int | None, precision: str) 
 def count_threads(threads: int | None) -> int:
     """Return `threads`, or the number of cores that this process may use."""
     if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return available_cores()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise InputError(f"--threads is {threads!r}: expected at least 1, or auto for one per core")
     return threads

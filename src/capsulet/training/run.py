@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
 from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
+from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError, some
 from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
 from capsulet.report.measures import Measures
@@ -190,10 +191,11 @@ def checkpoint_path(out: Path) -> Path:
 
 
 def require_training(purpose: str = "Training") -> None:
-    """Refuse to start if a package that training needs is not installed."""
+    """Refuse to start if a package that training needs is not installed; must be called before torch is imported."""
     for package in ("torch", "numpy"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "train", purpose)
+    let_waiting_threads_sleep()
 
 
 def data_size(corpora: Corpora, window: int) -> DataSize:
