@@ -27,7 +27,7 @@ def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
     spellings = spell([*words[2:], "matchless"])
     starts, targets = np.array([0, 4, 5, 6]), np.array([2, 1, 0], np.int32)
     corpus = Corpus(np.array(ids, np.int32), starts, targets, num_classes=3, spellings=spellings)
-    (window,) = judged(corpus, size).windows()
+    (window,) = judged(corpus, size).windows(classifier)
     assert window.lengths.tolist() == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
     assert window.texts == [f"the match matchless {TOO_LONG}", "bank", ""] and window.truth == [(2,), (1,), (0,)]
     assert window.spelled and window.encoded[0].tolist() == [the, match, 1, 1]
@@ -38,12 +38,12 @@ def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
     assert answers[0].tolist()[0] == answers[1].tolist()[0]
 
 
-def test_of_many_texts_some_are_spelled() -> None:
+def test_of_many_texts_some_are_spelled(model: Path) -> None:
     number = 3 * MOST_TEXTS + 1
     corpus = Corpus(
         np.full(number, 1, np.int32), np.arange(number + 1), np.zeros(number, np.int32), None, 1, None, spell([])
     )
-    windows = list(judged(corpus, 2).sample().windows())
+    windows = list(judged(corpus, 2).sample().windows(capsulet.load(model)))
     assert len(windows) > 1 and abs(sum(len(window.texts) for window in windows) - MOST_TEXTS) <= 1
     assert windows[0].lengths.tolist()[:3] == [[0], [3], [6]], "the lengths stay with their texts"
 
@@ -54,7 +54,7 @@ def test_a_multi_label_corpus_is_spelled(sets_model: Path) -> None:
     ids = np.array([words.index("the"), len(words), words.index("bank")], np.int32)
     spellings = spell([*words[2:], "qq"])
     corpus = Corpus(ids, np.array([0, 2, 3]), np.array([2, 0], np.int32), np.array([0, 2, 2]), 3, spellings=spellings)
-    (window,) = judged(corpus, len(words)).windows()
+    (window,) = judged(corpus, len(words)).windows(classifier)
     assert window.texts == ["the qq", "bank"] and window.truth == [(0, 2), ()]
 
 
@@ -67,3 +67,14 @@ def test_a_word_of_one_fold_is_unknown_there() -> None:
     assert found == [[2, 1], [2, 1], [1], [2]]
     assert [own.tolist() for own in judged(corpus, 5).encoded] == [[2, 3], [2, 4], [4], [2]]
     assert judged(corpus, 5, [0, 1, 0, 2]).encoded[1].tolist() == [2, 4], "another fold has it, too"
+
+
+def test_a_model_that_was_not_trained_on_them_answers_itself(model: Path) -> None:
+    classifier = capsulet.load(model)
+    words = classifier.session.words()
+    corpus = Corpus(
+        np.array([words.index("match")], np.int32), np.array([0, 1]), np.zeros(1, np.int32), None, 3, None,
+        spell(words[2:]),
+    )  # fmt: skip
+    found = Judged(corpus, len(words), np.arange(1)).answers(classifier)
+    assert found.tolist() == classifier.session.classify(["match"])[0].tolist()

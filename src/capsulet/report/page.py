@@ -116,6 +116,11 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
         "It was chosen on these texts, so expect a little less on others. With a falling learning rate, the latest "
         "epoch within one standard error of the highest is kept."
     )
+    if config.metrics.folds:
+        words = (
+            f"The curves are means over the rounds of cross-validation, without the n-gram features. The last epoch, "
+            f"{best.epoch}, was kept."
+        )
     if config.linear_only:
         words = "These are the epochs of a network that was left out: the model has the n-gram features only."
     elif config.ngrams:

@@ -382,13 +382,3 @@ def choose_rows(corpus: Corpus, rows: RowNumbers) -> Corpus:
         return replace(corpus, ids=ids, starts=starts, targets=corpus.targets[np.asarray(rows, np.int64)])
     targets, label_starts = choose(corpus.targets, corpus.label_starts)
     return replace(corpus, ids=ids, starts=starts, targets=targets, label_starts=label_starts)
-
-
-def joined(first: Corpus, second: Corpus) -> Corpus:
-    """The texts of two corpora of the same words, in memory."""
-    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
-    label_starts = None
-    if first.label_starts is not None and second.label_starts is not None:
-        label_starts = np.concatenate([first.label_starts, first.label_starts[-1] + second.label_starts[1:]])
-    ids, targets = np.concatenate([first.ids, second.ids]), np.concatenate([first.targets, second.targets])
-    return replace(first, ids=ids, starts=starts, targets=targets, label_starts=label_starts)

@@ -12,15 +12,13 @@ from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Epoch
 from capsulet.text.batch import true_labels
-from capsulet.text.corpus import Corpora, Corpus, joined
+from capsulet.text.corpus import Corpora, Corpus
 from capsulet.training.class_weights import Weights
 from capsulet.training.folds import Rows
 from capsulet.training.history import History, Snapshot
-from capsulet.training.linear import Floats, LinearModel, fit_corpus, fit_features
+from capsulet.training.linear import Floats, LinearModel, fit_corpus
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
 from capsulet.training.ngrams import most_features, table_of
-
-MOST_REFITTED = 200_000  # texts; of more, the validation texts would add little
 
 
 @dataclass(frozen=True)
@@ -62,14 +60,11 @@ def usual_share(texts: int) -> float:
     return SHARE_OF_MANY if texts >= MANY_TEXTS else USUAL_SHARE
 
 
-def linear_history(first: First, options: Options, linear: LinearModel | None = None) -> tuple[History, Floats]:
-    """The model of n-gram features alone, and its class lengths for the judged texts.
-
-    `linear` is the regression that the model gets, if it is another one than the one that was judged.
-    """
+def linear_history(first: First, options: Options) -> tuple[History, Floats]:
+    """The model of n-gram features alone, and its class lengths for the judged texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
-    table = table_of(linear or first.linear, 1.0, offsets)
+    table = table_of(first.linear, 1.0, offsets)
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
     epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)
     best = measured(mixture, first.corpus, first.rows, epoch)
@@ -111,17 +106,3 @@ def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snap
         ),
         {}, thresholds,
     )  # fmt: skip
-
-
-def refitted(
-    first: First, corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]
-) -> LinearModel:
-    """The regression fitted anew to training and validation texts, at the same cost; or as it is.
-
-    Validation texts that the user has named are not used.
-    """
-    if not len(corpora.valid) or len(corpora.train) > MOST_REFITTED:
-        return first.linear
-    every, old = joined(corpora.train, corpora.valid), first.linear
-    fitted = fit_features(every, old.vocabulary, weights, old.cost, options.training.seed, stop)
-    return old if fitted is None else replace(old, table=fitted[0], bias=fitted[1])

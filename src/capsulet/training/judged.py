@@ -2,14 +2,14 @@
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.evaluation.arrays import Flags
 from capsulet.evaluation.labels import LabelledTexts
-from capsulet.runtime.classifier import LARGEST_WINDOW
+from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier
 from capsulet.runtime.matrix import Matrix
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, spelled_texts
@@ -22,12 +22,12 @@ MOST_TEXTS = 5_000  # texts that are measured after a training: enough for every
 
 @dataclass(frozen=True)
 class Judged:
-    """Texts of a corpus, and the class lengths of a model that was not trained on them."""
+    """Texts of a corpus that a model was not trained on, or that were left out in cross-validation."""
 
     corpus: Corpus
     vocab_size: int
     rows: Rows  # (n,) numbers of the texts
-    lengths: Floats  # (n, C)
+    lengths: Floats | None = None  # (n, C) of the models that did not know them; None: the model itself did not
     folds: NDArray[np.int64] | None = None  # of all texts of the corpus, with cross-validation
 
     def __len__(self) -> int:
@@ -71,13 +71,19 @@ class Judged:
     def sample(self, most: int = MOST_TEXTS) -> "Judged":
         """These texts, or a regular sample of them."""
         chosen = np.arange(0, len(self), max(len(self) / most, 1)).astype(np.int64)
-        return Judged(self.corpus, self.vocab_size, self.rows[chosen], self.lengths[chosen], self.folds)
+        lengths = None if self.lengths is None else self.lengths[chosen]
+        return Judged(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)
 
-    def windows(self) -> Iterator[LabelledTexts]:
+    def answers(self, classifier: Classifier) -> Matrix:
+        """Class lengths (n, C), by this model if it was not trained on the texts."""
+        if self.lengths is None:
+            return classifier.session.classify(self.texts, spelled=True)[0]
+        return Matrix(np.ascontiguousarray(self.lengths), self.lengths.shape[1])
+
+    def windows(self, classifier: Classifier) -> Iterator[LabelledTexts]:
         """The texts with their labels and class lengths, in windows of bounded size."""
-        texts, encoded, flags = self.texts, self.encoded, self.truth
-        truth = [tuple(np.flatnonzero(row).tolist()) for row in flags]
         for start in range(0, len(self), LARGEST_WINDOW):
             part = slice(start, start + LARGEST_WINDOW)
-            lengths = Matrix(np.ascontiguousarray(self.lengths[part]), flags.shape[1])
-            yield LabelledTexts(texts[part], encoded[part], truth[part], spelled=True, lengths=lengths)
+            own = replace(self, rows=self.rows[part], lengths=None if self.lengths is None else self.lengths[part])
+            truth = [tuple(np.flatnonzero(row).tolist()) for row in own.truth]
+            yield LabelledTexts(own.texts, own.encoded, truth, spelled=True, lengths=own.answers(classifier))

@@ -226,16 +226,6 @@ def fit_corpus(
     return None if fitted is None else LinearModel(vocabulary, *centred(fitted, truth), found.cost, found)
 
 
-def fit_features(
-    corpus: Corpus, vocabulary: Vocabulary, weights: Weights, cost: float, seed: int, stop: Callable[[], bool]
-) -> tuple[Floats, Floats] | None:
-    """Table (F, C) and bias (C,) of these features, fitted to all texts of a corpus; None: stopped."""
-    rows = np.arange(len(corpus), dtype=np.int64)
-    truth = truth_of(corpus, rows, weights)
-    fitted = fit_table(matrix_of(corpus, rows, vocabulary), truth, cost, seed, stop)
-    return None if fitted is None else centred(fitted, truth)
-
-
 def centred(fitted: tuple[Floats, Floats], truth: Truth) -> tuple[Floats, Floats]:
     """Table and bias with a mean of zero over the classes: a score that all classes share decides nothing.
 

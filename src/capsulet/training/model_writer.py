@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from capsulet.config import decided
 from capsulet.evaluation.calibrate import MOST_ROWS, describe_answers
 from capsulet.evaluation.evaluate import evaluate_texts
@@ -14,7 +16,6 @@ from capsulet.model.shapes import PIECE_CODES, num_parameters, shapes_of
 from capsulet.report.measures import Measures, Recorder
 from capsulet.results import Epoch, Evaluation
 from capsulet.runtime.classifier import Classifier
-from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import write_folder
@@ -41,17 +42,20 @@ class ModelWriter:
     def finish(self, history: History, judged: Judged | None, measure: bool = True) -> Measures | None:
         """Calibrate and write a model; with `measure`, also return what a report shows of it."""
         config, weights = self.config_of(history), history.best.weights
-        if judged is not None:
+        corpora = self.corpora
+        if judged is None:  # the training texts, where nothing else has judged the network
+            corpus = corpora.valid if len(corpora.valid) else corpora.train
+            judged = Judged(corpus, corpora.vocab_size, np.arange(len(corpus)))
+        classifier = self.classifier(config, weights)
+        if judged.lengths is not None or len(corpora.valid):
             known = judged.sample(MOST_ROWS)
-            lengths = Matrix(known.lengths.copy(), len(config.labels))
-            classifier = self.classifier(config, weights)
-            described = describe_answers(classifier, known.encoded, lengths, known.truth)
+            described = describe_answers(classifier, known.encoded, known.answers(classifier), known.truth)
             config = dataclasses.replace(config, **described)
         measures = None
-        if judged is not None and measure:
+        if measure:
             classifier = self.classifier(config, weights)
             recorder = Recorder(classifier, spelled=True)
-            measures = recorder.finish(evaluate_texts(classifier, judged.sample().windows(), recorder))
+            measures = recorder.finish(evaluate_texts(classifier, judged.sample().windows(classifier), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
         self.write(config, weights, history.epochs)
         return measures

@@ -20,7 +20,7 @@ from capsulet.text.labelled import Tell
 from capsulet.training.checkpoint import Checkpoints, tensors_of
 from capsulet.training.class_weights import Weights
 from capsulet.training.cross_validation import Rounds, cross_validate, values_of
-from capsulet.training.first import First, measured, refitted, shifted, usual_share
+from capsulet.training.first import First, measured, shifted, usual_share
 from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
 from capsulet.training.judged import Judged
@@ -52,7 +52,6 @@ class NetworkStage:
     resume: bool
     started: float  # of the training, by the clock of `time.perf_counter`
     data: DataSize
-    refit: bool  # fit the n-gram features anew to training and validation texts
     checkpoints: Callable[[ModelWriter], Checkpoints]
 
     def run(self, linear: History | None, judged: Judged | None) -> tuple[ModelWriter, History, Judged | None]:
@@ -223,15 +222,12 @@ class NetworkStage:
         if self.first is not None:
             corpus, folds = self.first.corpus, self.first.folds
             mixture, offsets = shifted(mixture, self.first, rows, self.options)
-            fitted = self.first.linear
-            if self.refit and history.stopped != "interrupted":
-                fitted = refitted(self.first, self.corpora, self.options, self.weights, self.stop)
-            table = table_of(fitted, mixture.strength or 0.0, offsets)
+            table = table_of(self.first.linear, mixture.strength or 0.0, offsets)
             weights |= table.weights()
             ngrams = {"rows": float(len(table.checks)), "strength": mixture.strength or 0.0}
         elif rounds:
             corpus = self.corpora.train
         best = measured(mixture, corpus, rows, history.best.epoch)
         best = replace(best, weights=weights)
-        found = Judged(corpus, self.corpora.vocab_size, rows, mixture.lengths, folds)
-        return replace(history, best=best, ngrams=ngrams, folds=rounds), found
+        found = Judged(corpus, self.corpora.vocab_size, rows, mixture.lengths if rounds else None, folds)
+        return replace(history, best=best, ngrams=ngrams, folds=FOLDS if rounds else 0), found

@@ -77,12 +77,12 @@ def training_of(out: Path, seconds: float, report: str | None) -> Training:
     config = read_config(out)
     data, metrics = config.data, config.metrics
     epochs = tuple(Epoch(**json.loads(line)) for line in read_log(out).splitlines())
-    best = next(epoch for epoch in epochs if epoch.epoch == metrics.best_epoch)
-    if config.ngrams:  # they were added after the last epoch
-        names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
-        values = {name: getattr(metrics, name) for name in names if getattr(best, name) is not None}
-        best = dataclasses.replace(best, **values)
+    nothing = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, 0.0, 0.0, True)  # n-gram features are no epoch
+    best = next((epoch for epoch in epochs if epoch.epoch == metrics.best_epoch), nothing)
+    names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
+    # of the whole model, also where n-gram features were added after the last epoch
+    best = dataclasses.replace(best, **{name: getattr(metrics, name) for name in names})
     return Training(
         str(out), config.labels, config.parameters, data.train_rows, data.valid_rows, best, epochs, metrics.stopped,
-        seconds, report=report,
+        seconds, report=report, linear_only=config.linear_only, folds=metrics.folds or 0,
     )  # fmt: skip

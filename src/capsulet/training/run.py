@@ -22,7 +22,7 @@ from capsulet.results import Training
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.text.batch import read_lengths
-from capsulet.text.corpus import Corpora, spelled_texts
+from capsulet.text.corpus import Corpora
 from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions
@@ -31,7 +31,6 @@ from capsulet.training.class_weights import NONE, Weights, check_weights, class_
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
     from capsulet.training.history import History
-    from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
@@ -63,7 +62,7 @@ def train(
         check_report(page)
     check_weights(options.training.class_weight)
     require_training()
-    from capsulet.training.first import fit_first, linear_history, refitted
+    from capsulet.training.first import fit_first, linear_history
     from capsulet.training.history import NOTHING
     from capsulet.training.interruption import Interruption
     from capsulet.training.judged import Judged
@@ -95,7 +94,8 @@ def train(
             if first is None:
                 raise KeyboardInterrupt
             linear, lengths = linear_history(first, options)
-            judged = Judged(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds)
+            own = first.folds is None  # the model itself was not fitted on the judged texts
+            judged = Judged(first.corpus, corpora.vocab_size, first.rows, None if own else lengths, first.folds)
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
@@ -105,15 +105,10 @@ def train(
 
             stage = NetworkStage(
                 corpora, asked, options, weights, first, writer, monitor, tell, interruption.requested, workers, resume,
-                started, size, not sources.valid, partial(checkpoints_of, corpora, workers, resume, tell),
+                started, size, partial(checkpoints_of, corpora, workers, resume, tell),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
         if workers.rank == 0:
-            if first and history.linear_only and not sources.valid:
-                again = refitted(first, corpora, options, weights, interruption.requested)
-                best = linear_history(first, options, again)[0].best
-                history = dataclasses.replace(history, best=best)
-            judged = judged or training_texts(writer, history)
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
         if page and measures:
@@ -160,19 +155,6 @@ def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, w
         announce_checkpoint(path, resume, tell)
     seconds = writer.start.options.training.checkpoint_seconds
     return Checkpoints(path, seconds, identity(writer.start, corpora))
-
-
-def training_texts(writer: ModelWriter, history: History) -> Judged:
-    """The training texts with their class lengths, where nothing was held out."""
-    import numpy as np
-
-    from capsulet.training.judged import Judged
-
-    corpus = writer.corpora.train
-    rows = np.arange(len(corpus))
-    classifier = writer.classifier(writer.config_of(history), history.best.weights)
-    lengths, _ = classifier.session.classify(spelled_texts(corpus, rows), spelled=True)
-    return Judged(corpus, writer.corpora.vocab_size, rows, np.asarray(lengths))
 
 
 def report_path(out: Path) -> Path:
