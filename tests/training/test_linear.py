@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
-from capsulet.training import linear
+from capsulet.training import feature_values, linear
 from capsulet.training.folds import fold_numbers
 from capsulet.training.linear import (
     COSTS,
     Matrix,
     OutOfFold,
+    Regression,
     Truth,
     count_features,
-    cross_validate,
     fit_corpus,
     fit_table,
     log_loss,
@@ -82,7 +82,7 @@ def test_words_and_pairs_come_first_and_rare_features_are_worth_more() -> None:
 def test_features_of_one_of_many_texts_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = corpus_of(["one two", "two three"], [0, 1], 2)
     assert count_features(corpus, 0, 100).counts.tolist() == [2, 1, 1, 1, 1]
-    monkeypatch.setattr(linear, "FEW_TEXTS", 2)
+    monkeypatch.setattr(feature_values, "FEW_TEXTS", 2)
     assert count_features(corpus, 0, 100).counts.tolist() == [2]
 
 
@@ -178,7 +178,7 @@ def test_the_solution_is_that_of_scikit_learn(
     """With class weights: of the class of the text; multi-label: of the labels that the text has."""
     from sklearn.linear_model import LogisticRegression
 
-    monkeypatch.setattr(linear, "SETTLED", 1e-6)
+    monkeypatch.setattr(linear, "SETTLED", 3e-6)
     monkeypatch.setattr(linear, "MOST_PASSES", 500)
     corpus = problem(several)
     matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
@@ -260,7 +260,8 @@ def test_it_learns_several_labels_per_text() -> None:
 def validated(corpus: Corpus, pieces: int = 3) -> OutOfFold:
     rows = all_rows(corpus)
     matrix = matrix_of(corpus, rows, count_features(corpus, pieces, 10**6))
-    found = cross_validate(matrix, truth_of(corpus, rows, None), rows, fold_numbers(corpus, rows, 1), 1, never)
+    regression = Regression(matrix, truth_of(corpus, rows, None), linear.INTERCEPT, 1, never)
+    found = regression.cross_validate(rows, fold_numbers(corpus, rows, 1))
     assert found is not None
     return found
 
@@ -269,37 +270,78 @@ def test_the_cost_has_the_smallest_loss_of_left_out_texts() -> None:
     """Where labels are noise, strong regularisation is better; where every word tells the class, a weak one."""
     noise = problem()
     noise = replace(noise, targets=np.random.default_rng(1).permutation(noise.targets))
-    assert validated(noise).cost == min(COSTS)
+    assert validated(noise).setting.cost == min(COSTS)
     dice = random.Random(3)
     numbers = [dice.randrange(2) for _ in range(100)]
     clear = corpus_of(
         [" ".join(dice.choices([f"{'good' if n else 'bad'}{k}" for k in range(5)], k=4)) for n in numbers], numbers, 2
     )
-    assert validated(clear).cost == max(COSTS)
+    assert validated(clear).setting.cost == max(COSTS)
 
 
 @pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("work", [0, 10**9])
 def test_scores_out_of_fold_are_those_of_a_model_of_the_other_folds(
-    several: bool, monkeypatch: pytest.MonkeyPatch
+    several: bool, work: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linear, "SETTLED", 1e-6)
+    """Also if the first fold alone has chosen the setting."""
+    monkeypatch.setattr(linear, "SETTLED", 1e-5)
     monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    monkeypatch.setattr(linear, "MUCH_WORK", work)
     corpus = problem(several)
     found = validated(corpus)
-    assert found.losses[found.cost] == min(found.losses.values())
-    flags = truth_of(corpus, found.rows, None).flags(found.rows, 3)
-    assert log_loss(found.scores, flags) == pytest.approx(found.losses[found.cost])
+    assert found.losses[found.setting] == min(found.losses.values()) and not found.setting.class_priors
+    choosing = found.folds >= 0 if work else found.folds == 0
+    flags = truth_of(corpus, found.rows, None).flags(found.rows[choosing], 3)
+    assert log_loss(found.scores[choosing], flags) == pytest.approx(found.losses[found.setting])
     for fold in np.unique(found.folds):
-        train, left_out = (
-            choose_rows(corpus, np.flatnonzero(chosen)) for chosen in (found.folds != fold, found.folds == fold)
-        )
-        vocabulary = count_features(train, 3, 10**6)
-        fitted = fit_table(
-            matrix_of(train, all_rows(train), vocabulary), truth_of(train, all_rows(train), None), found.cost, 1
-        )
+        own = found.folds == fold
+        train, left_out = (choose_rows(corpus, np.flatnonzero(chosen)) for chosen in (~own, own))
+        matrix = matrix_of(train, all_rows(train), count_features(train, 3, 10**6))
+        truth = truth_of(train, all_rows(train), None)
+        matrix = matrix.known_to(truth, all_rows(train))
+        fitted = fit_table(matrix, truth, found.setting.cost, 1)
         assert fitted is not None
-        wanted = matrix_of(left_out, all_rows(left_out), vocabulary).scores(*fitted)
-        np.testing.assert_allclose(found.scores[found.folds == fold], wanted, atol=0.05)
+        wanted = matrix_of(left_out, all_rows(left_out), matrix.vocabulary).scores(*fitted)
+        np.testing.assert_allclose(found.scores[own], wanted, atol=0.05)
+
+
+def keywords(seed: int) -> Corpus:
+    """60 classes of four texts: a keyword of the class among eight words of a common pool."""
+    dice, words = random.Random(0), random.Random(seed)
+    pool, own = ([f"{dice.getrandbits(32):x}" for _ in range(size)] for size in (240, 60))
+    numbers = list(range(60)) * 4
+    return corpus_of([" ".join([*words.sample(pool, 8), own[number]]) for number in numbers], numbers, 60)
+
+
+@pytest.mark.parametrize("margin", [-1e6, 1e6])
+def test_priors_per_class_are_taken_if_they_are_clearly_better(margin: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "CLEARLY", margin)
+    train, other = keywords(1), keywords(2)
+    train.targets[:60:4] = 0  # errors, about which the two differ
+    fitted = fit_corpus(train, 0, 10**6, 1, None, never)
+    assert fitted is not None and fitted.out_of_fold.setting.class_priors is (margin < 0)
+    assert {setting.class_priors for setting in fitted.out_of_fold.losses} == {False, True}
+    assert (fitted.scores(other).argmax(1) == other.targets).mean() > 0.8
+
+
+def test_a_prior_is_a_scale_of_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Features with the variance p and the value x are features with the variance 1 and the value x √p."""
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.setattr(linear, "SETTLED", 1e-5)
+    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    corpus = problem()
+    rows = all_rows(corpus)
+    matrix, truth = matrix_of(corpus, rows, count_features(corpus, 4, 10**6)), truth_of(corpus, rows, None)
+    solver = Regression(matrix, truth, 0.0, 1, never).solver(rows, True)
+    assert solver.priors is not None and solver.fit(3.0, never)
+    values = dense(solver.matrix)
+    for number in range(3):
+        regression = LogisticRegression(solver="liblinear", C=3.0, fit_intercept=False, tol=1e-8, max_iter=1000)
+        scaled = values * np.sqrt(solver.priors[:, number])
+        regression.fit(scaled, corpus.targets == number)
+        np.testing.assert_allclose(values @ solver.table[:, number], scaled @ regression.coef_[0], atol=0.1)
 
 
 @pytest.mark.parametrize(("texts", "several"), [(["a b", "c d"], False), (["a b", ""], False), (["a b", "c d"], True)])
@@ -323,7 +365,7 @@ def test_log_loss() -> None:
     truth = Truth(np.array([0, 1, 3, 3]), np.array([1, 0, 1], np.int32), True, np.ones(3, np.float32))
     scores = np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]], np.float32)
     signed = np.array([[-1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]])
-    assert log_loss(scores, truth.flags(np.arange(3), 2)) == pytest.approx(np.log1p(np.exp(-signed)).sum())
+    assert log_loss(scores, truth.flags(np.arange(3), 2)) == pytest.approx(np.log1p(np.exp(-signed)).sum() / 3)
 
 
 # ---- places in a table ----

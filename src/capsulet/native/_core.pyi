@@ -61,11 +61,18 @@ def piece_rows(
 ) -> tuple[bytes, bytes]: ...
 
 # order (of `count` texts) and label_starts are int64, labels int32, costs (C + 1), table (F, C), bias (C,) and duals
-# (n, C) float32; constant is the square of the intercept's value
+# (n, C) float32; constant is the square of the intercept's value; priors (F, C) float32, 0: none
 def fit_pass(
     starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, order: int, count: int,
-    label_starts: int, labels: int, costs: int, shared: bool, constant: float, table: int, bias: int, duals: int, /,
+    label_starts: int, labels: int, costs: int, shared: bool, constant: float, table: int, bias: int, duals: int,
+    priors: int, /,
 ) -> float: ...  # fmt: skip
+
+# results (F, C + 2) float32 is added to: texts with each class, without a class, and all
+def class_counts(
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, rows: int, count: int,
+    label_starts: int, labels: int, results: int, /,
+) -> None: ...  # fmt: skip
 
 # rows (int64) of the texts to score
 def scores(

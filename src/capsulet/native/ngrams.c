@@ -354,27 +354,37 @@ struct fit {
   int shared;
   float constant; /* square of the value of the feature that all texts have, whose weights are the bias */
   float *table, *bias, *duals;
+  const float *priors; /* variances (F, C) of the weights before the fit; NULL: all are 1 */
 };
 
 /* One pass of dual coordinate descent (Yu, Huang and Lin 2011) over texts in the order given, for every class at once: a text of
- * the class against all others. Returns the mean change of the dual variables, relative to their range. */
+ * the class against all others. Returns the mean change per text of its dual variables, relative to their range. */
 static double descend(const struct problem *problem, const struct fit *fit, float *room) {
   int64_t classes = problem->classes;
-  float *scores = room, *changes = room + classes;
+  float *scores = room, *changes = room + classes, *squares = room + 2 * classes;
   double moved = 0;
   for (int64_t place = 0; place < fit->count; place++) {
     int64_t text = fit->order[place], labels_end = fit->label_starts[text + 1];
     float under[2], *own = fit->duals + text * classes;
     divisors(problem, text, under);
-    float square = score(problem, text, under, fit->table, fit->bias, scores) + fit->constant;
-    if (!(square > 0)) continue;
+    float square = score(problem, text, under, fit->table, fit->bias, scores);
+    for (int64_t class = 0; class < classes; class++) squares[class] = fit->constant + (fit->priors ? 0 : square);
+    for (int64_t at = problem->starts[text]; fit->priors && at < problem->starts[text + 1]; at++) {
+      const float *prior = fit->priors + problem->columns[at] * classes;
+      float value = value_at(problem, at, under), own_square = value * value;
+      for (int64_t class = 0; class < classes; class++) squares[class] += own_square * prior[class];
+    }
     for (int64_t class = 0; class < classes; class++) changes[class] = -1;
     for (int64_t at = fit->label_starts[text]; at < labels_end; at++) changes[fit->labels[at]] = 1;
     for (int64_t class = 0; class < classes; class++) {
       float sign = changes[class];
+      if (!(squares[class] > 0)) {
+        changes[class] = 0;
+        continue;
+      }
       /* single-label: every class costs what the class of the text costs; multi-label: only its labels do */
       float cost = fit->costs[fit->shared ? fit->labels[fit->label_starts[text]] : sign > 0 ? class : classes];
-      float next = solve(square, sign * scores[class], own[class], cost);
+      float next = solve(squares[class], sign * scores[class], own[class], cost);
       moved += fabs((double)(next - own[class]) / (double)cost);
       changes[class] = sign * (next - own[class]);
       own[class] = next;
@@ -382,10 +392,14 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
     }
     for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) {
       float *row = fit->table + problem->columns[at] * classes, value = value_at(problem, at, under);
-      for (int64_t class = 0; class < classes; class++) row[class] += value * changes[class];
+      const float *prior = fit->priors ? fit->priors + problem->columns[at] * classes : NULL;
+      if (prior)
+        for (int64_t class = 0; class < classes; class++) row[class] += value * prior[class] * changes[class];
+      else
+        for (int64_t class = 0; class < classes; class++) row[class] += value * changes[class];
     }
   }
-  return moved / ((double)fit->count * (double)classes);
+  return moved / (double)fit->count;
 }
 
 #define PROBLEM "nnnnnn"
@@ -395,16 +409,17 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
 
 static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals;
+  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals, priors;
   struct problem problem;
   struct fit fit;
-  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
-                        &fit.constant, &table, &bias, &duals))
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
+                        &fit.constant, &table, &bias, &duals, &priors))
     return NULL;
   PROBLEM_POINTERS(problem);
+  fit.priors = (const float *)priors;
   fit.order = (const int64_t *)order, fit.label_starts = (const int64_t *)label_starts, fit.labels = (const int32_t *)labels;
   fit.costs = (const float *)costs, fit.table = (float *)table, fit.bias = (float *)bias, fit.duals = (float *)duals;
-  float *room = malloc(2 * (size_t)problem.classes * sizeof *room);
+  float *room = malloc(3 * (size_t)problem.classes * sizeof *room);
   if (!room) return PyErr_NoMemory();
   double moved;
   Py_BEGIN_ALLOW_THREADS
@@ -412,6 +427,29 @@ static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
   Py_END_ALLOW_THREADS
   free(room);
   return PyFloat_FromDouble(moved);
+}
+
+/* Texts (F, C + 2) of each feature, among the texts given: with each class, without a class, and all. */
+static PyObject *class_counts(PyObject *self, PyObject *arguments) {
+  (void)self;
+  Py_ssize_t starts, columns, weights, rows, label_starts, labels, results;
+  int64_t count;
+  struct problem problem;
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnn", PROBLEM_OF(problem), &rows, &count, &label_starts, &labels, &results)) return NULL;
+  PROBLEM_POINTERS(problem);
+  Py_BEGIN_ALLOW_THREADS
+  for (int64_t place = 0; place < count; place++) {
+    int64_t text = ((const int64_t *)rows)[place], first = ((const int64_t *)label_starts)[text];
+    int64_t end = ((const int64_t *)label_starts)[text + 1];
+    for (int64_t at = problem.starts[text]; at < problem.starts[text + 1]; at++) {
+      float *counts = (float *)results + problem.columns[at] * (problem.classes + 2);
+      for (int64_t label = first; label < end; label++) counts[((const int32_t *)labels)[label]]++;
+      counts[problem.classes] += first == end;
+      counts[problem.classes + 1]++;
+    }
+  }
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
 }
 
 static PyObject *scores_of(PyObject *self, PyObject *arguments) {
@@ -485,7 +523,8 @@ PyMethodDef ngram_functions[] = {
     {"features", features, METH_VARARGS, "Sparse matrix of the known features of texts: starts and columns."},
     {"table_rows", table_rows, METH_VARARGS, "Sparse matrix of the table rows of texts: starts and columns (2 row + block)."},
     {"piece_rows", piece_rows, METH_VARARGS, "Rows of the codes of the pieces of words: starts and rows."},
-    {"fit_pass", fit_pass, METH_VARARGS, "One pass of the fit; returns the mean change of the dual variables."},
+    {"fit_pass", fit_pass, METH_VARARGS, "One pass of the fit; returns the mean change per text of its dual variables."},
+    {"class_counts", class_counts, METH_VARARGS, "Texts of each feature by class."},
     {"scores", scores_of, METH_VARARGS, "Scores (n, C) of texts."},
     {"table_scores", table_scores, METH_VARARGS, "Scores (n, C) of texts by a table of 8-bit levels."},
     {"place", place, METH_VARARGS, "Rows of features in a table, and the checks of the table."},

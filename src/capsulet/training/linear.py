@@ -15,14 +15,25 @@ from capsulet.model.ngrams import address, texts_of
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 from capsulet.training.class_weights import Weights
+from capsulet.training.feature_values import (
+    MOST_AGREEMENT,
+    PIECE_VALUE,
+    agreement,
+    class_priors,
+    least_count,
+    rarity,
+    scaled,
+)
 from capsulet.training.folds import fold_numbers
 
 MOST_COUNTED = 1 << 22  # features counted at the same time; of more, the rarest are dropped
-FEW_TEXTS = 1_000  # below, features of a single text are used, too
-COSTS = (1.0, 3.0, 9.0, 27.0)  # candidates for the cost of an error; a higher cost is a weaker regularisation
+COSTS = (1.0, 3.0, 9.0, 27.0, 81.0)  # candidates for the cost of an error; a higher cost is a weaker regularisation
 FOLD_TEXTS = 20_000  # most texts of the cross-validation that chooses the cost
+MUCH_WORK = 20_000_000  # features of all texts, times classes: one fold chooses the setting
+FEW_PER_CLASS = 20  # with fewer texts per class, priors per class are tried, and taken if clearly better
+CLEARLY = 2.0  # standard errors of the difference
 INTERCEPT = 1.0  # value of the feature that all texts have, whose weights are the bias; 0: no bias
-MOST_PASSES, SETTLED = 40, 1e-3  # passes over the texts; mean relative change of the dual variables that ends the fit
+MOST_PASSES, SETTLED = 40, 3e-3  # passes over the texts; mean change of a text's dual variables that ends the fit
 LEAST_DUAL = 1e-8
 
 Floats = NDArray[np.float32]
@@ -76,13 +87,23 @@ class Matrix:
         )  # fmt: skip
         return found
 
-    def known_to(self, rows: Rows) -> "Matrix":
+    def class_counts(self, truth: "Truth", rows: Rows) -> Floats:
+        """Number of these texts that have each feature: by class, without a class, and all (F, C + 2)."""
+        found = np.zeros((len(self.vocabulary), self.classes + 2), np.float32)
+        core_module().class_counts(
+            *self.arguments(), address(rows), len(rows), address(truth.starts), address(truth.labels), address(found)
+        )
+        return found
+
+    def known_to(self, truth: "Truth", rows: Rows) -> "Matrix":
         """The matrix as a model of these texts reads it: with their features only, and the values of these."""
-        sizes = np.diff(self.starts)
-        mask = np.zeros(len(self), bool)
-        mask[rows] = True
-        counts = np.bincount(self.columns[np.repeat(mask, sizes)], minlength=len(self.vocabulary)).astype(np.uint32)
-        return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=values_of(counts, len(rows))))
+        found = self.class_counts(truth, rows)
+        counts = found[:, -1].astype(np.uint32)
+        values = rarity(counts, len(rows))
+        values *= 1 + MOST_AGREEMENT * agreement(found[:, :-1], truth.totals(rows, self.classes))
+        weights = scaled(values, counts)
+        weights[self.vocabulary.pieces :] *= PIECE_VALUE
+        return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=weights))
 
 
 @dataclass(frozen=True)
@@ -101,6 +122,14 @@ class Truth:
             found[place, self.labels[self.starts[row] : self.starts[row + 1]]] = True
         return found
 
+    def totals(self, rows: Rows, classes: int) -> NDArray[np.float64]:
+        """Number of these texts per class, and of those without a class: (C + 1,)."""
+        sizes = np.diff(self.starts)
+        chosen = np.zeros(len(sizes), bool)
+        chosen[rows] = True
+        counts = np.bincount(self.labels[np.repeat(chosen, sizes)], minlength=classes)
+        return np.append(counts, (sizes[rows] == 0).sum()).astype(np.float64)
+
 
 def count_features(corpus: Corpus, longest: int, most: int) -> Vocabulary:
     """Features of the texts of a corpus, at most this many; pieces have at most `longest` characters."""
@@ -111,20 +140,7 @@ def count_features(corpus: Corpus, longest: int, most: int) -> Vocabulary:
     blocks = (hashes[chosen] & np.uint64(1)).astype(np.int64)
     chosen = chosen[np.argsort(blocks, kind="stable")]
     hashes, counts = np.ascontiguousarray(hashes[chosen]), np.ascontiguousarray(counts[chosen])
-    return Vocabulary(hashes, values_of(counts, len(rows)), counts, int((blocks == 0).sum()), longest)
-
-
-def least_count(texts: int) -> int:
-    """Texts that a feature occurs in at least, of a number of texts."""
-    return 1 if texts < FEW_TEXTS else 2
-
-
-def values_of(counts: NDArray[np.uint32], texts: int) -> Floats:
-    """Value of features by the number of texts that have them, the inverse document frequency; 0: not used."""
-    rarity = np.log((1 + texts) / (1 + counts.astype(np.float64))) + 1
-    rarity[counts < least_count(texts)] = 0
-    mean = float((rarity * counts).sum() / max(counts.sum(dtype=np.int64), 1)) or 1.0
-    return (rarity / mean).astype(np.float32)
+    return Vocabulary(hashes, scaled(rarity(counts, len(rows)), counts), counts, int((blocks == 0).sum()), longest)
 
 
 def matrix_of(corpus: Corpus, rows: Rows, vocabulary: Vocabulary) -> Matrix:
@@ -150,8 +166,10 @@ def truth_of(corpus: Corpus, rows: Rows, weights: Weights) -> Truth:
 class Solver:
     """Dual coordinate descent on some texts of a matrix. A fit with a higher cost starts from the one before it."""
 
-    def __init__(self, matrix: Matrix, truth: Truth, rows: Rows, intercept: float, seed: int) -> None:
-        self.matrix, self.truth, self.rows, self.intercept = matrix, truth, rows, intercept
+    def __init__(
+        self, matrix: Matrix, truth: Truth, rows: Rows, intercept: float, seed: int, priors: Floats | None = None
+    ) -> None:
+        self.matrix, self.truth, self.rows, self.intercept, self.priors = matrix, truth, rows, intercept, priors
         self.generator = np.random.default_rng(seed)
         self.table = np.zeros((max(len(matrix.vocabulary), 1), matrix.classes), np.float32)
         self.bias = np.zeros(matrix.classes, np.float32)
@@ -168,6 +186,7 @@ class Solver:
                 *self.matrix.arguments(), address(order), len(order), address(self.truth.starts),
                 address(self.truth.labels), address(costs), not self.truth.multi_label, self.intercept**2,
                 address(self.table), address(self.bias), address(self.duals),
+                0 if self.priors is None else address(self.priors),
             )  # fmt: skip
             if moved < SETTLED:
                 break
@@ -184,14 +203,22 @@ def fit_table(
 
 
 @dataclass(frozen=True)
+class Setting:
+    """How a regression is fitted: the cost of an error, and whether features have a prior per class."""
+
+    cost: float
+    class_priors: bool = False
+
+
+@dataclass(frozen=True)
 class OutOfFold:
-    """Scores of texts by models that were fitted without them, at the cost with the smallest loss."""
+    """Scores of texts by models that were fitted without them, with the setting that cross-validation has chosen."""
 
     rows: Rows  # (n,) numbers of the texts in the corpus
     folds: Rows  # (n,)
     scores: Floats  # (n, C)
-    cost: float
-    losses: dict[float, float]  # log loss of the left-out texts by cost
+    setting: Setting
+    losses: dict[Setting, float]  # log loss per left-out text
 
 
 @dataclass(frozen=True)
@@ -214,56 +241,92 @@ def fit_corpus(
     corpus: Corpus, longest: int, most: int, seed: int, weights: Weights, stop: Callable[[], bool],
     intercept: float = INTERCEPT,
 ) -> LinearModel | None:  # fmt: skip
-    """Fit a regression of at most `most` features, at the cost that cross-validation chooses; None: stopped."""
+    """Fit a regression of at most `most` features, with the setting that cross-validation chooses; None: stopped."""
     vocabulary = count_features(corpus, longest, most)
     rows = np.arange(len(corpus), dtype=np.int64)
     matrix, truth = matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights)
     chosen = np.sort(np.random.default_rng([seed, 1]).permutation(rows)[:FOLD_TEXTS])
-    found = cross_validate(matrix, truth, chosen, fold_numbers(corpus, chosen, seed), seed, stop, intercept)
-    if found is None:
+    regression = Regression(matrix, truth, intercept, seed, stop)
+    found = regression.cross_validate(chosen, fold_numbers(corpus, chosen, seed))
+    solver = found and regression.solver(rows, found.setting.class_priors)
+    if not found or not solver or not solver.fit(found.setting.cost, stop):
         return None
-    fitted = fit_table(matrix, truth, found.cost, seed, stop, intercept)
-    return None if fitted is None else LinearModel(vocabulary, *centred(fitted, truth), found.cost, found)
+    if corpus.label_starts is None:  # a score that all classes share decides nothing
+        solver.table -= solver.table.mean(1, keepdims=True)
+        solver.bias -= solver.bias.mean()
+    return LinearModel(solver.matrix.vocabulary, solver.table, solver.bias, found.setting.cost, found)
 
 
-def centred(fitted: tuple[Floats, Floats], truth: Truth) -> tuple[Floats, Floats]:
-    """Table and bias with a mean of zero over the classes: a score that all classes share decides nothing.
+@dataclass(frozen=True)
+class Regression:
+    """A regression that is fitted several times, to different texts of a matrix."""
 
-    The classes of a multi-label text do not compete, so nothing changes there.
-    """
-    table, bias = fitted
-    if truth.multi_label:
-        return table, bias
-    return table - table.mean(1, keepdims=True), bias - bias.mean()
+    matrix: Matrix
+    truth: Truth
+    intercept: float
+    seed: int
+    stop: Callable[[], bool]
 
+    def solver(self, rows: Rows, specific: bool) -> Solver:
+        """Solver of the regression of these texts; `specific`: features have a prior per class."""
+        matrix, priors = self.matrix.known_to(self.truth, rows), None
+        if specific:
+            counts = matrix.class_counts(self.truth, rows)
+            shares = self.truth.totals(rows, matrix.classes)[:-1].astype(np.float32) / np.float32(max(len(rows), 1))
+            priors = class_priors(counts[:, :-2], counts[:, -1], shares, matrix.vocabulary.weights)
+            priors = priors if len(priors) else None
+        return Solver(matrix, self.truth, rows, self.intercept, self.seed, priors)
 
-def cross_validate(
-    matrix: Matrix, truth: Truth, rows: Rows, folds: Rows, seed: int, stop: Callable[[], bool],
-    intercept: float = INTERCEPT,
-) -> OutOfFold | None:  # fmt: skip
-    """Scores of texts by models fitted on the other folds, at the cost with the smallest log loss; None: stopped.
+    def cross_validate(self, rows: Rows, folds: Rows) -> OutOfFold | None:
+        """Scores of texts by models of the other folds, with the best setting for left-out texts; None: stopped.
 
-    `rows` are the texts of the matrix to use, `folds` their folds. Costs rise until the loss does.
-    """
-    solvers = []
-    for fold in np.unique(folds):
-        train = rows[folds != fold]
-        solvers.append((folds == fold, Solver(matrix.known_to(train), truth, train, intercept, seed)))
-    best, losses = np.zeros((len(rows), matrix.classes), np.float32), dict[float, float]()
-    flags = truth.flags(rows, matrix.classes)
-    for cost in COSTS:
-        scores = np.empty_like(best)
-        for left_out, solver in solvers:
-            if not solver.fit(cost, stop):
+        `folds` are the folds of these texts. Where a fit takes long, the first fold alone chooses the setting.
+        """
+        numbers, classes = np.unique(folds), self.matrix.classes
+        work = int(np.diff(self.matrix.starts)[rows].sum()) * classes
+        choosing = numbers if work < MUCH_WORK else numbers[:1]
+        chosen = np.isin(folds, choosing)
+        flags = self.truth.flags(rows, classes)
+        plain = self.sweep(rows, folds, choosing, flags, False)
+        if plain is None:
+            return None
+        best, losses = plain, plain.losses
+        if not self.truth.multi_label and classes > 2 and len(rows) < FEW_PER_CLASS * classes:
+            other = self.sweep(rows, folds, choosing, flags, True)
+            if other is None:
                 return None
-            scores[left_out] = solver.matrix.scores(solver.table, solver.bias, rows[left_out])
-        losses[cost] = log_loss(scores, flags)
-        if losses[cost] > min(losses.values()):
-            break
-        best = scores
-    return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
+            losses = losses | other.losses
+            right, before = (flags[chosen, one.scores[chosen].argmax(1)].astype(np.int64) for one in (other, plain))
+            if (right - before).sum() > CLEARLY * np.abs(right - before).sum() ** 0.5:
+                best = other
+        scores = best.scores
+        for fold in np.setdiff1d(numbers, choosing):
+            solver = self.solver(rows[folds != fold], best.setting.class_priors)
+            if not solver.fit(best.setting.cost, self.stop):
+                return None
+            scores[folds == fold] = solver.matrix.scores(solver.table, solver.bias, rows[folds == fold])
+        return OutOfFold(rows, folds, scores, best.setting, losses)
+
+    def sweep(
+        self, rows: Rows, folds: Rows, choosing: Rows, flags: NDArray[np.bool_], specific: bool
+    ) -> OutOfFold | None:
+        """Scores of the texts of some folds at the cost with the smallest log loss; costs rise until the loss does."""
+        solvers = [(folds == fold, self.solver(rows[folds != fold], specific)) for fold in choosing]
+        chosen, losses = np.isin(folds, choosing), dict[Setting, float]()
+        best = np.zeros((len(rows), self.matrix.classes), np.float32)
+        for cost in COSTS:
+            scores = np.zeros_like(best)
+            for left_out, solver in solvers:
+                if not solver.fit(cost, self.stop):
+                    return None
+                scores[left_out] = solver.matrix.scores(solver.table, solver.bias, rows[left_out])
+            losses[Setting(cost, specific)] = loss = log_loss(scores[chosen], flags[chosen])
+            if loss > min(losses.values()):
+                break
+            best = scores
+        return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
 
 
 def log_loss(scores: Floats, flags: NDArray[np.bool_]) -> float:
-    """Sum of the log losses of one binary regression per class: scores and whether a text has the class (n, C)."""
-    return float(np.logaddexp(0, np.where(flags, -scores, scores)).sum(dtype=np.float64))
+    """Log losses of one binary regression per class, per text: scores (n, C), and which classes texts have (n, C)."""
+    return float(np.logaddexp(0, np.where(flags, -scores, scores)).sum(dtype=np.float64)) / max(len(scores), 1)
