@@ -19,6 +19,7 @@ from capsulet.training.history import History, Snapshot
 from capsulet.training.linear import Floats, LinearModel, fit_corpus
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
 from capsulet.training.ngrams import most_features, table_of
+from capsulet.training.offsets import fit_offsets
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def linear_history(first: First, options: Options) -> tuple[History, Floats]:
     """The model of n-gram features alone, and its class lengths for the judged texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
-    table = table_of(first.linear, 1.0, offsets)
+    table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
     epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)
     best = measured(mixture, first.corpus, first.rows, epoch)
@@ -83,9 +84,7 @@ def shifted(mixture: Mixture, first: First, rows: Rows, options: Options) -> tup
     none = np.zeros(mixture.values.shape[1], np.float32)
     if decided(options.training.select) != "macro-f1" or options.model.multi_label or mixture.strength == 0:
         return mixture, none
-    from capsulet.training.offsets import fit_offsets
-
-    offsets = fit_offsets(mixture.values, true_labels(first.corpus, rows), "macro-f1").astype(np.float32)
+    offsets = fit_offsets(mixture.values, first.corpus.targets[rows].astype(np.int64), "macro-f1")
     return replace(mixture, values=mixture.values + offsets), offsets
 
 

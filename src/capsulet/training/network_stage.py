@@ -222,7 +222,9 @@ class NetworkStage:
         if self.first is not None:
             corpus, folds = self.first.corpus, self.first.folds
             mixture, offsets = shifted(mixture, self.first, rows, self.options)
-            table = table_of(self.first.linear, mixture.strength or 0.0, offsets)
+            table = table_of(
+                self.first.linear, mixture.strength or 0.0, offsets, decided(self.options.model.ngram_features)
+            )
             weights |= table.weights()
             ngrams = {"rows": float(len(table.checks)), "strength": mixture.strength or 0.0}
         elif rounds:

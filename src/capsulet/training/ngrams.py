@@ -9,7 +9,9 @@ from capsulet.training.linear import Floats, LinearModel, Vocabulary
 
 LARGEST_LEVEL = 127
 TINY = 1e-12  # a smaller value is no value
-ROWS_PER_FEATURE = 1.25  # a feature has a choice of two rows; the rarest features may find both taken
+# a feature has a choice of two rows; in a large table, the rarest features may find both taken
+ROWS_PER_FEATURE, ROWS_IF_SMALL, SMALL = 1.25, 2.0, 1 << 19  # SMALL: numbers in a table
+MOST_ROWS = 1 << 24
 
 
 def most_features(rows: int) -> int:
@@ -17,21 +19,24 @@ def most_features(rows: int) -> int:
     return max(1, int(rows / ROWS_PER_FEATURE) - NGRAM_ROW_UNIT)
 
 
-def table_of(linear: LinearModel, strength: float, offsets: Floats) -> NgramTable:
-    """The table of a regression times a strength, and its bias with offsets (C,) of the classes."""
+def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = MOST_ROWS) -> NgramTable:
+    """The table of a regression times a strength, and its bias with offsets (C,) of the classes; at most `most` rows."""
     values = strength * linear.table * linear.vocabulary.weights[:, None]
     bias = (strength * linear.bias + offsets).astype(np.float32)
-    return placed(linear.vocabulary, values, bias)
+    return placed(linear.vocabulary, values, bias, most)
 
 
-def placed(vocabulary: Vocabulary, values: Floats, bias: Floats) -> NgramTable:
+def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOST_ROWS) -> NgramTable:
     """A table of these values of features (F, C), rounded to eight bits per number, with one scale per class.
 
     Frequent features are placed first. A feature whose rows are both taken is left out.
     """
     order = np.argsort(-vocabulary.counts.astype(np.int64), kind="stable")
     hashes = np.ascontiguousarray(vocabulary.hashes[order])
-    rows = -(-int(ROWS_PER_FEATURE * len(hashes) + 1) // NGRAM_ROW_UNIT) * NGRAM_ROW_UNIT  # compression halves it
+    wanted = ROWS_PER_FEATURE * len(hashes)
+    if len(hashes) * values.shape[1] <= SMALL:
+        wanted = max(wanted, min(ROWS_IF_SMALL * len(hashes), most - NGRAM_ROW_UNIT))
+    rows = -(-int(wanted + 1) // NGRAM_ROW_UNIT) * NGRAM_ROW_UNIT  # compression halves it
     places, checks = np.empty(len(hashes), np.int64), np.zeros(rows, np.uint8)
     core_module().place(address(hashes), len(hashes), rows, address(places), address(checks))
     scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
