@@ -101,7 +101,7 @@ def test_the_table_has_at_most_the_rows_that_were_asked_for() -> None:
     train = pairs_corpus(100)
     for most in (1, 100, 500):
         found = fit_corpus(train, 4, most_features(most), 1, None, never)
-        assert found is not None and len(table_of(found, 1.0, NOTHING).checks) <= max(most, 64)  # 64 is the unit
+        assert found is not None and len(table_of(found, 1.0, NOTHING, most).checks) <= max(most, 64)  # 64 is the unit
 
 
 def test_words_outside_the_vocabulary_count_by_their_pieces() -> None:

@@ -206,7 +206,7 @@ class NetworkStage:
     def hopeless(self, rounds: Rounds) -> bool:
         """Whether the network has not even begun to help."""
         mixture = self.mixture(rounds)
-        lost = mixture is not None and mixture.strength is None and mixture.gain < -1
+        lost = mixture is not None and mixture.strength is None and mixture.gain < -2
         return self.workers.add(lost)[0] > 0
 
     def mixed(

@@ -20,7 +20,7 @@ def most_features(rows: int) -> int:
 
 
 def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = MOST_ROWS) -> NgramTable:
-    """The table of a regression times a strength, and its bias with offsets (C,) of the classes; at most `most` rows."""
+    """The table of a regression times a strength, with at most `most` rows; offsets (C,) add to its bias."""
     values = strength * linear.table * linear.vocabulary.weights[:, None]
     bias = (strength * linear.bias + offsets).astype(np.float32)
     return placed(linear.vocabulary, values, bias, most)
