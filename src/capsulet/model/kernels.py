@@ -43,10 +43,9 @@ def threads() -> int:
 def training_threads(wanted: int | None) -> Iterator[None]:
     """Give the kernels this many threads; beside the kernels, torch gets one thread.
 
-    None: as many as torch has, and at most one per core that the process may use.
-
-    Threads of torch wait for their next task in a busy loop and take the core of the kernels' second thread. On two
-    cores a step took 60 ms with two threads of torch beside the kernels, and 42 to 51 ms with one.
+    None: as many as torch has, and at most one per core that the process may use. Threads of torch would take the core
+    of the kernels' second thread: on two cores a step took 60 ms with two threads of torch beside the kernels, and 42
+    to 51 ms with one.
     """
     global _wanted
     before = torch.get_num_threads()
