@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import record
 
-PROCESSES, CLASSES, WORDS, TEXTS, TOKENS, BATCH = 2, 4, 3000, 256, 60, 32
+PROCESSES, CLASSES, WORDS, TEXTS, TOKENS, BATCH = 2, 4, 3000, 128, 60, 32
 LEAST_SPEED = 0.8  # of two threads each, relative to one thread each
 
 

@@ -130,7 +130,7 @@ class TrainingOptions:
         "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     window: int = option(
-        400, "tokens of a text per training step; a longer text is read from a random place in each epoch; 0: the "
+        800, "tokens of a text per training step; a longer text is read from a random place in each epoch; 0: the "
         "whole text", low=0, high=2**31 - 1,
     )  # fmt: skip
     batch_size: int | None = option(
