@@ -127,7 +127,7 @@ class TrainingOptions:
     token_budget: int | None = option(
         None, "with --epochs auto: tokens to read in total, each text up to --window, in 3 to 12 epochs (20 from 30 "
         "classes), or, if the tokens of the validation texts fit in as well, in up to 100 epochs to reach "
-        "1,500 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
+        "1,000 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     window: int = option(
         800, "tokens of a text per training step; a longer text is read from a random place in each epoch; 0: the "
@@ -222,7 +222,7 @@ SMALL_BATCH, LARGE_BATCH = 32, 64
 STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
 FEWEST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS_OF_MANY_CLASSES = 3, 12, 20
-FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1500, 100  # a hundred texts are four steps per epoch
+FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1000, 100  # a hundred texts are four steps per epoch
 FEWEST_PIECE_CODES, MOST_PIECE_CODES = 1 << 8, 1 << 14
 MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capsulet.config import MANY_TEXTS, Options, decided
+from capsulet.config import MANY_CLASSES, MANY_TEXTS, Options, decided
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Epoch
@@ -56,9 +56,9 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds)
 
 
-def usual_share(texts: int) -> float:
-    """The usual share of the n-gram features in a mixture, by the number of training texts."""
-    return SHARE_OF_MANY if texts >= MANY_TEXTS else USUAL_SHARE
+def usual_share(texts: int, classes: int) -> float:
+    """The usual share of the n-gram features in a mixture, by the number of training texts and of classes."""
+    return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
 def linear_history(first: First, options: Options) -> tuple[History, Floats]:

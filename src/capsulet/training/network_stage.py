@@ -32,7 +32,7 @@ from capsulet.training.ngrams import table_of
 from capsulet.training.planning import NetworkPlan, measured_speed, planned
 from capsulet.training.workers import Alone
 
-FEWEST_TEXTS = 50  # with fewer, cross-validation cannot tell whether a network helps
+FEWEST_TEXTS = 100  # with fewer, cross-validation cannot tell whether a network helps
 
 
 @dataclass
@@ -200,7 +200,7 @@ class NetworkStage:
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         select = decided(self.options.training.select)
-        usual = usual_share(len(self.corpora.train))
+        usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
         return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
 
     def hopeless(self, rounds: Rounds) -> bool:
