@@ -16,6 +16,7 @@ from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 from capsulet.training.class_weights import Weights
 from capsulet.training.feature_values import (
+    MANY_CLASSES,
     MOST_AGREEMENT,
     PIECE_VALUE,
     agreement,
@@ -100,7 +101,8 @@ class Matrix:
         found = self.class_counts(truth, rows)
         counts = found[:, -1].astype(np.uint32)
         values = rarity(counts, len(rows))
-        values *= 1 + MOST_AGREEMENT * agreement(found[:, :-1], truth.totals(rows, self.classes))
+        if self.classes < MANY_CLASSES:
+            values *= 1 + MOST_AGREEMENT * agreement(found[:, :-1], truth.totals(rows, self.classes))
         weights = scaled(values, counts)
         weights[self.vocabulary.pieces :] *= PIECE_VALUE
         return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=weights))
