@@ -31,6 +31,7 @@ class First:
     rows: Rows  # (n,) numbers of the judged texts
     scores: Floats  # (n, C)
     folds: Rows | None  # of all texts of the corpus, with cross-validation
+    weights: Weights  # of the classes
 
 
 def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]) -> First | None:
@@ -44,16 +45,16 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     if linear is None:
         return None
     if len(corpora.valid):
-        return First(linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None)
+        return First(linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None, weights)
     found = linear.out_of_fold
     folds = np.full(len(corpora.train), -1, np.int64)
     folds[found.rows] = found.folds
     if model.multi_label:
-        return First(linear, corpora.train, found.rows, found.scores, folds)
+        return First(linear, corpora.train, found.rows, found.scores, folds, weights)
     # a class of one row cannot be right: the model that answers it has never seen the class
     seen = np.bincount(corpora.train.targets, minlength=len(corpora.labels))[corpora.train.targets[found.rows]] > 1
     rows, scores = (found.rows[seen], found.scores[seen]) if seen.any() else (found.rows, found.scores)
-    return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds)
+    return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds, weights)
 
 
 def usual_share(texts: int, classes: int) -> float:
@@ -80,11 +81,12 @@ def fold_count(first: First) -> int:
 
 
 def shifted(mixture: Mixture, first: First, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
-    """The mixture with offsets of the classes (C,) that raise macro-F1, if that is the metric; and the offsets."""
-    none = np.zeros(mixture.values.shape[1], np.float32)
-    if decided(options.training.select) != "macro-f1" or options.model.multi_label or mixture.strength == 0:
-        return mixture, none
-    offsets = fit_offsets(mixture.values, first.corpus.targets[rows].astype(np.int64), "macro-f1")
+    """The mixture with offsets of the classes (C,) that raise the metric of the judged texts; and the offsets."""
+    if options.model.multi_label or mixture.strength == 0:
+        return mixture, np.zeros(mixture.values.shape[1], np.float32)
+    truth = first.corpus.targets[rows].astype(np.int64)
+    unit = mixture.strength or 1.0  # of the scores of the regression, in the mixture
+    offsets = unit * fit_offsets(mixture.values / unit, truth, decided(options.training.select), first.weights)
     return replace(mixture, values=mixture.values + offsets), offsets
 
 

@@ -229,7 +229,7 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:
         lines.append(
             f"the largest class has {max(counts):,} rows and the smallest {min(counts):,}: if rare classes matter as "
-            "much as frequent ones, add --select macro-f1"
+            "much as frequent ones, add --select macro-f1, or --class-weight balanced as well"
         )
     if not len(corpora.valid):
         return lines
