@@ -247,7 +247,7 @@ int capsulet_explain(const capsulet_model *model, const char *text, size_t size,
   for (size_t i = 0; i < wanted; i++)
     if (wanted_classes[i] < 0 || wanted_classes[i] >= model->classes) return CAPSULET_IMPOSSIBLE;
   if (model->linear_only) return explain_features(model, text, size, form, wanted_classes, wanted, explanation);
-  struct hits hits = {0};
+  struct hits hits = {.keep = true};
   struct reading reading = {0};
   int32_t unknown;
   int result = read_text(model, text, size, form, &reading, model->ngram_rows ? &hits : NULL, &unknown);

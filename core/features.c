@@ -7,71 +7,124 @@
 
 #include "numbers.h"
 
-static int64_t find_row(const capsulet_model *model, uint64_t hash) {
-  struct ngram_place place = ngram_place(hash, model->ngram_rows);
-  for (int i = 0; i < 2; i++)
-    if (model->ngram_checks[place.rows[i]] == place.check) return place.rows[i];
-  return -1;
-}
+enum { KEY_BITS = 25, LAST_TEXT = (1 << (32 - KEY_BITS)) - 1, FEWEST_SLOTS = 4096, FEW_CLASSES = 32 };
+#define KEY_MASK ((1u << KEY_BITS) - 1)
 
-/* Slot of the first hit of a row. A word and a piece that share a row by an error of the check count separately. */
-static uint32_t slot_of(const struct hits *hits, uint32_t row, uint32_t block) {
-  uint32_t slot = (2 * row + block) * 2654435769u & hits->mask;
-  for (; hits->slots[slot]; slot = (slot + 1) & hits->mask) {
-    const struct hit *hit = &hits->items[hits->slots[slot] - 1];
-    if (hit->row == row && hit->block == block) break;
-  }
+/* The slot of a key, or the free one where it belongs. A word and a piece that share a row by an error of the check have
+ * different keys: they count separately. */
+static inline uint32_t slot_of(const struct hits *hits, uint32_t key) {
+  uint32_t slot = key * 2654435769u >> 7 & hits->mask, wanted = hits->text << KEY_BITS | key;
+  /* one rare branch: whether the row is new is hard to predict, but seldom another one is in its slot */
+  while ((hits->slots[slot] != wanted) & (hits->slots[slot] >> KEY_BITS == hits->text)) slot = (slot + 1) & hits->mask;
   return slot;
 }
 
-static bool grow(struct hits *hits) {
-  uint32_t room = hits->room ? 2 * hits->room : 1024;
-  struct hit *items = fits(room, sizeof *items) ? realloc(hits->items, room * sizeof *items) : NULL;
-  if (items) hits->items = items;
-  uint32_t *slots = items ? reserve_zeros((uint64_t)4 * room, sizeof *slots) : NULL;
-  if (!slots) return false;
-  free(hits->slots);
-  hits->slots = slots, hits->mask = 4 * room - 1, hits->room = room;
-  for (uint32_t i = 0; i < hits->count; i++)
-    if (hits->items[i].times) {
-      hits->items[i].slot = slot_of(hits, hits->items[i].row, hits->items[i].block);
-      slots[hits->items[i].slot] = i + 1;
+/* Makes room for `more` rows in each block. */
+static bool grow(struct hits *hits, uint32_t more) {
+  uint32_t room = hits->room ? hits->room : FEWEST_SLOTS / 8, counts[] = {hits->counts[WHOLE], hits->counts[PIECE]};
+  while (room < counts[WHOLE] + more || room < counts[PIECE] + more) room *= 2;
+  if (room == hits->room) return true;
+  for (int block = 0; block < 2; block++) {
+    uint32_t *rows = fits(room, sizeof *rows) ? realloc(hits->rows[block], room * sizeof *rows) : NULL;
+    if (!rows) return false;
+    hits->rows[block] = rows;
+  }
+  struct hits old = *hits;
+  hits->slots = reserve_zeros((uint64_t)8 * room, sizeof *hits->slots);
+  hits->times = hits->keep ? reserve_zeros((uint64_t)8 * room, sizeof *hits->times) : NULL;
+  if (!hits->slots || (hits->keep && !hits->times)) {
+    free(hits->slots);
+    hits->slots = old.slots, hits->times = old.times;
+    return false;
+  }
+  hits->mask = 8 * room - 1, hits->room = room;
+  for (uint32_t i = 0; old.slots && i <= old.mask; i++)
+    if (old.slots[i] >> KEY_BITS == hits->text) {
+      uint32_t slot = slot_of(hits, old.slots[i] & KEY_MASK);
+      hits->slots[slot] = old.slots[i];
+      if (hits->keep) hits->times[slot] = old.times[i];
     }
+  free(old.slots);
+  free(old.times);
   return true;
 }
 
-static void note_hit(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
-  struct hits *hits = to;
-  int64_t row = find_row(hits->model, hash);
-  if (row < 0 || hits->failed) return;
-  if (hits->count == hits->room && !grow(hits)) {
+static bool grow_items(struct hits *hits, uint32_t more) {
+  uint32_t room = hits->item_room ? hits->item_room : 1024;
+  while (room < hits->item_count + more) room *= 2;
+  if (room == hits->item_room) return true;
+  struct hit *items = fits(room, sizeof *items) ? realloc(hits->items, room * sizeof *items) : NULL;
+  if (!items) return false;
+  hits->items = items, hits->item_room = room;
+  return true;
+}
+
+/* Looks up the features that wait. Few branches depend on the features: nobody could predict them. */
+static void look_up(struct hits *hits) {
+  const capsulet_model *model = hits->model;
+  const uint8_t *checks = model->ngram_checks;
+  uint32_t count = hits->waiting, found = 0, keys[AHEAD], from[AHEAD];
+  hits->waiting = 0;
+  if (hits->failed) return;
+  if (!grow(hits, count) || (hits->keep && !grow_items(hits, count))) {
     hits->failed = true;
     return;
   }
-  uint32_t block = (uint32_t)(hash & 1), slot = slot_of(hits, (uint32_t)row, block);
-  hits->items[hits->count++] = (struct hit){(uint32_t)row, first, tokens, 0, slot, block};
-  if (!hits->slots[slot]) hits->slots[slot] = hits->count;
-  hits->items[hits->slots[slot] - 1].times++;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct feature *feature = &hits->ahead[i];
+    bool first = checks[feature->place.rows[0]] == feature->place.check, second = checks[feature->place.rows[1]] == feature->place.check;
+    keys[found] = 2 * feature->place.rows[first ? 0 : 1] + feature->block;
+    from[found] = i;
+    found += first | second;
+  }
+  for (uint32_t i = 0; i < found; i++) {
+    uint32_t key = keys[i], row = key >> 1, block = key & 1, slot = slot_of(hits, key), wanted = hits->text << KEY_BITS | key;
+    bool new = hits->slots[slot] != wanted;
+    __builtin_prefetch(model->ngram_levels + (size_t)row * model->ngram_row_bytes);
+    hits->slots[slot] = wanted;
+    hits->rows[block][hits->counts[block]] = row;
+    hits->counts[block] += new;
+    if (hits->keep) {
+      const struct feature *feature = &hits->ahead[from[i]];
+      hits->times[slot] = new ? 1 : hits->times[slot] + 1;
+      hits->items[hits->item_count++] = (struct hit){key, feature->first, feature->tokens};
+    }
+  }
+}
+
+static inline void note(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
+  struct hits *hits = to;
+  struct ngram_place place = ngram_place(hash, hits->model->ngram_rows);
+  __builtin_prefetch(hits->model->ngram_checks + place.rows[0]);
+  __builtin_prefetch(hits->model->ngram_checks + place.rows[1]);
+  hits->ahead[hits->waiting++] = (struct feature){place, first, tokens, (uint32_t)(hash & 1)};
+  if (hits->waiting == AHEAD) look_up(hits);
 }
 
 void hits_start(struct hits *hits, const capsulet_model *model) {
-  for (uint32_t i = 0; i < hits->count; i++) /* only what the last text filled: a short text costs little after a long one */
-    if (hits->items[i].times) hits->slots[hits->items[i].slot] = 0; /* searched anew, it could be behind a slot that is free now */
+  if (hits->text++ == LAST_TEXT) {
+    if (hits->slots) memset(hits->slots, 0, ((size_t)hits->mask + 1) * sizeof *hits->slots);
+    hits->text = 1;
+  }
   hits->model = model;
-  hits->count = 0;
-  hits->reader = (struct ngrams){.pieces = model->pieces, .emit = note_hit, .to = hits};
+  hits->counts[WHOLE] = hits->counts[PIECE] = hits->item_count = hits->waiting = 0;
+  hits->reader = (struct ngrams){.pieces = model->pieces, .to = hits};
 }
 
-void hits_word(struct hits *hits, const struct word *word) { ngram_word(&hits->reader, word); }
+void hits_word(struct hits *hits, const struct word *word) { ngram_word(&hits->reader, word, note); }
 
 int hits_end(struct hits *hits) {
-  ngram_end(&hits->reader);
+  ngram_end(&hits->reader, note);
+  look_up(hits);
   return hits->failed ? CAPSULET_NO_MEMORY : CAPSULET_OK;
 }
 
 void hits_free(struct hits *hits) {
-  free(hits->items);
+  free(hits->rows[WHOLE]);
+  free(hits->rows[PIECE]);
   free(hits->slots);
+  free(hits->times);
+  free(hits->items);
 }
 
 static int32_t level(const capsulet_model *model, const uint8_t *row, int32_t class) {
@@ -85,26 +138,50 @@ static const uint8_t *row_of(const capsulet_model *model, uint32_t row) {
 }
 
 static void roots(const struct hits *hits, float under[2]) {
-  uint32_t counts[2] = {0, 0};
-  for (uint32_t i = 0; i < hits->count; i++) counts[hits->items[i].block] += hits->items[i].times > 0;
-  for (int block = 0; block < 2; block++) under[block] = root((float)(counts[block] ? counts[block] : 1));
+  for (int block = 0; block < 2; block++) under[block] = root((float)(hits->counts[block] ? hits->counts[block] : 1));
+}
+
+typedef int8_t four_bytes __attribute__((vector_size(4), aligned(1), may_alias));
+typedef int32_t four_sums __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Sums (C) of rows of few classes: one class, or four, after the other, so that the sum stays in a register. */
+static void sum_few(const capsulet_model *model, const uint32_t *rows, uint32_t count, int32_t *sums) {
+  int32_t class = 0, bits = model->ngram_bits;
+  for (; bits == 8 && class + 4 <= model->classes; class += 4) {
+    four_sums sum = {0};
+    for (uint32_t i = 0; i < count; i++)
+      sum += __builtin_convertvector(*(const four_bytes *)(const void *)(row_of(model, rows[i]) + class), four_sums);
+    *(four_sums *)(void *)(sums + class) = sum;
+  }
+  for (; class < model->classes; class++) {
+    int32_t sum = 0;
+    if (bits == 8)
+      for (uint32_t i = 0; i < count; i++) sum += (int8_t)row_of(model, rows[i])[class];
+    else
+      for (uint32_t i = 0; i < count; i++) sum += level(model, row_of(model, rows[i]), class);
+    sums[class] = sum;
+  }
+}
+
+/* Sums (C) of rows of many classes: one row after the other. */
+static void sum_many(const capsulet_model *model, const uint32_t *rows, uint32_t count, int32_t *sums) {
+  int32_t classes = model->classes;
+  memset(sums, 0, (size_t)classes * sizeof *sums);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint8_t *row = row_of(model, rows[i]);
+    if (model->ngram_bits == 8)
+      for (int32_t class = 0; class < classes; class++) sums[class] += (int8_t)row[class];
+    else
+      for (int32_t class = 0; class < classes; class++) sums[class] += level(model, row, class);
+  }
 }
 
 void ngram_scores(const capsulet_model *model, const struct hits *hits, int32_t *sums, float *scores) {
   float under[2];
   size_t classes = (size_t)model->classes;
   roots(hits, under);
-  memset(sums, 0, 2 * classes * sizeof *sums);
-  for (uint32_t i = 0; i < hits->count; i++) {
-    const struct hit *hit = &hits->items[i];
-    if (!hit->times) continue;
-    const uint8_t *row = row_of(model, hit->row);
-    int32_t *sum = sums + hit->block * classes;
-    if (model->ngram_bits == 8)
-      for (size_t class = 0; class < classes; class++) sum[class] += (int8_t)row[class];
-    else
-      for (size_t class = 0; class < classes; class++) sum[class] += level(model, row, (int32_t)class);
-  }
+  for (int block = 0; block < 2; block++)
+    (classes < FEW_CLASSES ? sum_few : sum_many)(model, hits->rows[block], hits->counts[block], sums + (size_t)block * classes);
   for (size_t class = 0; class < classes; class++)
     scores[class] = ((float)sums[class] / under[0] + (float)sums[classes + class] / under[1]) * model->ngram_scales[class] +
                     model->ngram_bias[class];
@@ -117,12 +194,12 @@ void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t to
   roots(hits, under);
   for (size_t token = 0; token < tokens; token++)
     for (size_t wish = 0; wish < wanted; wish++) parts[token * wanted + wish] = model->ngram_bias[classes[wish]] / (float)tokens;
-  for (uint32_t i = 0; i < hits->count; i++) {
+  for (uint32_t i = 0; i < hits->item_count; i++) {
     const struct hit *hit = &hits->items[i];
-    const uint8_t *row = row_of(model, hit->row);
-    uint32_t times = hits->items[hits->slots[slot_of(hits, hit->row, hit->block)] - 1].times;
+    const uint8_t *row = row_of(model, hit->key >> 1);
+    uint32_t times = hits->times[slot_of(hits, hit->key)];
     for (size_t wish = 0; wish < wanted; wish++) {
-      float whole = (float)level(model, row, classes[wish]) / under[hit->block] * model->ngram_scales[classes[wish]];
+      float whole = (float)level(model, row, classes[wish]) / under[hit->key & 1] * model->ngram_scales[classes[wish]];
       float part = whole / (float)times / (float)hit->tokens;
       for (uint32_t token = hit->first; token < hit->first + hit->tokens; token++) parts[token * wanted + wish] += part;
     }

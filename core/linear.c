@@ -39,7 +39,7 @@ int classify_features(const capsulet_model *model, const char *const *texts, con
 int explain_features(const capsulet_model *model, const char *text, size_t size, int form, const int32_t *wanted_classes, size_t wanted,
                      const struct capsulet_explanation *explanation) {
   size_t classes = (size_t)model->classes;
-  struct hits hits = {0};
+  struct hits hits = {.keep = true};
   int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums), tokens = 0;
   float *scores = reserve(2 * (uint64_t)classes + head_room(model), sizeof *scores);
   int result = sums && scores ? read_ngrams(model, text, size, form, &hits, &tokens, NULL) : CAPSULET_NO_MEMORY;

@@ -14,9 +14,10 @@ enum {
   WHOLE = 0, PIECE = 1, /* blocks of features: words and pairs; pieces. The lowest bit of a hash is its block */
 };
 
+typedef void ngram_emitter(void *to, uint64_t hash, uint32_t first, uint32_t tokens); /* a feature, and the tokens it covers */
+
 struct ngrams { /* reads the words of a text one by one */
   int32_t pieces; /* characters of the longest piece; 0: no pieces */
-  void (*emit)(void *to, uint64_t hash, uint32_t first, uint32_t tokens); /* a feature, and the tokens it covers */
   void *to;
   uint32_t token;  /* number of the next word */
   uint64_t before; /* hash of the word before it */
@@ -26,6 +27,9 @@ struct ngrams { /* reads the words of a text one by one */
   uint32_t owners[LONGEST_PIECE]; /* their tokens */
   uint32_t filled;
 };
+
+/* The functions below take the emitter as an argument and are inlined, so that a known emitter is inlined, too. */
+#define NGRAM_INLINE static inline __attribute__((always_inline))
 
 static inline uint64_t ngram_step(uint64_t hash, uint64_t unit) {
   hash = (hash ^ unit) * 0x9E3779B97F4A7C15u;
@@ -52,12 +56,12 @@ enum { BEGIN_SIGN = 0x110000, END_SIGN = 0x110001, CLUSTER = 0x110002 }; /* beyo
 #define PAIR_SEED 0x13198A2E03707344u
 #define PIECE_SEED 0xA4093822299F31D0u
 
-static inline void ngram_emit(const struct ngrams *reader, uint64_t hash, int block, uint32_t first, uint32_t last) {
-  reader->emit(reader->to, (hash & ~(uint64_t)1) | (uint64_t)block, first, last - first + 1);
+NGRAM_INLINE void ngram_emit(const struct ngrams *reader, uint64_t hash, int block, uint32_t first, uint32_t last, ngram_emitter *emit) {
+  emit(reader->to, (hash & ~(uint64_t)1) | (uint64_t)block, first, last - first + 1);
 }
 
 /* Adds a character and emits the pieces of at least `shortest` characters that end with it. */
-static inline void ngram_unit(struct ngrams *reader, uint64_t unit, uint32_t owner, int32_t shortest) {
+NGRAM_INLINE void ngram_unit(struct ngrams *reader, uint64_t unit, uint32_t owner, int32_t shortest, ngram_emitter *emit) {
   uint32_t newest = reader->filled++;
   reader->units[newest % LONGEST_PIECE] = unit;
   reader->owners[newest % LONGEST_PIECE] = owner;
@@ -65,42 +69,42 @@ static inline void ngram_unit(struct ngrams *reader, uint64_t unit, uint32_t own
   for (int32_t size = 1; size <= reader->pieces && (uint32_t)size <= reader->filled; size++) {
     uint32_t oldest = (newest + 1 - (uint32_t)size) % LONGEST_PIECE;
     hash = ngram_step(hash, reader->units[oldest]);
-    if (size >= shortest) ngram_emit(reader, hash, PIECE, reader->owners[oldest], owner);
+    if (size >= shortest) ngram_emit(reader, hash, PIECE, reader->owners[oldest], owner, emit);
   }
 }
 
-static inline void ngram_end_run(struct ngrams *reader) {
-  if (reader->running) ngram_unit(reader, END_SIGN, reader->token - 1, 2);
+NGRAM_INLINE void ngram_end_run(struct ngrams *reader, ngram_emitter *emit) {
+  if (reader->running) ngram_unit(reader, END_SIGN, reader->token - 1, 2, emit);
   reader->running = false;
 }
 
 /* Emits the pieces of a word, of at least `shortest` characters. A word of one character has none: it is its own only piece. */
-static inline void ngram_letters(struct ngrams *reader, const uint8_t *letters, uint32_t size, int32_t shortest) {
+NGRAM_INLINE void ngram_letters(struct ngrams *reader, const uint8_t *letters, uint32_t size, int32_t shortest, ngram_emitter *emit) {
   uint32_t character, token = reader->token;
   if (!size || read_character(letters, size, &character) == size) return;
   reader->filled = 0;
-  ngram_unit(reader, BEGIN_SIGN, token, 2);
+  ngram_unit(reader, BEGIN_SIGN, token, 2, emit);
   uint32_t count = 0;
   for (size_t at = 0; at < size && count < MOST_LETTERS; count++) {
     at += read_character(letters + at, size - at, &character);
-    ngram_unit(reader, character, token, shortest);
+    ngram_unit(reader, character, token, shortest, emit);
   }
-  ngram_unit(reader, END_SIGN, token, 2);
+  ngram_unit(reader, END_SIGN, token, 2, emit);
 }
 
 /* Emits the pieces that the codes of a word are made of; none for a character of a script without spaces. */
-static inline void code_pieces(struct ngrams *reader, const char *letters, uint32_t size) {
-  if (!is_lone_character(letters, size)) ngram_letters(reader, (const uint8_t *)letters, size, 2);
+NGRAM_INLINE void code_pieces(struct ngrams *reader, const char *letters, uint32_t size, ngram_emitter *emit) {
+  if (!is_lone_character(letters, size)) ngram_letters(reader, (const uint8_t *)letters, size, 2, emit);
 }
 
 /* Row of a piece in a table of codes. */
 static inline uint32_t code_row(uint64_t hash, uint32_t rows) { return ngram_place(hash, rows).rows[0]; }
 
 /* Emits the features that end with a word. A word of more than LONGEST_WORD bytes, or of none, has no features. */
-static inline void ngram_word(struct ngrams *reader, const struct word *word) {
+NGRAM_INLINE void ngram_word(struct ngrams *reader, const struct word *word, ngram_emitter *emit) {
   uint32_t token = reader->token, size = word->size;
   if (!size || size > LONGEST_WORD) {
-    ngram_end_run(reader);
+    ngram_end_run(reader, emit);
     reader->paired = false;
     reader->token++;
     return;
@@ -109,43 +113,56 @@ static inline void ngram_word(struct ngrams *reader, const struct word *word) {
   uint64_t hash = WORD_SEED;
   for (uint32_t i = 0; i < size; i++) hash = (hash ^ letters[i]) * 0x100000001B3u;
   hash = ngram_step(hash, size);
-  ngram_emit(reader, hash, WHOLE, token, token);
-  if (reader->paired) ngram_emit(reader, ngram_step(ngram_step(PAIR_SEED, reader->before), hash), WHOLE, token - 1, token);
+  ngram_emit(reader, hash, WHOLE, token, token, emit);
+  if (reader->paired) ngram_emit(reader, ngram_step(ngram_step(PAIR_SEED, reader->before), hash), WHOLE, token - 1, token, emit);
   reader->before = hash, reader->paired = true;
   if (reader->pieces) {
     uint32_t character;
     size_t first = read_character(letters, size, &character);
     if (is_lone_character(word->letters, size)) {
-      if (!reader->running) reader->filled = 0, ngram_unit(reader, BEGIN_SIGN, token, 2);
-      ngram_unit(reader, first < size ? CLUSTER ^ hash : character, token, 2); /* the word is its only piece of one character */
+      if (!reader->running) reader->filled = 0, ngram_unit(reader, BEGIN_SIGN, token, 2, emit);
+      ngram_unit(reader, first < size ? CLUSTER ^ hash : character, token, 2, emit); /* the word is its only piece of one character */
       reader->running = true;
     } else {
-      ngram_end_run(reader);
-      ngram_letters(reader, letters, size, 1);
+      ngram_end_run(reader, emit);
+      ngram_letters(reader, letters, size, 1, emit);
     }
   }
   reader->token++;
 }
 
 /* Emits what remains after the last word. */
-static inline void ngram_end(struct ngrams *reader) { ngram_end_run(reader); }
+NGRAM_INLINE void ngram_end(struct ngrams *reader, ngram_emitter *emit) { ngram_end_run(reader, emit); }
 
 /* ---- features.c ---- */
 
+enum { AHEAD = 64 }; /* features that are looked up together, so that the memory of one is fetched while others are read */
+
+struct feature { /* where the table may have it, and the tokens it covers */
+  struct ngram_place place;
+  uint32_t first, tokens;
+  uint32_t block; /* WHOLE or PIECE */
+};
+
 struct hit { /* an occurrence of a feature in a text */
-  uint32_t row;
+  uint32_t key;           /* 2 row + block */
   uint32_t first, tokens; /* the tokens it covers */
-  uint32_t times;         /* occurrences of the feature in the text; 0 in all but the first */
-  uint32_t slot;          /* of the first occurrence in the hash table */
-  uint32_t block;         /* WHOLE or PIECE (ngrams.h) */
 };
 
 struct hits { /* the features of a text that the table has; reused for the next text */
+  bool keep; /* set before the first text: occurrences are needed, for ngram_parts */
   const capsulet_model *model;
-  struct hit *items;
-  uint32_t count, room, mask;
-  uint32_t *slots; /* hash table: number of the first hit of a row plus 1, or 0 */
-  bool failed;     /* there was no memory */
+  uint32_t *rows[2];  /* rows of each block, each once */
+  uint32_t counts[2]; /* of these rows */
+  uint32_t room;      /* for each block */
+  uint32_t *slots;    /* hash table: key of a row with the number of the text in its highest bits; older ones are free */
+  uint32_t *times;    /* occurrences of the row in each slot, if they are kept */
+  uint32_t mask, text;
+  struct hit *items; /* occurrences, if they are kept */
+  uint32_t item_count, item_room;
+  bool failed; /* there was no memory */
+  struct feature ahead[AHEAD];
+  uint32_t waiting; /* features in `ahead` */
   struct ngrams reader;
 };
 

@@ -35,8 +35,8 @@ static int add_vector(const capsulet_model *model, const struct word *word, stru
   }
   memset(reading->row, 0, pieces.size * sizeof *reading->row);
   pieces.sum = reading->row;
-  struct ngrams reader = {.pieces = model->pieces, .emit = add_piece, .to = &pieces};
-  code_pieces(&reader, word->letters, word->size);
+  struct ngrams reader = {.pieces = model->pieces, .to = &pieces};
+  code_pieces(&reader, word->letters, word->size, add_piece);
   if (!pieces.count) return CAPSULET_OK;
   for (size_t i = 0; i < pieces.size; i++) reading->row[i] /= (float)pieces.count;
   float *vector = reading->vectors + reading->vector_count * width;
@@ -79,8 +79,9 @@ int read_ngrams(const capsulet_model *model, const char *text, size_t size, int 
   int32_t count = 0, strange = 0;
   hits_start(hits, model);
   for (; count < model->max_tokens && next_word(&reader, &word); count++) {
-    if (unknown) strange += !is_known(model, &word);
+    if (unknown) __builtin_prefetch(model->words.slots + (word.hash & model->words.mask)); /* is_known reads it */
     hits_word(hits, &word);
+    if (unknown) strange += !is_known(model, &word);
   }
   *tokens = count ? count : 1;                  /* a text without a token is one unknown word */
   if (unknown) *unknown = count ? strange : 1;

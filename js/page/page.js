@@ -63,14 +63,16 @@ async function open(source, name) {
 }
 
 /** Explanation of the scores. */
-function meaning({ calibrated, multiLabel }) {
-  const words = calibrated ? 'Scores are calibrated probabilities.' : 'Scores are the lengths of the class capsules, 0 to 1.';
+function meaning({ calibrated, multiLabel, hasNetwork }) {
+  const raw = hasNetwork ? 'Scores are the lengths of the class capsules, 0 to 1.' : 'Scores are those of the n-gram features, 0 to 1.';
+  const words = calibrated ? 'Scores are calibrated probabilities.' : raw;
   return multiLabel ? `${words} A text gets every label whose score reaches its threshold, the line in its bar.` : words;
 }
 
-function describe({ size, labels, wordCount }) {
+function describe({ size, labels, wordCount, hasNetwork }) {
   const bytes = size < 1e6 ? `${Math.round(size / 1e3)} KB` : `${(size / 1e6).toFixed(1)} MB`;
-  return `${bytes}, ${labels.length} labels, ${wordCount.toLocaleString('en')} words`;
+  const network = hasNetwork ? '' : ', n-gram features only, no network';
+  return `${bytes}, ${labels.length} labels, ${wordCount.toLocaleString('en')} words${network}`;
 }
 
 /** Predict the text and show labels and words. */

@@ -51,7 +51,7 @@ export interface Explanation {
   score: number;
   /** Calibrated probability; null without a calibration. */
   probability: number | null;
-  /** Length of the class capsule before squash; with a linear head the logit. */
+  /** Length of the class capsule before squash; with a linear head or without a network the logit. */
   lengthBeforeSquash: number;
   /** Part of the n-gram features in the contributions. */
   ngrams: number;
@@ -103,6 +103,8 @@ export class Classifier {
   readonly calibrated: boolean;
   /** Whether a text may have any number of labels. */
   readonly multiLabel: boolean;
+  /** False: the model has n-gram features only. */
+  readonly hasNetwork: boolean;
   /** Multi-label model: the smallest class length at which each label is predicted. */
   readonly thresholds: number[];
   /** The thresholds on the scale of the scores that `predict` returns. */

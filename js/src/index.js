@@ -185,7 +185,7 @@ export class Classifier {
       core.describe(model, at);
       return integersAt(core, at, 15).slice();
     });
-    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, , , precision, config, configSize] = facts;
+    const [classes, vocabulary, unknown, maxTokens, multiLabel, , , , calibrated, , linearOnly, precision, config, configSize] = facts;
     this.#facts = { classes, vocabulary, maxTokens };
     this.name = name;
     this.size = size;
@@ -195,6 +195,7 @@ export class Classifier {
     this.precision = precision === PRECISIONS.float32 ? 'float32' : 'int8';
     this.calibrated = calibrated === 1;
     this.multiLabel = multiLabel === 1;
+    this.hasNetwork = linearOnly === 0;
     this.thresholds = this.multiLabel ? this.config.thresholds : [];
     this.scoreThresholds = this.multiLabel && this.calibrated ? this.#probabilities(this.thresholds) : this.thresholds;
     dropped.register(this, { core, model, place }, this);

@@ -27,6 +27,21 @@ test('answers as in Python', { skip }, async (context) => {
   }
 });
 
+test('models without a network', { skip }, async () => {
+  for (const [name, hasNetwork] of [['linear-only', false], ['linear-only-multi', false], ['linear-only-bits', false], ['linear', true]]) {
+    const [exact, rounded] = await Promise.all(['float32', 'int8'].map((precision) => load(model(`${name}.safetensors`), { precision })));
+    assert.equal(exact.hasNetwork, hasNetwork);
+    const texts = ['fabulous quality', '', 'a playing 中文'];
+    const [own, other] = await Promise.all([exact, rounded].map((classifier) => classifier.lengths(texts)));
+    if (!hasNetwork) assert.deepEqual(own, other);
+    const { tokens, lengthBeforeSquash, ngrams } = await exact.explain(texts[2]);
+    const sum = tokens.reduce((total, { contribution }) => total + contribution, 0);
+    assert.ok(Math.abs(sum - lengthBeforeSquash) < 1e-5);
+    assert.equal(Math.abs(ngrams - lengthBeforeSquash) < 1e-5, !hasNetwork);
+    await Promise.all([exact.close(), rounded.close()]);
+  }
+});
+
 test('unusual strings have the same tokens as in Python', { skip }, async () => {
   const classifier = await load(model(FILE)), { cases, refused } = expected('tokens.json');
   const { differences } = await compareTokens(classifier, cases);

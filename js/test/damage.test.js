@@ -30,7 +30,7 @@ test('damaged and foreign files are refused with a reason', { skip }, async () =
   const bytes = model('model.safetensors'), text = (string) => new TextEncoder().encode(string);
   const foreign = pack({ header: { __metadata__: { format: 'pt' }, config: { dtype: 'U8' } }, config: '{}', tensors: new Map() });
   const future = parts(bytes);
-  future.header.__metadata__.version = '5';
+  future.header.__metadata__.version = '6';
   const flipped = bytes.slice();
   flipped[Math.floor(bytes.length / 2)] ^= 1;
   for (const [wrong, words] of [
@@ -38,7 +38,7 @@ test('damaged and foreign files are refused with a reason', { skip }, async () =
     [text('PK\x03\x04'), 'it is too short'],
     [text('text,label\nnice,good\n'.repeat(9)), 'it does not begin with a header'],
     [foreign, 'it is not a capsulet model'],
-    [pack(future), 'it has another format than 4'],
+    [pack(future), 'it has another format than 5'],
     [flipped, 'its bytes do not match its checksum'],
     [bytes.subarray(0, bytes.length - 1), 'the place of a tensor in it is wrong'],
   ]) {
@@ -50,6 +50,27 @@ test('damaged and foreign files are refused with a reason', { skip }, async () =
       return true;
     });
   }
+});
+
+test('models without a network that are wrong are refused', { skip }, async () => {
+  const bytes = model('linear-only.safetensors'), refused = async (change, words) => {
+    const own = parts(bytes);
+    change(own);
+    await assert.rejects(load(pack(own)), (error) => {
+      checkError(error);
+      assert.ok(error instanceof ModelError && error.message.includes(words), error.message);
+      return true;
+    });
+  };
+  await refused(({ config }) => { config.linear_only = 'true'; }, 'its options are missing or unknown');
+  await refused(({ config }) => { delete config.linear_only; }, 'missing');
+  await refused(({ header }) => { delete header['ngrams.levels']; }, 'neither a network nor n-gram features');
+  await refused(({ header }) => { delete header['ngrams.bias']; }, 'its n-gram features are missing or of another size');
+  await refused(({ tensors }) => new DataView(tensors.get('ngrams.bias').buffer).setFloat32(4, NaN, true), 'not a finite number');
+  await refused(({ header, tensors }) => {
+    header['ngrams.bias'].shape = [2];
+    tensors.set('ngrams.bias', tensors.get('ngrams.bias').slice(0, 8));
+  }, 'its n-gram features are missing or of another size');
 });
 
 test('a file cut anywhere is refused', { skip }, async () => {

@@ -18,17 +18,17 @@ struct texts {
   int32_t pieces;
 };
 
-static void read_features(const struct texts *texts, int64_t place, void (*emit)(void *, uint64_t, uint32_t, uint32_t), void *to) {
-  struct ngrams reader = {.pieces = texts->pieces, .emit = emit, .to = to};
+static void read_features(const struct texts *texts, int64_t place, ngram_emitter *emit, void *to) {
+  struct ngrams reader = {.pieces = texts->pieces, .to = to};
   struct word word;
   int64_t row = texts->rows[place];
   for (int64_t at = texts->starts[row]; at < texts->starts[row + 1]; at++) {
     int64_t id = texts->ids[at], start = id ? texts->ends[id - 1] : 0, size = texts->ends[id] - start;
     word.size = (uint32_t)(size > LONGEST_WORD ? 0 : size); /* 0: no word, or one that is too long to have features */
     memcpy(word.letters, texts->letters + start, word.size);
-    ngram_word(&reader, &word);
+    ngram_word(&reader, &word, emit);
   }
-  ngram_end(&reader);
+  ngram_end(&reader, emit);
 }
 
 /* ---- features that occur in several texts ---- */
@@ -188,7 +188,7 @@ static void note_row(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
 }
 
 /* Starts of the texts (n + 1) and columns, both as bytes; frees the matrix. */
-static PyObject *read_matrix(const struct texts *texts, struct matrix *matrix, void (*emit)(void *, uint64_t, uint32_t, uint32_t)) {
+static PyObject *read_matrix(const struct texts *texts, struct matrix *matrix, ngram_emitter *emit) {
   PyObject *starts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((uint64_t)(texts->count + 1) * sizeof(int64_t))), *columns = NULL;
   if (starts && !matrix->failed) {
     int64_t *to = (int64_t *)(void *)PyBytes_AsString(starts);
@@ -277,8 +277,8 @@ static PyObject *piece_rows(PyObject *self, PyObject *arguments) {
   for (Py_ssize_t i = 0; i < number; i++) {
     int64_t word = ((const int64_t *)words)[i], first = word ? ((const int64_t *)ends)[word - 1] : 0;
     int64_t size = ((const int64_t *)ends)[word] - first;
-    struct ngrams reader = {.pieces = longest, .emit = note_code, .to = &rows};
-    code_pieces(&reader, (const char *)letters + first, (uint32_t)(size < LONGEST_WORD ? size : LONGEST_WORD));
+    struct ngrams reader = {.pieces = longest, .to = &rows};
+    code_pieces(&reader, (const char *)letters + first, (uint32_t)(size < LONGEST_WORD ? size : LONGEST_WORD), note_code);
     start[i + 1] = (int64_t)rows.count;
   }
   if (!rows.failed) found = PyBytes_FromStringAndSize((const char *)rows.rows, (Py_ssize_t)(rows.count * sizeof *rows.rows));
