@@ -27,7 +27,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
     length = trained["train_tokens"] / max(trained["train_rows"], 1)
     measured = "on its own training texts, no validation texts"
     if folds := trained.get("folds"):
-        measured = f"in {folds}-fold cross-validation on {count(trained['train_rows'], 'training text')}"
+        measured = f"in {folds}-fold cross-validation, on {count(trained['valid_measured'], 'training text')}"
     elif trained["valid_rows"]:
         measured = f"on {count(trained['valid_rows'], 'validation text')}"
     return {
@@ -77,7 +77,7 @@ def quality(description: dict[str, Any]) -> Rows:
 
     trained, texts, calibration = (
         description["trained"],
-        description["trained"]["train_rows" if "folds" in description["trained"] else "valid_rows"],
+        description["trained"]["valid_measured" if "folds" in description["trained"] else "valid_rows"],
         description["calibration"],
     )
     rows: Rows = {}

@@ -126,7 +126,7 @@ def summary(result: Training, select: str | None) -> str:
 def measured_on(result: Training) -> str:
     """Describe the texts that a model was measured on."""
     if result.folds:
-        return f"in {result.folds}-fold cross-validation on the training texts"
+        return f"in {result.folds}-fold cross-validation"
     return f"on the {'validation' if result.valid_rows else 'training'} texts"
 
 

@@ -71,7 +71,7 @@ def quality_rows(config: ModelConfig) -> list[str]:
     accuracy = f"{100 * metrics.valid_accuracy:.2f} %"
     measured = f"on the {data.valid_rows:,} validation texts, which also selected the epoch"
     if metrics.folds:
-        measured = f"in {metrics.folds}-fold cross-validation on the {data.train_rows:,} training texts"
+        measured = f"in {metrics.folds}-fold cross-validation, on {judged_texts(config):,} training texts"
     elif not data.valid_rows:
         measured = "on its own training texts, because there were too few for a validation set"
     micro_f1, macro_f1 = (f"{100 * (value or 0):.2f} %" for value in (metrics.valid_micro_f1, metrics.valid_macro_f1))
@@ -90,6 +90,12 @@ def quality_rows(config: ModelConfig) -> list[str]:
             f"on the {calibration['texts']:,} texts the calibration was fitted on |"
         )
     return rows
+
+
+def judged_texts(config: ModelConfig) -> int:
+    """The number of texts that the metrics of the training were measured on."""
+    metrics, data = config.metrics, config.data
+    return data.valid_rows or metrics.valid_measured or data.train_rows
 
 
 def label_rows(config: ModelConfig) -> list[str]:

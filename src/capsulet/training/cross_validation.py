@@ -39,11 +39,11 @@ class Quiet:
 
 def cross_validate(
     make: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None],
-    hopeless: Callable[[Rounds], bool] = lambda rounds: False,
+    settled: Callable[[Rounds], bool] = lambda rounds: False,
 ) -> Rounds | None:  # fmt: skip
-    """Train a new network without each of the first `rounds` folds, or of fewer if it is hopeless; None: stopped.
+    """Train a new network without each of the first `rounds` folds; None: stopped.
 
-    `folds` are the folds of the training texts (n,).
+    `folds` are the folds of the training texts (n,). The rounds end early once the outcome is settled.
     """
     found = None
     rows, values, epochs = [], [], []
@@ -64,7 +64,7 @@ def cross_validate(
         last = history.epochs[-1]
         tell(f"cross-validation of the network, round {fold + 1} of {rounds}: {100 * last.valid_accuracy:.1f} %")
         found = Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
-        if hopeless(found):
+        if settled(found):
             break
     return found
 

@@ -32,6 +32,8 @@ from capsulet.training.ngrams import table_of
 from capsulet.training.planning import NetworkPlan, measured_speed, planned
 from capsulet.training.workers import Alone
 
+# gain in standard errors that ends the cross-validation, and texts that must then have been judged
+LOST, WON, ENOUGH_TEXTS = -2.0, 3.0, 500
 FEWEST_TEXTS = 100  # with fewer, cross-validation cannot tell whether a network helps
 
 
@@ -163,7 +165,7 @@ class NetworkStage:
         if plan.rounds:
             folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
             make = partial(self.network, options)
-            rounds = cross_validate(make, task, folds, plan.rounds, self.tell, self.hopeless)
+            rounds = cross_validate(make, task, folds, plan.rounds, self.tell, self.settled)
             if rounds is None and self.workers.add(linear is not None)[0]:
                 return interrupted(linear), judged
             if rounds is not None:
@@ -203,11 +205,14 @@ class NetworkStage:
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
         return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
 
-    def hopeless(self, rounds: Rounds) -> bool:
-        """Whether the network has not even begun to help."""
+    def settled(self, rounds: Rounds) -> bool:
+        """Whether it is clear that the network helps, or that it does not."""
         mixture = self.mixture(rounds)
-        lost = mixture is not None and mixture.strength is None and mixture.gain < -2
-        return self.workers.add(lost)[0] > 0
+        if mixture is None or self.first is None:
+            return self.workers.add(0)[0] > 0
+        lost = mixture.strength is None and mixture.gain < LOST
+        won = mixture.gain > WON and len(rounds.rows) >= ENOUGH_TEXTS
+        return self.workers.add(lost or won)[0] > 0
 
     def mixed(
         self, mixture: Mixture, rows: Rows, history: History, rounds: int, linear: History | None, judged: Judged | None
