@@ -19,7 +19,7 @@ from pathlib import Path
 JS = Path(__file__).parent
 CORE, OWN = JS.parent / "core", JS / "wasm"
 MODULE = JS / "src" / "capsulet.wasm"
-FAST = {"kernels.c", "network.c", "head.c", "features.c"}  # where the time is spent; the other files are compiled for size
+FAST = {"kernels.c", "network.c", "head.c", "features.c"}  # where the time is spent; others are compiled for size
 FLAGS = [
     "-std=c11", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-nostdlib", "-fvisibility=hidden",
     "-ffp-contract=off", "-fno-math-errno", f"-I{OWN / 'include'}", f"-I{CORE}",
