@@ -13,8 +13,8 @@ import pytest
 from capsulet.cli.main import main
 
 TINY = (
-    "--epochs", "2", "--batch-size", "4", "--min-count", "1", "--hidden-size", "8", "--embedding-size", "4",
-    "--class-length", "4", "--patience", "0", "--threads", "1",
+    "--network", "always", "--epochs", "2", "--batch-size", "4", "--min-count", "1", "--hidden-size", "8",
+    "--embedding-size", "4", "--class-length", "4", "--patience", "0", "--threads", "1",
 )  # fmt: skip
 
 

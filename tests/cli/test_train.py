@@ -22,24 +22,39 @@ from tests.conftest import stored_config
 
 
 def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path: Path, tiny) -> None:
-    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny)
+    out = tmp_path / "model"
+    answer = run("train", rows_file, "--out", out, "--json", "--valid-fraction", "0.25", *tiny)
     assert answer.status == 0
     result = json.loads(answer.out)
     assert answer.out.count("\n") == 1
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
-    first, *epochs, fitting, pairs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
-    assert fitting == "fitting n-gram features"
-    assert re.match(r"\d+ n-gram features at a strength of [\d.]+: [\d.]+ → [\d.]+ % on the validation texts$", pairs)
-    assert "note: 2 of 3 classes have no validation text (food, money)" in answer.err
+    assert (result["linear_only"], result["folds"]) == (False, 0) and result["linear"]["epoch"] == 0
+    first, linear, *epochs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
+    assert "note: 3 of 3 classes have fewer than 5 validation texts (food: 1, money: 1, sport: 1)" in answer.err
     assert re.match(r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
+    spread = r"95 % interval [\d.]+ to [\d.]+"
+    assert re.match(rf"0:\d\d linear model: [\d.]+ % \(3 validation texts, {spread}\) → {re.escape(str(out))}$", linear)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
-    assert re.search(r"trained 2 epochs in \d:\d\d; epoch \d is kept: accuracy [\d.]+ % on the validation texts", last)
-    assert last.endswith(f"the model is in {tmp_path / 'model'}, the report is {tmp_path / 'model.report.html'}")
-    log = [json.loads(line) for line in (tmp_path / "model" / "training.jsonl").read_text().splitlines()]
+    kept = r"epoch \d of 2 is kept with the n-gram features: accuracy [\d.]+ % on the validation texts"
+    assert re.match(rf"trained in \d:\d\d; {kept}", last)
+    assert last.endswith(f"the model is in {out}, the report is {tmp_path / 'model.report.html'}")
+    log = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
     assert log == result["epochs"]
-    assert run("predict", tmp_path / "model", "--text", "the match").status == 0
+    assert run("predict", out, "--text", "the match").status == 0
+
+
+def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Path, tiny) -> None:
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny)
+    result = json.loads(answer.out)
+    assert (answer.status, result["folds"], result["valid_rows"], len(result["epochs"])) == (0, 5, 0, 2)
+    first, linear, *rounds, _, _, last = answer.err.splitlines()
+    assert "12 training texts, cross-validation, 3 classes" in first
+    assert re.match(r"0:\d\d linear model: [\d.]+ % \(10-fold, 95 % interval ", linear)
+    shape = r"cross-validation of the network, round {} of 5: [\d.]+ %$"
+    assert len(rounds) == 5 and all(re.match(shape.format(n + 1), line) for n, line in enumerate(rounds))
+    assert "in 5-fold cross-validation on the training texts; the model is in" in last
 
 
 def test_the_report_path_is_relative_like_the_model_path(run, rows_file, tmp_path, tiny, monkeypatch) -> None:
@@ -81,7 +96,7 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
-    assert "note: too few rows for a validation part" in answer.err
+    assert "linear model (one row per class cannot show how good it is) → " in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 
@@ -146,7 +161,9 @@ def test_training_that_diverges(run, model: Path, rows_file: Path, tmp_path: Pat
     answer = run("train", rows_file, "--out", tmp_path / "model", *tiny, "--learning-rate", "1e30", "--clip", "0")
     assert (answer.status, answer.out) == (1, "")
     assert "training diverged" in answer.err.splitlines()[-1]
-    assert not (tmp_path / "model").exists()
+    assert "the best model so far is kept" in answer.err.splitlines()[-1]
+    assert json.loads(run("info", tmp_path / "model", "--json").out)["linear_only"] is True  # it was there before
+    assert run("predict", tmp_path / "model", "--text", "the match").status == 0
 
 
 def test_a_file_name_that_is_not_utf8(run, rows_file: Path, tmp_path: Path, tiny) -> None:
@@ -161,6 +178,9 @@ def test_a_file_name_that_is_not_utf8(run, rows_file: Path, tmp_path: Path, tiny
 
 
 # Ctrl-C
+
+
+HELD_OUT = ("--valid-fraction", "0.25")
 
 
 class Interrupter(LineMonitor):
@@ -182,7 +202,7 @@ def test_ctrl_c_keeps_the_best_model(
     monkeypatch.setattr(Interrupter, "epoch_of", epoch)
     monkeypatch.setattr(verb, "LineMonitor", Interrupter)
     handler = signal.getsignal(signal.SIGINT)
-    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", 50)
+    answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", 50, *HELD_OUT)
     assert answer.status == 130
     result = json.loads(answer.out)
     assert (result["stopped"], len(result["epochs"])) == ("interrupted", kept)
@@ -197,10 +217,12 @@ def test_a_second_ctrl_c_ends_at_once(
 ) -> None:
     monkeypatch.setattr(Interrupter, "times", 2)
     monkeypatch.setattr(verb, "LineMonitor", Interrupter)
-    answer = run("train", rows_file, "--out", tmp_path / "model", *tiny, "--epochs", 50)
+    answer = run("train", rows_file, "--out", tmp_path / "model", *tiny, "--epochs", 50, *HELD_OUT)
     assert (answer.status, answer.out) == (130, "")
     assert answer.err.splitlines()[-1] == "capsulet: interrupted"
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert stored_config(tmp_path / "model")["linear_only"] is True
+    assert run("predict", tmp_path / "model", "--text", "the match").status == 0
 
 
 def read_terminal(terminal: int) -> str:

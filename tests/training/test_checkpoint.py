@@ -21,6 +21,7 @@ from capsulet.model.network import Network, build_network
 from capsulet.training.checkpoint import Checkpoints, State, parse
 from capsulet.training.loop import History, Task, train_network
 from tests.conftest import TEXTS, TINY
+from tests.training.interrupting import interrupted_after
 from tests.training.test_loop import MODEL, OPTIONS, corpus
 
 SMALL = replace(OPTIONS, epochs=3, dropout=0.3, embedding_dropout=0.2, head_dropout=0.1)
@@ -134,14 +135,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 FLAGS = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+def test_the_command_goes_on_after_an_end(rows_file: Path, tmp_path: Path, capsys) -> None:
     call = ["train", str(rows_file), "--valid", str(rows_file), *FLAGS, "--epochs", "4"]
     assert main([*call, "--out", str(tmp_path / "whole")]) == 0
     out, checkpoint = tmp_path / "cut", tmp_path / "cut.checkpoint"
 
-    looks = iter(range(10**6))
-    with monkeypatch.context() as patch:
-        patch.setattr("capsulet.training.interruption.Interruption.requested", lambda self: next(looks) > 60)
+    with interrupted_after(8):  # of twelve steps
         assert main([*call, "--out", str(out)]) == 130
     assert "--resume continues" in capsys.readouterr().err
     assert checkpoint.exists() and capsulet.load(out).predict(["match"])

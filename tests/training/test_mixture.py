@@ -96,7 +96,7 @@ def test_the_share_does_not_depend_on_the_size_of_the_scores() -> None:
 def test_few_texts_do_not_show_that_a_network_helps() -> None:
     """The same small gain is chance if there are few texts, and clear if there are many."""
     linear = np.array([[1.0, 0.0]] * 8 + [[0.0, 1.0]] * 2, np.float32)  # right about 8 of 10 texts
-    mixed = linear + np.array([[0.2, 0.0]] * 4 + [[-0.2, 0.0]] * 4 + [[0.3, 0.0]] * 2, np.float32)
+    mixed = linear + np.array([[0.4, 0.0]] * 4 + [[-0.4, 0.0]] * 4 + [[0.4, 0.0], [-0.1, 0.0]], np.float32)
     gains = [
         gain_of(np.tile(linear, (n, 1)), np.tile(mixed, (n, 1)), flags_of(np.zeros(10 * n)), False) for n in (1, 100)
     ]

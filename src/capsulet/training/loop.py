@@ -227,7 +227,7 @@ def finite(loss: float) -> float:
     """Return the loss, or stop the training if it is not a number: every later answer would be NaN."""
     if not math.isfinite(loss):
         advice = "try a lower --learning-rate and --code-learning-rate"
-        raise CapsuletError(f"training diverged, the loss is not a number: {advice}; the best earlier epoch is kept")
+        raise CapsuletError(f"training diverged, the loss is not a number: {advice}; the best model so far is kept")
     return loss
 
 
