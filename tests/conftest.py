@@ -147,5 +147,6 @@ def large_model(many_rows_file: Path, tmp_path_factory: pytest.TempPathFactory) 
 
     path = tmp_path_factory.mktemp("models") / "large"
     sizes = {"embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6}
-    capsulet.train(many_rows_file, path, epochs=1, threads=THREADS, **sizes)
+    training = capsulet.train(many_rows_file, path, network="always", epochs=1, threads=THREADS, **sizes)
+    assert not training.linear_only and training.linear is not None  # a mixture
     return path

@@ -205,7 +205,7 @@ def test_unknown_name() -> None:
 
 
 def test_a_function_stays_a_function_after_its_modules_are_loaded(rows_file: Path, tmp_path: Path) -> None:
-    tiny = {"epochs": 1, "min_count": 1, "hidden_size": 8, "threads": 1}
+    tiny = {"network": "always", "epochs": 1, "min_count": 1, "hidden_size": 8, "threads": 1}
     for name in ("one", "two"):
         assert capsulet.train(rows_file, tmp_path / name, **tiny).path == str(tmp_path / name)
     assert callable(capsulet.evaluate)

@@ -10,6 +10,8 @@ import pytest
 import capsulet
 from capsulet.cli.main import main
 from capsulet.errors import InputError
+from capsulet.storage.folder import read_config
+from capsulet.training.monitor import Silence
 from tests.conftest import TEXTS, TINY, stored_config
 
 TWO = [(label, text) for label, text in TEXTS if label != "money"]
@@ -67,28 +69,34 @@ def test_reports_and_tables_count_what_is_there(rows_file: Path, tmp_path: Path,
     assert "n-gram features" not in page
 
 
-def test_ctrl_c_while_it_is_fitted_can_be_gone_on_from(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
-    options = {**TINY, "epochs": 2}
-    whole = capsulet.train(rows_file, tmp_path / "whole", valid=rows_file, **options)
-    monkeypatch.setattr("capsulet.training.ngrams.fit_corpus", lambda *arguments: None)
-    stopped = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
-    assert stopped.stopped == "interrupted" and capsulet.load(tmp_path / "model").labels
-    assert (tmp_path / "model.checkpoint").exists()
+class Steps(Silence):
+    """Counts the steps of the network, and those that an earlier run has done."""
+
+    done, made = 0, 0
+
+    def begin(self, epochs: int, steps: int, done: int) -> None:
+        self.done = done
+
+    def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
+        self.made += 1
+
+
+def test_an_end_before_the_mixture_is_written_can_be_gone_on_from(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
+    options, steps = {**TINY, "epochs": 2}, Steps()
+    whole = capsulet.train(rows_file, tmp_path / "whole", valid=rows_file, monitor=steps, **options)
+    assert steps.made == 6
+
+    def killed(*arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("capsulet.training.network_stage.choose_mixture", killed)
+    with pytest.raises(MemoryError):
+        capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **options)
+    assert read_config(tmp_path / "model").linear_only and (tmp_path / "model.checkpoint").exists()
     monkeypatch.undo()
-    steps: list[int] = []
-
-    class Watch:
-        def reading(self, rows: int) -> None: ...
-        def begin(self, epochs: int, steps_each: int, done: int) -> None:
-            assert done == epochs * steps_each, "all of it is done"
-
-        def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
-            steps.append(step)
-
-        def epoch(self, report: object) -> None: ...
-
-    again = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, resume=True, monitor=Watch(), **options)
-    assert not steps and again.best == whole.best
+    steps = Steps()
+    again = capsulet.train(rows_file, tmp_path / "model", valid=rows_file, resume=True, monitor=steps, **options)
+    assert (steps.done, steps.made) == (6, 0) and again.best == whole.best
     files = [tmp_path / name / "model.safetensors" for name in ("model", "whole")]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert not (tmp_path / "model.checkpoint").exists()

@@ -156,10 +156,10 @@ def test_few_of_many_unknown_words_are_followed(classifier: capsulet.Classifier,
 
 
 def test_single_and_compressed_files_have_them(folder: Path, rows: Path, tmp_path: Path, monkeypatch) -> None:
-    from capsulet.compression import search, students
+    from capsulet.compression import goal, search, students
 
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
-    monkeypatch.setattr(search, "FEWEST_WORDS", 4)
+    monkeypatch.setattr(goal, "FEWEST_WORDS", 4)
     monkeypatch.setattr(search, "BITS", (8,))
     new = texts_of(100, 100)
     whole = capsulet.drift(folder, texts=new)

@@ -13,7 +13,7 @@ import capsulet
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.calibrate import chosen_rows, describe_all
 from capsulet.evaluation.evaluate import evaluate_pairs
-from tests.conftest import TEXTS, store_config, stored_config
+from tests.conftest import TEXTS, TINY, store_config, stored_config
 
 ALL = [text for _, text in TEXTS]
 
@@ -75,7 +75,7 @@ def test_calibrating_gives_what_training_gave(model: Path, old: Path, rows_file:
 
 
 def test_the_validation_part_is_cut_as_training_cut_it(rows_file: Path, tmp_path: Path) -> None:
-    options = {"epochs": 1, "min_count": 1, "hidden_size": 8, "threads": 1, "valid_fraction": 0.34}
+    options = {**TINY, "epochs": 1, "valid_fraction": 0.34}
     capsulet.train(rows_file, tmp_path / "model", **options)
     there = stored_config(tmp_path / "model")["calibration"]
     assert there["texts"] == 4

@@ -15,7 +15,10 @@ import pytest
 import capsulet
 from capsulet.errors import CapsuletError, InputError
 
-QUICK = {"epochs": 2, "min_count": 1, "hidden_size": 8, "embedding_size": 4, "class_length": 4, "threads": 1}
+QUICK = {
+    "network": "always", "epochs": 2, "min_count": 1, "hidden_size": 8, "embedding_size": 4, "class_length": 4,
+    "threads": 1,
+}  # fmt: skip
 
 
 def words(page: Path) -> str:

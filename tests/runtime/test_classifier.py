@@ -178,7 +178,7 @@ def test_it_says_what_it_is(classifier: Classifier, model: Path) -> None:
 def test_many_classes(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("label,text\n" + "".join(f"c{number},word{number}\n" for number in range(300)))
-    tiny = {"epochs": 1, "min_count": 1, "hidden_size": 8, "class_length": 4, "threads": 1}
+    tiny = {"network": "always", "epochs": 1, "min_count": 1, "hidden_size": 8, "class_length": 4, "threads": 1}
     capsulet.train(rows, tmp_path / "model", valid=rows, **tiny)
     classifier = capsulet.load(tmp_path / "model")
     found = classifier.predict([f"word{number}" for number in range(200)], top_k=300)

@@ -115,7 +115,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for other in ("a", "an", "the", "this", "film", "plot", "cast", "end", "one", "all")
     ] * 4
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    small = {"hidden_size": 16, "embedding_size": 8, "num_layers": 1, "epochs": 12}
+    small = {"network": "always", "hidden_size": 16, "embedding_size": 8, "num_layers": 1, "epochs": 12}
     for name, more in (("similar", {"unknown_words": "similar"}), ("apart", {"unknown_words": "apart"})):
         capsulet.train(folder / "rows.jsonl", folder / name, cache=None, report=None, **small, **more)
     return folder

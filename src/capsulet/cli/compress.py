@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     kept = f"{percent(result.agreement)} of the answers on generated texts unchanged (no labelled texts were given)"
     if result.accuracy is not None:
+        texts = f"{result.valid_rows:,} validation texts" if result.valid_rows else "training texts"
         kept = (
-            f"{result.measure} {percent(result.accuracy)} instead of {percent(result.accuracy_before)} on the "
-            f"{result.valid_rows:,} validation texts"
+            f"{result.measure} {percent(result.accuracy)} instead of {percent(result.accuracy_before)} on the {texts}"
         )
     tell(
         f"{result.path}: {result.bytes:,} bytes instead of {result.bytes_before:,}, {kept}, in {clock(result.seconds)}"

@@ -3,6 +3,8 @@
 examples:
   capsulet train reviews.csv --out model
   capsulet train a.jsonl b.jsonl.gz --valid dev.jsonl --out model --seed 2
+  capsulet train reviews.csv --out model --linear-only            only n-gram features, in seconds
+  capsulet train reviews.csv --out model --time 2m                the largest network that fits into the time
   capsulet train ag/train.csv --out model --recipe paper          the settings of the paper
   capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
   torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
@@ -42,7 +44,7 @@ INTERRUPTED = 130
 ARGUMENTS = {
     **LABELLED_FILES,
     "--out DIR!": "folder to write the model to; an existing model is replaced",
-    "--valid FILE…": "validation texts (default: a part of the training texts, with every class in proportion)",
+    "--valid FILE…": "validation texts (default: a part of the training texts, or cross-validation with few of them)",
     "--resume": "continue an interrupted training, with the same files and options",
     "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
     "--no-report": "write no report",

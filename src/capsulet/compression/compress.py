@@ -71,7 +71,7 @@ def compress(
             path=str(out), bytes=len(data), bytes_before=sum(before.values()), parts=bytes_by_part(data),
             parts_before=before, accuracy=chosen.accuracy if has_labels else None,
             accuracy_before=search.judge.accuracy if has_labels else None, agreement=chosen.agreement,
-            valid_rows=len(sample.valid) if has_labels else 0, words=setting.words, words_before=source.num_words,
+            valid_rows=len(sample.valid) if sample.held_out else 0, words=setting.words, words_before=source.num_words,
             bits=setting.bits, codebooks=setting.codebooks, measure=search.judge.metric.name,
             curve=tuple(sorted(points, key=lambda point: point.bytes)), seconds=time.perf_counter() - started,
         )  # fmt: skip
@@ -112,6 +112,8 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
         tell(f"the file keeps the calibration of the original model: {other_rows(*rows, expected)}")
         return False
     known = (config.calibration or {}).get("texts")
+    if not rows[1]:  # measured by cross-validation: the model knows all texts
+        return False
     if known is not None and known != len(chosen_rows(rows[1])):
         tell(
             f"the model was calibrated on {known} other texts, the file is calibrated on the {rows[1]:,} validation "

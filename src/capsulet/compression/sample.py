@@ -29,9 +29,14 @@ class Sample:
     unseen: bool = False  # whether the model was not trained on the validation texts
 
     @property
+    def held_out(self) -> bool:
+        """Whether there are validation texts; else the training texts take their place, or made-up texts."""
+        return self.train is not None and self.valid is not self.train
+
+    @property
     def can_describe(self) -> bool:
         """Whether the validation texts are enough, and unseen, to fit calibration and histograms on them."""
-        return self.unseen and self.valid is not self.train and len(self.valid) >= FEWEST_TEXTS
+        return self.unseen and self.held_out and len(self.valid) >= FEWEST_TEXTS
 
 
 def file_sample(source: Source, corpora: Corpora, unseen: bool) -> Sample:

@@ -69,7 +69,8 @@ def quality_rows(config: ModelConfig) -> list[str]:
     """Table rows with the metrics on the validation texts."""
     metrics, data, calibration = config.metrics, config.data, config.calibration or {}
     accuracy = f"{100 * metrics.valid_accuracy:.2f} %"
-    measured = f"on the {data.valid_rows:,} validation texts, which also selected the epoch"
+    measured = f"on the {data.valid_rows:,} validation texts"
+    measured += "" if config.linear_only else ", which also selected the epoch"
     if metrics.folds:
         measured = f"in {metrics.folds}-fold cross-validation, on {judged_texts(config):,} training texts"
     elif not data.valid_rows:

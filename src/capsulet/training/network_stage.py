@@ -25,7 +25,7 @@ from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
 from capsulet.training.judged import Judged
 from capsulet.training.loop import Task, train_network
-from capsulet.training.mixture import Mixture, Output, choose_mixture
+from capsulet.training.mixture import Mixture, Output, choose_mixture, linear_alone
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.monitor import Monitor
 from capsulet.training.ngrams import table_of
@@ -169,6 +169,7 @@ class NetworkStage:
             if rounds is None and self.workers.add(linear is not None)[0]:
                 return interrupted(linear), judged
             if rounds is not None:
+                rounds = self.judged_part(rounds)
                 mixture = self.mixture(rounds)
                 if self.workers.add(mixture is not None and mixture.strength is None)[0]:
                     self.tell("the network does not help: the n-gram features are the model")
@@ -198,20 +199,30 @@ class NetworkStage:
         output = Output(model.head == "capsule", model.multi_label)
         if self.first is None:
             return Mixture(0.0, rounds.values, output)
-        places = np.empty(len(self.first.corpus), np.int64)
+        if not len(rounds.rows):
+            return linear_alone(rounds.values, model.multi_label)
+        places = np.full(len(self.first.corpus), -1)
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         select = decided(self.options.training.select)
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
         return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
 
+    def judged_part(self, rounds: Rounds) -> Rounds:
+        """The answers to texts that the n-gram features were judged on: not those of classes of one row, for example."""
+        if self.first is None:
+            return rounds
+        kept = np.isin(rounds.rows, self.first.rows)
+        return replace(rounds, rows=rounds.rows[kept], values=rounds.values[kept])
+
     def settled(self, rounds: Rounds) -> bool:
         """Whether it is clear that the network helps, or that it does not."""
-        mixture = self.mixture(rounds)
+        part = self.judged_part(rounds)
+        mixture = self.mixture(part)
         if mixture is None or self.first is None:
             return self.workers.add(0)[0] > 0
         lost = mixture.strength is None and mixture.gain < LOST
-        won = mixture.gain > WON and len(rounds.rows) >= ENOUGH_TEXTS
+        won = mixture.gain > WON and len(part.rows) >= ENOUGH_TEXTS
         return self.workers.add(lost or won)[0] > 0
 
     def mixed(

@@ -13,7 +13,7 @@ from capsulet.model.network import Network
 from capsulet.results import Epoch
 from capsulet.text.corpus import choose_rows
 from capsulet.training.checkpoint import Checkpoints
-from capsulet.training.loop import Task, train_network
+from capsulet.training.loop import ALONE, Task, train_network
 
 MOST_ROUNDS, ROUND_TOKENS = 5, 2_000_000  # of cross-validation: rounds, and tokens of all of them
 LEFT_OUT = 0.2  # share of the texts that a round leaves out
@@ -54,12 +54,12 @@ class Probe:
 
 
 def measured_speed(network: Network, task: Task) -> float:
-    """Tokens per second of this training on this machine, measured in a short trial that is thrown away."""
+    """Tokens per second of this training in one process, measured in a short trial that is thrown away."""
     rows = np.random.default_rng(0).permutation(len(task.train))[:PROBE_TEXTS]
     few, probe = choose_rows(task.train, np.sort(rows)), Probe()
     own = replace(
         task, train=few, valid=choose_rows(few, np.arange(min(len(few), 8))), monitor=probe, stop=probe.stop,
-        keep=lambda epochs, best: None, checkpoints=Checkpoints(), resume=False, measured=(), keep_last=True,
+        keep=lambda epochs, best: None, checkpoints=Checkpoints(), workers=ALONE, resume=False, measured=(), keep_last=True,
     )  # fmt: skip
     train_network(network, own)
     return probe.speed

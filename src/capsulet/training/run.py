@@ -61,7 +61,7 @@ def train(
     if page:
         check_report(page)
     check_weights(options.training.class_weight)
-    require_training()
+    require_training(network=not options.training.linear_only)
     from capsulet.training.first import fit_first, linear_history
     from capsulet.training.history import NOTHING
     from capsulet.training.interruption import Interruption
@@ -172,9 +172,9 @@ def checkpoint_path(out: Path) -> Path:
     return Path(f"{out.resolve()}.checkpoint")
 
 
-def require_training(purpose: str = "Training") -> None:
+def require_training(purpose: str = "Training", network: bool = True) -> None:
     """Refuse to start if a package that training needs is not installed; must be called before torch is imported."""
-    for package in ("torch", "numpy"):
+    for package in ("torch", "numpy") if network else ("numpy",):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "train", purpose)
     let_waiting_threads_sleep()
@@ -295,7 +295,7 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     count, data, folds = measures.evaluation.count, config.data, config.metrics.folds
     rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
     part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
-    which = ", which also selected the epoch"
+    which = "" if config.linear_only else ", which also selected the epoch"
     if folds:
         which = f", each answered by a model that was trained without it ({folds}-fold cross-validation)"
     note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."

@@ -52,7 +52,7 @@ class Alone:
 def join_workers(device: str) -> Alone:
     """Join the group of processes that torchrun or Ray has started, if any. One process does not load PyTorch here."""
     started = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
-    if device == "cpu" and not started and "torch" not in sys.modules:
+    if device == "cpu" and not started and not sys.modules.get("torch"):
         return Alone()
     from capsulet.training.group import join_group
 
