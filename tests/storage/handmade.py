@@ -24,9 +24,7 @@ CARD = "# A card\n"
 
 def settings(words: int = len(WORDS) + 2, rows: int = 16, tokens: str = "unicode", **changes: Any) -> ModelConfig:
     """The configuration of a tiny model."""
-    chosen = build_options(
-        "default", **SIZES, ngram_features=rows, tokens=tokens, piece_codes=32, valid_fraction=0.25
-    )
+    chosen = build_options("default", **SIZES, ngram_features=rows, tokens=tokens, piece_codes=32, valid_fraction=0.25)
     options = resolve(chosen, DataSize(12, 100, words, len(LABELS)))
     config = ModelConfig(
         "0", LABELS, "default", options, words, 1, TrainingData(12, 3, 100, dict.fromkeys(LABELS, 4)),

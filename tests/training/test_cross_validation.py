@@ -101,7 +101,12 @@ def test_figures_are_those_of_texts_that_were_left_out(network: str, noise: Path
 
 
 def test_everything_says_cross_validation(rows: Path, tmp_path: Path, capsys) -> None:
-    flags = [word for name, value in QUICK.items() if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
+    flags = [
+        word
+        for name, value in QUICK.items()
+        if value is not None
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
     model = str(tmp_path / "model")
     for network, folds in (("auto", 10), ("always", 5)):
         assert main(["train", str(rows), "--out", model, *flags, "--network", network]) == 0
@@ -225,6 +230,8 @@ def test_scores_of_a_mixture_are_those_of_its_texts(tmp_path: Path, monkeypatch)
     monkeypatch.setattr("capsulet.training.network_stage.choose_mixture", choose)
     single = [(f"class{number}", f"name{number}") for number in range(30)]
     often = [(label, f"topic{label} word{number}") for number in range(30) for label in ("a", "b")]
-    file = write(tmp_path / "rows.jsonl", [pair for pairs in zip(single, often[::2], often[1::2], strict=True) for pair in pairs])
+    file = write(
+        tmp_path / "rows.jsonl", [pair for pairs in zip(single, often[::2], often[1::2], strict=True) for pair in pairs]
+    )
     training = capsulet.train(file, tmp_path / "model", **{**QUICK, "network": "always"})
     assert training.linear.valid_accuracy == 1 and len(seen) == 6 and seen == [1.0] * 6

@@ -83,7 +83,9 @@ def test_the_first_model(kind: str, rows: Path, tmp_path: Path, capsys, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
-def test_an_older_model_stays_if_the_first_one_is_interrupted(rows: Path, kind: str, tmp_path: Path, monkeypatch) -> None:
+def test_an_older_model_stays_if_the_first_one_is_interrupted(
+    rows: Path, kind: str, tmp_path: Path, monkeypatch
+) -> None:
     options = {"linear_only": True, "multi_label": kind == "multi", "report": None}
     capsulet.train(rows, tmp_path / "model", **options)
     before = contents(tmp_path / "model")

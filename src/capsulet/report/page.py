@@ -124,7 +124,9 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
     if config.linear_only:
         words = "These are the epochs of a network that was left out: the model has the n-gram features only."
     elif config.ngrams:
-        mixed = config.metrics.valid_accuracy if config.metrics.valid_micro_f1 is None else config.metrics.valid_micro_f1
+        mixed = (
+            config.metrics.valid_accuracy if config.metrics.valid_micro_f1 is None else config.metrics.valid_micro_f1
+        )
         words += f" The n-gram features were added afterwards: {name} {percent(round(mixed, 4))}."
     noise = "The training loss includes dropout and other noise, so it may be higher than the validation loss."
     falling = charts.line_chart(losses, across, axis("", [0, *values], plain), [(best.epoch, best.valid_loss, mark)])

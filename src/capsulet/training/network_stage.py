@@ -209,7 +209,7 @@ class NetworkStage:
         return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
 
     def judged_part(self, rounds: Rounds) -> Rounds:
-        """The answers to texts that the n-gram features were judged on: not those of classes of one row, for example."""
+        """The answers to texts that the n-gram features were judged on, which are not those of classes of one row."""
         if self.first is None:
             return rounds
         kept = np.isin(rounds.rows, self.first.rows)

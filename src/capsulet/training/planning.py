@@ -59,7 +59,8 @@ def measured_speed(network: Network, task: Task) -> float:
     few, probe = choose_rows(task.train, np.sort(rows)), Probe()
     own = replace(
         task, train=few, valid=choose_rows(few, np.arange(min(len(few), 8))), monitor=probe, stop=probe.stop,
-        keep=lambda epochs, best: None, checkpoints=Checkpoints(), workers=ALONE, resume=False, measured=(), keep_last=True,
+        keep=lambda epochs, best: None, checkpoints=Checkpoints(), workers=ALONE, resume=False, measured=(),
+        keep_last=True,
     )  # fmt: skip
     train_network(network, own)
     return probe.speed
