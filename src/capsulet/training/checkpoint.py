@@ -115,6 +115,12 @@ def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], 
     return tensors_of(network), tensors_of(optimiser), state
 
 
+def identity_in(data: bytes) -> dict[str, Any]:
+    """Texts and options of the training that a checkpoint belongs to."""
+    found: dict[str, Any] = json.loads(read_header(data, "the checkpoint").metadata["identity"])
+    return found
+
+
 def check_identity(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Refuse to resume with other texts or options than the training began with."""
     for name, value in wanted.items():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +30,12 @@ from capsulet.training.mixture import Mixture, Output, choose_mixture, linear_al
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.monitor import Monitor
 from capsulet.training.ngrams import table_of
-from capsulet.training.planning import NetworkPlan, measured_speed, planned
+from capsulet.training.planning import NetworkPlan, described, measured_speed, passes, planned, usual_rounds
 from capsulet.training.workers import Alone
 
 # gain in standard errors that ends the cross-validation, and texts that must then have been judged
 LOST, WON, ENOUGH_TEXTS = -2.0, 3.0, 500
+WORTH_A_TRIAL = 1_000_000  # tokens of a training whose time is estimated before it starts
 FEWEST_TEXTS = 100  # with fewer, cross-validation cannot tell whether a network helps
 
 
@@ -55,6 +57,7 @@ class NetworkStage:
     started: float  # of the training, by the clock of `time.perf_counter`
     data: DataSize
     checkpoints: Callable[[ModelWriter], Checkpoints]
+    stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; none: there is no checkpoint
 
     def run(self, linear: History | None, judged: Judged | None) -> tuple[ModelWriter, History, Judged | None]:
         """Return the writer, the model to keep and the texts that it was judged on.
@@ -86,23 +89,29 @@ class NetworkStage:
             self.tell(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: none is trained")
             return None
         limit = self.asked.training.time
-        tokens, held_out = self.data.tokens, len(self.corpora.valid) > 0
-        left = None if limit is None else seconds_of(limit) - (time.perf_counter() - self.started)
-        if left is None:
-            return planned(self.candidates, tokens, held_out, None)
-        plan = planned(self.candidates, tokens, held_out, left) if self.workers.rank == 0 else None
+        held_out = len(self.corpora.valid) > 0
+        before = self.unfinished() if self.resume and limit is not None else None
+        if before is not None:  # the rest of a training has the plan of its beginning
+            return NetworkPlan(before, usual_rounds(before, self.data.tokens, held_out))
+        plan = None
+        if self.workers.rank == 0:
+            left = None if limit is None else seconds_of(limit) - (time.perf_counter() - self.started)
+            plan = planned(self.candidates, self.data.tokens, held_out, left)
+            if plan is not None and plan.seconds is None:
+                plan = self.estimated(plan)
         plan = self.shared(plan)
         if plan is None:
             self.tell(f"--time {limit} is too short for a network: the n-gram features are the model")
-            return None
-        chosen = plan.options
-        self.tell(
-            f"planned for {limit}: size {chosen.model.size}, {decided(chosen.training.epochs)} epochs"
-            + (f", {plan.rounds} rounds of cross-validation" if plan.rounds else "")
-            + ("" if chosen.training.adversarial else ", no adversarial training")
-            + f", about {plan.seconds or 0:.0f} s"
-        )
+        elif plan.seconds is not None:
+            self.tell(described(plan, limit))
         return plan
+
+    def estimated(self, plan: NetworkPlan) -> NetworkPlan:
+        """The plan with the time it takes, if that is long enough to be worth a trial."""
+        tokens = self.data.tokens * passes(decided(plan.options.training.epochs), plan.rounds)
+        if tokens < WORTH_A_TRIAL or self.workers.size > 1:
+            return plan
+        return replace(plan, seconds=tokens / max(self.speed(plan.options), 1.0))
 
     def candidates(self) -> Iterator[tuple[Options, Callable[[], float]]]:
         """Options by size, the largest first, with functions that measure their speed."""
@@ -122,6 +131,15 @@ class NetworkStage:
         found = resolve(asked, self.data)
         training = replace(found.training, valid_fraction=self.options.training.valid_fraction)
         return replace(found, training=training)
+
+    def unfinished(self) -> Options | None:
+        """The options of the training that is resumed; None: there is none."""
+        stored = json.loads(self.workers.spread(json.dumps(dict(self.stored())).encode()))
+        if not stored:
+            return None
+        options = self.of_size(stored["size"])
+        training = replace(options.training, epochs=stored["epochs"], adversarial=stored["adversarial"])
+        return replace(options, training=training)
 
     def shared(self, plan: NetworkPlan | None) -> NetworkPlan | None:
         """The plan of the first process."""

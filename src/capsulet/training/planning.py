@@ -118,3 +118,16 @@ def planned(
         if found and found.options == options:  # nothing had to be cut
             return found
     return found
+
+
+def described(plan: NetworkPlan, limit: str | None) -> str:
+    """Describe a plan in one line."""
+    options, seconds = plan.options, round(plan.seconds or 0)
+    clock = f"{seconds // 60}:{seconds % 60:02}"
+    return (
+        ("network" if limit is None else f"network, planned for {limit}")
+        + f": size {options.model.size}, {decided(options.training.epochs)} epochs"
+        + (f", up to {plan.rounds} rounds of cross-validation" if plan.rounds else "")
+        + ("" if options.training.adversarial else ", no adversarial passes")
+        + f", about {clock}"
+    )

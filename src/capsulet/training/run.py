@@ -106,6 +106,7 @@ def train(
             stage = NetworkStage(
                 corpora, asked, options, weights, first, writer, monitor, tell, interruption.requested, workers, resume,
                 started, size, partial(checkpoints_of, corpora, workers, resume, tell),
+                partial(stored_options, out if workers.rank == 0 else None),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
         if workers.rank == 0:
@@ -144,6 +145,14 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
     spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
     return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+
+
+def stored_options(out: Path | None) -> dict[str, Any]:
+    """The options in the checkpoint beside a model folder; empty without one."""
+    from capsulet.training.checkpoint import Checkpoints, identity_in
+
+    data = Checkpoints(checkpoint_path(out)).read() if out else b""
+    return identity_in(data) if data else {}
 
 
 def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, writer: ModelWriter) -> Checkpoints:
