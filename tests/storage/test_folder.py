@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import capsulet
 from capsulet import native
 from capsulet.cli.main import main
 from capsulet.errors import CapsuletError, InputError, ModelError
@@ -36,7 +37,7 @@ from capsulet.storage.model_file import MODEL, read_model
 from capsulet.storage.tensors import from_bytes, pack
 from tests.storage.handmade import whole
 
-TINY = ["--epochs", "1", "--min-count", "1", "--hidden-size", "8", "--threads", "1"]
+TINY = ["--network", "always", "--epochs", "1", "--min-count", "1", "--hidden-size", "8", "--threads", "1"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -147,16 +148,26 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_full_disk(small_disk: Path, model: Path, rows_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("room", ["none", "for the first model"])
+def test_a_full_disk(
+    room: str, small_disk: Path, model: Path, rows_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The old model stays, or the n-gram features if they are written before the network does not fit."""
     shutil.copytree(model, small_disk / "model")
     before = contents(small_disk / "model")
-    call = ["train", str(rows_file), "--out", str(small_disk / "model"), *TINY, "--hidden-size", "64"]
-    assert main(call) == 1
+    if room == "none":
+        free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+        (small_disk / "ballast").write_bytes(bytes(max(free - 8192, 0)))
+    call = ["train", str(rows_file), "--out", str(small_disk / "model"), *TINY, "--hidden-size", "128"]
+    assert main([*call, "--valid", str(rows_file), "--checkpoint-seconds", "1e9"]) == 1
     complaint = capsys.readouterr().err.splitlines()[-1]
-    assert complaint.startswith(f"capsulet: {small_disk / 'model'} could not be written: ")
     assert "No space left on device" in complaint
-    assert contents(small_disk / "model") == before
-    assert [entry.name for entry in small_disk.iterdir()] == ["model"]
+    if room == "none":
+        assert complaint.startswith(f"capsulet: {small_disk / 'model'} could not be written: ")
+        assert contents(small_disk / "model") == before
+    else:
+        assert read_config(small_disk / "model").linear_only and capsulet.load(small_disk / "model").predict(["match"])
+    assert {entry.name for entry in small_disk.iterdir()} - {"ballast"} == {"model"}
 
 
 def test_kill_in_the_middle_of_saving(tmp_path: Path) -> None:

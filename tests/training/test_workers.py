@@ -17,8 +17,8 @@ from capsulet.storage.weights import unpack_weights
 from tests.conftest import THREADS
 
 FLAGS = [
-    "--epochs", "3", "--batch-size", "15", "--min-count", "1", "--hidden-size", "16", "--embedding-size", "8",
-    "--num-codebooks", "3", "--class-length", "4", "--valid-fraction", "0.1", "--threads", str(THREADS),
+    "--network", "always", "--epochs", "3", "--batch-size", "15", "--min-count", "1", "--hidden-size", "16",
+    "--embedding-size", "8", "--num-codebooks", "3", "--class-length", "4", "--valid-fraction", "0.1", "--threads", str(THREADS),
     "--dropout", "0.3", "--embedding-dropout", "0.3", "--head-dropout", "0.1",
 ]  # fmt: skip
 
@@ -60,6 +60,37 @@ def test_two_processes_do_what_one_does(rows: Path, tmp_path: Path, flags: list[
         assert np.abs(together[name] - value).mean() < 1e-3, name
     assert two.stderr.count(" training texts, ") == 1
     assert not list(tmp_path.glob("*.checkpoint")) and not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["auto", "always"])
+def test_two_processes_cross_validate_like_one(network: str, rows: Path, tmp_path: Path) -> None:
+    """With auto, the network does not help: one word tells the class."""
+    flags = ["--valid-fraction", "0", "--network", network]
+    runs = [train(rows, tmp_path / name, number, *flags) for number, name in ((1, "one"), (2, "two"))]
+    assert [done.returncode for done in runs] == [0, 0], runs[1].stderr
+    one, two = (json.loads(done.stdout) for done in runs)
+    assert one["folds"] == two["folds"] == (5 if network == "always" else 10)
+    assert one["linear_only"] == two["linear_only"] == (network == "auto") and one["linear"] == two["linear"]
+    assert two["best"]["valid_accuracy"] == pytest.approx(one["best"]["valid_accuracy"], abs=0.02)
+    alone, together = (unpack_weights(read_model(tmp_path / name)) for name in ("one", "two"))
+    assert alone.keys() == together.keys()
+    for name, value in alone.items():
+        if not name.startswith("ngrams.") or network == "auto":  # the strength depends on the network
+            np.testing.assert_allclose(together[name], value, atol=0.02, err_msg=name)
+    rounds = [done.stderr.count("cross-validation of the network, round ") for done in runs]
+    assert rounds[0] == rounds[1] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("time", ["1h", "2s"])
+def test_one_of_two_processes_plans(time: str, rows: Path, tmp_path: Path) -> None:
+    """The probe of the first process does not wait for the other."""
+    done = train(rows, tmp_path / "model", 2, "--valid-fraction", "0", "--time", time)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("planned for 1h: size base, 3 epochs, 5 rounds") == (time == "1h")
+    assert done.stderr.count("--time 2s is too short for a network") == (time == "2s")
+    assert json.loads(done.stdout)["linear_only"] == (time == "2s")
 
 
 @pytest.mark.slow
