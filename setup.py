@@ -41,6 +41,6 @@ permutation = Extension(
 )
 
 setup(
-    ext_modules=[core, permutation, *map(kernel, ("gru", "noise", "routing"))],
+    ext_modules=[core, permutation, *map(kernel, ("gru", "noise", "routing", "rows"))],
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capsulet.model.noise import Noise, derive, uniform
+from capsulet.model.rows import WordRows, composed_rows, torch_composed_rows
 from capsulet.native import core_module
 from capsulet.text.corpus import Spellings
 from capsulet.text.vocabulary import UNKNOWN_ID
@@ -66,17 +67,23 @@ class Embedding(nn.Module):
 
     def rows_of(self, words: Tensor, noise: Noise | None) -> Tensor:
         """Rows of words: (U,) -> (U, W)."""
+        places = self.places_of(words, noise)
+        if self.rowwise:
+            return composed_rows(self.rows, places)
+        return torch_composed_rows(self.rows, places, sparse=False)
+
+    def places_of(self, words: Tensor, noise: Noise | None) -> WordRows:
+        """Where the rows of words (U,) are."""
         if self.pieces is None:
-            return F.embedding(words, self.rows, sparse=self.rowwise)
+            none = words.new_zeros(len(words) + 1)
+            return WordRows(words, torch.ones_like(words, dtype=torch.bool), none, none[:0])
         starts, rows = (part.to(words.device) for part in piece_rows(self.pieces, words))
-        summed = F.embedding_bag(rows, self.rows, starts[:-1], mode="sum", sparse=self.rowwise)
-        counts = starts.diff()
         known = words < self.pieces.vocab_size
-        own = F.embedding(words.where(known, UNKNOWN_ID), self.rows, sparse=self.rowwise)
+        own = words.where(known, UNKNOWN_ID)
         if noise is not None:
             known &= uniform(derive(noise.step, words), OWN_ROW, 1)[:, 0] >= WITHOUT_OWN_ROW
-        known |= counts == 0  # without pieces, such as padding: the own row, or that of the unknown word
-        return own * known.unsqueeze(1) + summed / counts.clamp(min=1).unsqueeze(1)
+        known |= starts.diff() == 0  # without pieces, such as padding: the own row, or that of the unknown word
+        return WordRows(own, known, starts, rows)
 
     def initialise(self, deviation: float, centred: bool) -> None:
         """Draw normal rows with this standard deviation; `centred` concerns codebooks."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-KERNELS = ("gru", "noise", "routing")
+KERNELS = ("gru", "noise", "routing", "rows")
 
 
 def core_module() -> Any:

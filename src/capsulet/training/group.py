@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 from capsulet.errors import InputError
+from capsulet.model.rows import distinct_rows
 from capsulet.training.optimiser import Optimiser
 from capsulet.training.workers import Alone
 
@@ -45,8 +46,7 @@ class Group(Alone):
         """Sum of the sparse gradients of all processes, as a sparse gradient."""
         rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, table.shape[1])
         if table.grad is not None:
-            gradient = table.grad.coalesce()
-            rows, values = gradient.indices()[0], gradient.values()
+            rows, values = distinct_rows(table.grad)
         sizes = [torch.zeros(1, dtype=torch.int64, device=table.device) for _ in range(self.size)]
         distributed.all_gather(sizes, torch.tensor([len(rows)], device=table.device))
         counts = [int(size) for size in sizes]

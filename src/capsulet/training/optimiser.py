@@ -11,7 +11,10 @@ import torch
 from torch import Tensor
 
 from capsulet.config import TrainingOptions
+from capsulet.model.kernels import usable
 from capsulet.model.network import Network
+from capsulet.model.rows import distinct_rows
+from capsulet.native import rows as native
 
 
 class RowAdam:
@@ -27,8 +30,18 @@ class RowAdam:
         """Update the rows that have a gradient."""
         if self.table.grad is None:
             return
-        gradient = self.table.grad.coalesce()
-        rows, values = gradient.indices()[0], gradient.values()  # (U,), (U, W)
+        rows, values = distinct_rows(self.table.grad)  # (U,), (U, W)
+        if not usable(native, "row-wise Adam", self.table, values):
+            self.torch_step(rows, values, learning_rate)
+            return
+        assert native is not None
+        rows, values = rows.contiguous(), values.contiguous()
+        sizes, settings = (*values.shape, len(self.table)), (learning_rate, *self.betas, self.epsilon)
+        state = tuple(tensor.data_ptr() for tensor in (self.table, self.mean, self.square, self.steps))
+        native.adam(sizes, rows.data_ptr(), values.data_ptr(), state, settings)
+
+    def torch_step(self, rows: Tensor, values: Tensor, learning_rate: float) -> None:
+        """Update distinct rows (U,) that have these gradients (U, W), through torch."""
         beta1, beta2 = self.betas
         steps = self.steps[rows] + 1
         mean = self.mean[rows].lerp_(values, 1 - beta1)
