@@ -109,7 +109,9 @@ def rows(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("speed", "size", "epochs"), [(1e9, "base", 2), (100.0, "tiny", 1)])
-def test_the_plan_is_told_and_stored(speed: float, size: str, epochs: int, rows: Path, tmp_path: Path, monkeypatch) -> None:
+def test_the_plan_is_told_and_stored(
+    speed: float, size: str, epochs: int, rows: Path, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setattr("capsulet.training.network_stage.measured_speed", lambda *arguments: speed)
     lines, limit = list[str](), "1m" if speed > 1e6 else "14"
     options = {**QUICK, "epochs": 2, "time": limit}
