@@ -37,6 +37,8 @@ def __getattr__(name: str) -> ModuleType | None:
     from importlib import import_module
 
     try:
-        return import_module(f"capsulet.native._{name}")
+        kernel = import_module(f"capsulet.native._{name}")
     except ImportError:
-        return None
+        kernel = None
+    globals()[name] = kernel  # the next access does not call this function
+    return kernel

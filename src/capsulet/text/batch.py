@@ -59,7 +59,11 @@ def read_lengths(corpus: Corpus, window: int) -> NDArray[np.int64]:
 def gather(corpus: Corpus, rows: Rows, windows: Windows | None = None) -> Batch:
     """Batch of rows of a corpus, whole or in windows, with the ids that the network reads."""
     starts, ends = windows or (corpus.starts[:-1], corpus.starts[1:])
-    ids, lengths = pad([corpus.ids[starts[row] : ends[row]] for row in rows])
+    lengths = ends[rows] - starts[rows]
+    steps = np.arange(lengths.max(initial=0))
+    real = steps < lengths[:, None]  # (B, T)
+    ids = np.full(real.shape, PADDING_ID, dtype=np.int64)
+    ids[real] = corpus.ids[(starts[rows, None] + steps)[real]]
     if corpus.read_as is not None:
         ids = corpus.read_as[ids].astype(np.int64)
     return Batch(ids, lengths, targets_of(corpus, rows))
