@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import capsulet
+from capsulet.cli.main import main
 from capsulet.compression import goal, search, students, trials
 from capsulet.compression.sample import file_sample, made_up_sample
 from capsulet.compression.setting import Setting, parse_size
@@ -301,3 +302,16 @@ def test_ctrl_c_at_any_moment_writes_nothing(model: Path, tmp_path: Path, monkey
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="nowhere does not exist"):
         capsulet.compress(tmp_path / "nowhere", out=tmp_path / "small.safetensors")
+
+
+def test_a_model_that_was_cross_validated(rows_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There are no validation texts: the training texts judge the file, and the calibration stays."""
+    for network in (True, False):
+        options = {**TINY, "epochs": 2, "valid_fraction": None, "linear_only": not network}
+        capsulet.train(rows_file, tmp_path / "model", report=None, **options)
+        small = tmp_path / "small.safetensors"
+        assert main(["compress", str(tmp_path / "model"), str(rows_file), "--out", str(small), "--threads", "1"]) == 0
+        said = capsys.readouterr().err
+        assert " on the training texts, in " in said and "validation texts" not in said and "calibrated" not in said
+        whole, made = (capsulet.load(path).config for path in (tmp_path / "model", small))
+        assert made.calibration["texts"] == whole.calibration["texts"] == 12 and made.linear_only == (not network)
