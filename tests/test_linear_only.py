@@ -24,8 +24,7 @@ from capsulet.storage.model_file import MODEL, read_model
 from capsulet.storage.onnx_runtime import onnxruntime
 from capsulet.storage.tensors import from_array, pack
 from capsulet.storage.weights import unpack_weights
-from tests.conftest import SETS, TEXTS, TINY, generated_rows, store_config, stored_config
-from tests.linear_only import without_network
+from tests.conftest import SETS, TEXTS, generated_rows, store_config, stored_config
 
 KINDS = ["single", "multi"]
 NASTY = ["", " ", "\x00", "☃ 你好", "qzxv " * 300, "a" * 300, "topicad w1x w2x", "soup topicbe the match"]
@@ -46,13 +45,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def models(rows: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A calibrated model without a network of each kind."""
+    """A model without a network of each kind."""
     folder, found = tmp_path_factory.mktemp("linear"), {}
     for kind, file in rows.items():
-        options = {**TINY, "epochs": 1, "multi_label": kind == "multi"}
-        capsulet.train(file, folder / f"whole-{kind}", report=None, **options)
-        found[kind] = without_network(folder / f"whole-{kind}", folder / kind)
-        capsulet.calibrate(found[kind], file)
+        options = {"linear_only": True, "valid_fraction": 0.25, "multi_label": kind == "multi", "threads": 1}
+        found[kind] = Path(capsulet.train(file, folder / kind, report=None, **options).path)
     return found
 
 
@@ -86,7 +83,8 @@ def test_predictions_and_explanations(kind: str, made: dict[str, Path]) -> None:
     for text in texts:
         explanation = classifier.explain(text, contrast=classifier.labels[0], check=True)
         total = sum(token.contribution for token in explanation.tokens)
-        assert total == pytest.approx(explanation.length_before_squash, abs=1e-5) == pytest.approx(explanation.ngrams)
+        assert total == pytest.approx(explanation.length_before_squash, abs=1e-5)
+        assert total == pytest.approx(explanation.ngrams, abs=1e-5)
         assert (explanation.capsules, explanation.codewords) == ((), ())
         assert not any(token.read_as for token in explanation.tokens)
 
@@ -162,8 +160,11 @@ def test_compression(kind: str, models: dict[str, Path], rows: dict[str, Path], 
     out = tmp_path / "small.safetensors"
     plain = capsulet.compress(models[kind], out=out)
     assert plain.accuracy is None and plain.words == plain.words_before and plain.bytes < plain.bytes_before
-    # the thresholds are those of the network, and many scores are near to them
-    assert plain.agreement > (0.9 if kind == "single" else 0.5) and (plain.bits, plain.codebooks) == (4, 0)
+    # random texts are near the thresholds of all labels, real ones are not
+    assert plain.agreement > (0.9 if kind == "single" else 0.3) and (plain.bits, plain.codebooks) == (4, 0)
+    figures = [capsulet.evaluate(path, rows[kind]) for path in (models[kind], out)]
+    before, after = (found.accuracy if kind == "single" else found.micro_f1 for found in figures)
+    assert after > before - 0.02
     made = capsulet.compress(models[kind], rows[kind], out, max_loss=2, plot=tmp_path / "curve.svg")
     assert made.accuracy_before - made.accuracy <= 0.02 and made.bytes <= plain.bytes
     assert made.valid_rows == read_config(models[kind]).data.valid_rows > 100

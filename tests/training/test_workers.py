@@ -19,8 +19,7 @@ from tests.conftest import THREADS
 FLAGS = [
     "--network", "always", "--epochs", "3", "--batch-size", "15", "--min-count", "1", "--hidden-size", "16",
     "--embedding-size", "8", "--num-codebooks", "3", "--class-length", "4", "--valid-fraction", "0.1",
-    "--threads", str(THREADS),
-    "--dropout", "0.3", "--embedding-dropout", "0.3", "--head-dropout", "0.1",
+    "--threads", str(THREADS), "--dropout", "0.3", "--embedding-dropout", "0.3", "--head-dropout", "0.1",
 ]  # fmt: skip
 
 
