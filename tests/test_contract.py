@@ -42,7 +42,7 @@ class Trained:
     classifier: capsulet.Classifier
     network: Network
     weights: dict[str, Any]  # of the network
-    table: dict[str, list[Any]]  # levels, scales and checks of the n-gram features
+    table: ngram_oracle.Table
 
     def read(self, texts: list[str]) -> tuple[Network, list[np.ndarray]]:
         """A network that also has rows for the unknown words of these texts, made of their pieces, and the ids."""
@@ -74,7 +74,7 @@ class Trained:
         network, found = self.read(texts)
         ids, lengths = pad(found)
         words, pieces = map(self.classifier.session.spell, texts), self.classifier.config.options.model.pieces
-        scores = [ngram_oracle.read(own, pieces, **self.table).scores for own in words]
+        scores = [ngram_oracle.read(own, pieces, self.table).scores for own in words]
         with torch.no_grad():
             classes = network(torch.from_numpy(ids), torch.from_numpy(lengths))
             return network.head.extended(classes, torch.tensor(scores)).lengths.numpy()
@@ -83,7 +83,7 @@ class Trained:
 def load_trained(path: Path) -> Trained:
     stored = read_model(path)
     weights = {name: value.copy() for name, value in unpack_weights(stored).items()}
-    table = {name: weights.pop(f"ngrams.{name}").tolist() for name in ("levels", "scales", "checks")}
+    table = ngram_oracle.Table(*(weights.pop(f"ngrams.{name}").tolist() for name in ngram_oracle.Table._fields))
     config = stored.config
     network = load_network(config.options.model, config.vocab_size, len(config.labels), weights)
     return Trained(path, capsulet.load(path), network, weights, table)
@@ -180,4 +180,4 @@ def test_leaving_words_out(trained: Trained) -> None:
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
     counted = sum(value.numel() for value in trained.network.state_dict().values()) + trained.weights[PIECE_CODES].size
-    assert trained.classifier.config.parameters == counted + np.size(trained.table["levels"]) + 3  # a scale per class
+    assert trained.classifier.config.parameters == counted + np.size(trained.table.levels) + 6  # scale and bias per class
