@@ -180,4 +180,4 @@ def test_leaving_words_out(trained: Trained) -> None:
 
 def test_the_parameter_count_is_that_of_the_network(trained: Trained) -> None:
     counted = sum(value.numel() for value in trained.network.state_dict().values()) + trained.weights[PIECE_CODES].size
-    assert trained.classifier.config.parameters == counted + np.size(trained.table.levels) + 6  # scale and bias per class
+    assert trained.classifier.config.parameters == counted + np.size(trained.table.levels) + 2 * 3  # scales and bias

@@ -112,7 +112,8 @@ def test_every_variant_compresses_without_texts(variant: dict[str, object], rows
     small, whole = (
         np.asarray(capsulet.load(tmp_path / name).lengths(texts)) for name in ("small.safetensors", "model")
     )
-    assert np.abs(small - whole).max() < 0.05  # fewer words than codewords: only rounding is left
+    # fewer words than codewords: only rounding is left, most of all of the n-gram features, whose share is the largest
+    assert np.abs(small - whole).max() < 0.08
     assert result.parts["n-grams"] > 0 and result.curve[0].ngram_rows % 64 == 0
     why = capsulet.load(tmp_path / "small.safetensors").explain(texts[0])
     assert sum(token.contribution for token in why.tokens) == pytest.approx(why.length_before_squash, abs=1e-4)
