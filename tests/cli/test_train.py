@@ -54,7 +54,7 @@ def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Pa
     assert re.match(r"0:\d\d linear model: [\d.]+ % \(10-fold, 95 % interval ", linear)
     shape = r"cross-validation of the network, round {} of 5: [\d.]+ %$"
     assert len(rounds) == 5 and all(re.match(shape.format(n + 1), line) for n, line in enumerate(rounds))
-    assert "in 5-fold cross-validation on the training texts; the model is in" in last
+    assert "in 5-fold cross-validation; the model is in" in last
 
 
 def test_the_report_path_is_relative_like_the_model_path(run, rows_file, tmp_path, tiny, monkeypatch) -> None:

@@ -34,6 +34,12 @@ def write(path: Path, rows: list[tuple[object, str]], key: str = "label") -> Pat
     return path
 
 
+@pytest.fixture(autouse=True)
+def few_texts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network is trained on fewer texts than usual, so that the tests are quick."""
+    monkeypatch.setattr("capsulet.training.network_stage.FEWEST_TEXTS", 50)
+
+
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     """Sixty texts, enough for the network to be tried."""
@@ -111,11 +117,11 @@ def test_everything_says_cross_validation(rows: Path, tmp_path: Path, capsys) ->
     model = str(tmp_path / "model")
     for network, folds in (("auto", 10), ("always", 5)):
         assert main(["train", str(rows), "--out", model, *flags, "--network", network]) == 0
-        said = f"in {folds}-fold cross-validation on the"
-        assert f"{said} training texts; the model is in" in capsys.readouterr().err
-        assert f"{said} 60 training texts" in (tmp_path / "model" / "README.md").read_text()
+        said = f"in {folds}-fold cross-validation"
+        assert f"{said}; the model is in" in capsys.readouterr().err
+        assert f"{said}, on 60 training texts" in (tmp_path / "model" / "README.md").read_text()
         assert main(["info", model]) == 0
-        assert f"Quality in {folds}-fold cross-validation on 60 training texts" in capsys.readouterr().out
+        assert f"Quality in {folds}-fold cross-validation, on 60 training texts" in capsys.readouterr().out
         page = words(tmp_path / "model.report.html")
         assert f"the 60 training texts, each answered by a model that was trained without it ({folds}-fold" in page
     assert "The curves are means over the rounds of cross-validation" in page
@@ -200,7 +206,7 @@ def test_several_labels(network: str, tmp_path: Path, capsys) -> None:
     assert len(config.thresholds) == 3 and config.calibration["texts"] == 72
     assert config.metrics.valid_micro_f1 == training.best.valid_micro_f1 > 0.9  # every text is there six times
     assert main(["info", str(tmp_path / "model")]) == 0
-    assert "fold cross-validation on 72 training texts" in capsys.readouterr().out
+    assert "fold cross-validation, on 72 training texts" in capsys.readouterr().out
     if network == "always":
         said = words(tmp_path / "model.report.html")
         assert f"n-gram features were added afterwards: micro-F1 {100 * config.metrics.valid_micro_f1:.4g} %" in said

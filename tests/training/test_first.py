@@ -89,7 +89,7 @@ def test_linear_only_ends_after_the_first_model(rows_file: Path, tmp_path: Path)
 def test_few_texts_have_no_network_unless_it_is_wanted(network: str, rows_file: Path, tmp_path: Path) -> None:
     lines = list[str]()
     training = capsulet.train(rows_file, tmp_path / "model", tell=lines.append, **{**SMALL, "network": network})
-    said = "fewer than 50 texts cannot show whether a network helps: none is trained" in lines
+    said = "fewer than 100 texts cannot show whether a network helps: none is trained" in lines
     assert (training.linear_only, len(training.epochs), said) == ((True, 0, True), (False, 2, False))[
         network == "always"
     ]

@@ -203,7 +203,7 @@ def test_epochs_fit_the_token_budget() -> None:
     assert resolved(1000, 100_000, **budget).epochs == 10
     assert resolved(1000, 10_000, **budget).epochs == 12
     assert resolved(10**6, 10**9, **budget).epochs == 3
-    assert resolved(25, 5_000, **budget).epochs == 60  # 1,500 steps
+    assert resolved(25, 5_000, **budget).epochs == 40  # 1,000 steps
     assert resolved(1, 10, **budget).epochs == 100
     assert resolved(1, 10, epochs=7, **budget).epochs == 7
     assert resolved(19_999, 1_000_000).epochs == 12

@@ -116,9 +116,9 @@ def test_the_plan_is_told_and_stored(
     lines, limit = list[str](), "1m" if speed > 1e6 else "14"
     options = {**QUICK, "epochs": 2, "time": limit}
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **options)
-    (plan,) = (line for line in lines if line.startswith("planned for "))
+    (plan,) = (line for line in lines if line.startswith("network, planned for "))
     rounds = 5 if size == "base" else 1
-    assert plan.startswith(f"planned for {limit}: size {size}, {epochs} epochs, {rounds} rounds of cross-validation")
+    assert plan.startswith(f"network, planned for {limit}: size {size}, {epochs} epochs, up to {rounds} rounds")
     stored = read_config(tmp_path / "model").options
     assert (stored.model.size, stored.training.epochs) == (size, epochs) and len(training.epochs) == epochs
     assert sum("cross-validation of the network" in line for line in lines) == rounds
