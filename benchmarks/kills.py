@@ -26,7 +26,7 @@ from benchmarks import record
 
 OPTIONS: dict[str, Any] = {
     "epochs": 3, "batch_size": 16, "min_count": 1, "hidden_size": 16, "embedding_size": 8, "num_codebooks": 3,
-    "class_length": 4, "threads": 1, "checkpoint_seconds": 0.0, "valid_fraction": 0.1,
+    "network": "always", "class_length": 4, "threads": 1, "checkpoint_seconds": 0.0, "valid_fraction": 0.1,
 }  # fmt: skip
 
 

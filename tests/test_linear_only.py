@@ -161,7 +161,7 @@ def test_compression(kind: str, models: dict[str, Path], rows: dict[str, Path], 
     plain = capsulet.compress(models[kind], out=out)
     assert plain.accuracy is None and plain.words == plain.words_before and plain.bytes < plain.bytes_before
     # random texts are near the thresholds of all labels, real ones are not
-    assert plain.agreement > (0.9 if kind == "single" else 0.3) and (plain.bits, plain.codebooks) == (4, 0)
+    assert plain.agreement > (0.85 if kind == "single" else 0.3) and (plain.bits, plain.codebooks) == (4, 0)
     figures = [capsulet.evaluate(path, rows[kind]) for path in (models[kind], out)]
     before, after = (found.accuracy if kind == "single" else found.micro_f1 for found in figures)
     assert after > before - 0.02
