@@ -19,7 +19,6 @@ from capsulet.training.mixture import (
     gain_of,
     linear_alone,
     log_losses,
-    metric_of,
     spread,
 )
 from tests.training.test_loop import MODEL
@@ -56,7 +55,7 @@ def test_lengths_are_those_of_the_heads(head: str, multi_label: bool) -> None:
 def test_two_that_know_different_things_are_mixed() -> None:
     truth = np.arange(TEXTS) % 2
     scores, values = answers(truth, 0.8, 1), answers(truth, 0.8, 2)
-    found = choose_mixture(scores, values, flags_of(truth), "accuracy", CAPSULES, 3.0)
+    found = choose_mixture(scores, values, flags_of(truth), CAPSULES, 3.0)
     assert found.strength is not None and found.strength > 0 and found.gain > 1
     right = (found.lengths.argmax(1) == truth).mean()
     assert right > (scores.argmax(1) == truth).mean()
@@ -68,26 +67,24 @@ def test_two_that_know_different_things_are_mixed() -> None:
 def test_a_network_that_knows_nothing_is_left_out(several: bool) -> None:
     truth = np.arange(TEXTS) % 2
     scores, values = answers(truth, 0.9, 1), answers(truth, 0.5, 2)
-    found = choose_mixture(scores, values, flags_of(truth), "accuracy", Output(True, several), 3.0)
+    found = choose_mixture(scores, values, flags_of(truth), Output(True, several), 3.0)
     assert found.strength is None and found.gain < 1 and not found.output.capsules
     np.testing.assert_array_equal(found.values, scores)
-    kept = choose_mixture(scores, values, flags_of(truth), "accuracy", Output(True, several), 3.0, always=True)
+    kept = choose_mixture(scores, values, flags_of(truth), Output(True, several), 3.0, always=True)
     assert kept.strength is not None and kept.strength > 0
 
 
 def test_scores_or_values_that_say_nothing_are_left_out() -> None:
     truth = np.arange(10) % 2
     some, nothing = answers(truth, 0.9, 1), np.zeros((10, 2), np.float32)
-    assert choose_mixture(nothing, some, flags_of(truth), "accuracy", CAPSULES, 3.0).strength == 0
-    assert choose_mixture(some, nothing, flags_of(truth), "accuracy", CAPSULES, 3.0).strength is None
+    assert choose_mixture(nothing, some, flags_of(truth), CAPSULES, 3.0).strength == 0
+    assert choose_mixture(some, nothing, flags_of(truth), CAPSULES, 3.0).strength is None
 
 
 def test_the_share_does_not_depend_on_the_size_of_the_scores() -> None:
     truth = np.arange(TEXTS) % 2
     scores, values = answers(truth, 0.8, 1), answers(truth, 0.8, 2)
-    plain, large = (
-        choose_mixture(factor * scores, values, flags_of(truth), "accuracy", CAPSULES, 3.0) for factor in (1, 10)
-    )
+    plain, large = (choose_mixture(factor * scores, values, flags_of(truth), CAPSULES, 3.0) for factor in (1, 10))
     assert plain.strength is not None and large.strength == pytest.approx(plain.strength / 10, rel=1e-4)
     assert spread(10 * scores) == pytest.approx(10 * spread(scores), rel=1e-5)
     assert USUAL_SHARE in SHARES and SHARE_OF_MANY in SHARES
@@ -115,33 +112,23 @@ def test_clearly_fewer_right_answers_gain_nothing() -> None:
 
 
 def test_another_share_has_to_be_clearly_better() -> None:
-    truth = flags_of(np.zeros(100, np.int64))
-
-    def said(wrong: slice) -> Floats:
-        lengths = np.tile(np.array([0.9, 0.1], np.float32), (100, 1))
-        lengths[wrong] = 0.1, 0.9
-        return lengths
-
-    def chosen(found: dict[float, Floats], select: str = "accuracy", usual: float = 1.0) -> float:
-        return choose_share(found.items(), truth, select, usual, False)
-
-    even = {1.0: said(slice(20, 30)), 0.5: said(slice(0, 8)), 0.0: said(slice(0, 90))}
-    assert chosen(even) == 1.0  # 10 texts for, 8 against: that is chance
-    assert chosen(even, usual=0.5) == 0.5
-    assert chosen(even, "macro-f1") == 0.5
-    clear = {1.0: said(slice(20, 30)), 2.0: said(slice(20, 24)), 0.5: said(slice(20, 22)), 0.0: said(slice(0, 90))}
-    assert chosen(clear) == 0.5
-    assert chosen({1.0: said(slice(0))}) == 1.0
-    assert chosen({1.0: said(slice(90)), 0.5: said(slice(50)), 0.0: said(slice(9))}) == 0.0
-
-
-def test_a_multi_label_metric() -> None:
     generator = np.random.default_rng(1)
-    truth = generator.random((200, 3)) < 0.4
-    lengths = np.where(truth, 0.8, 0.2).astype(np.float32)
-    assert metric_of(lengths, truth, "micro-f1", True) == metric_of(lengths, truth, "macro-f1", True) == 1
-    lengths[:20, 0] = 1 - lengths[:20, 0]
-    assert 0.5 < metric_of(lengths, truth, "accuracy", True) < metric_of(lengths, truth, "micro-f1", True)
+    plain, noise = generator.random(100), generator.normal(size=100)
+    losses = {3.0: plain, 1.0: plain - 0.01 + 0.5 * noise, 6.0: plain + 0.2}
+    assert choose_share(losses, 3.0) == 3.0  # a small gain that may be chance
+    assert choose_share(losses | {1.0: plain - 0.1 + 0.5 * noise}, 3.0) == 1.0
+    assert choose_share(losses, 6.0) != 6.0
+    assert choose_share({3.0: plain}, 3.0) == 3.0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_network_that_knows_less_counts_less(several: bool) -> None:
+    """Where the network is the weaker of the two, the n-gram features get a larger share than usual."""
+    truth = np.arange(4 * TEXTS) % 2
+    scores, values = answers(truth, 0.9, 1), answers(truth, 0.6, 2)
+    found = choose_mixture(scores, values, flags_of(truth), Output(True, several), 0.5)
+    equal = spread(values) / spread(scores)
+    assert found.strength is not None and found.strength / equal > 1
 
 
 def test_n_gram_features_alone_answer_by_softmax() -> None:

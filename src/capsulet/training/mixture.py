@@ -4,21 +4,19 @@ A model has n-gram features alone, a network alone, or both. With both, the scor
 strength add to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.evaluation import calibration
-from capsulet.evaluation.arrays import Flags, counted_labels
-from capsulet.evaluation.thresholds import fit_thresholds
+from capsulet.evaluation.arrays import Flags
 
 # candidates for the spread of the n-gram scores relative to the network's, and the one that is taken unless another
 # clearly wins: with few training texts, the regression is the better of the two (docs/results/log.md)
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 12.0)
 USUAL_SHARE, SHARE_OF_MANY = 3.0, 1.5
-CLEARLY = 2.0  # standard errors of the difference (docs/results/log.md)
 TINY = 1e-12  # scores with a smaller spread are all equal
 
 Floats = NDArray[np.float32]
@@ -62,29 +60,24 @@ def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
 
 
 def choose_mixture(
-    scores: Floats, values: Floats, truth: Flags, select: str, output: Output, usual: float, always: bool = False
+    scores: Floats, values: Floats, truth: Flags, output: Output, usual: float, always: bool = False
 ) -> Mixture:
     """Mix n-gram scores (n, C) and network values (n, C), or leave out the network if it does not help.
 
-    `usual` is the share of the n-gram features unless another one is clearly better in the metric `select`. `always`
-    keeps the network.
+    `usual` is the share of the n-gram features unless another one is clearly better. `always` keeps the network.
     """
-    alone = linear_alone(scores, output.multi_label)
+    alone, multi_label = linear_alone(scores, output.multi_label), output.multi_label
     if spread(scores) <= TINY:
         return Mixture(0.0, values, output)
     if spread(values) <= TINY and not always:
         return alone
     equal = (spread(values) or 1.0) / spread(scores)
-    share = choose_share(
-        ((share, output.lengths(values + share * equal * scores)) for share in SHARES),
-        truth,
-        select,
-        usual,
-        output.multi_label,
-    )
-    mixed = Mixture(share * equal, values + np.float32(share * equal) * scores, output)
-    gain = gain_of(scores, mixed.values, truth, output.multi_label)
-    return replace(mixed if gain > 1 or always else alone, gain=gain)
+    mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
+    share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
+    gain = gain_of(scores, mixed[share], truth, multi_label)
+    if gain <= 1 and not always:
+        return replace(alone, gain=gain)
+    return Mixture(share * equal, mixed[share], output, gain)
 
 
 def spread(values: Floats) -> float:
@@ -92,32 +85,16 @@ def spread(values: Floats) -> float:
     return float(np.sqrt(np.square(values - values.mean(1, keepdims=True), dtype=np.float64).mean()))
 
 
-def choose_share(
-    candidates: Iterable[tuple[float, Floats]], truth: Flags, select: str, usual: float, multi_label: bool
-) -> float:
-    """The share whose class lengths (n, C) are best; for accuracy, the usual one unless another is clearly better.
-
-    Two shares differ in the n texts about which only one of them is right. Two equally good shares differ by about √n
-    right texts. Other metrics have no such standard error, so the best share is taken.
-    """
-    if select != "accuracy" or multi_label:
-        values = {share: metric_of(lengths, truth, select, multi_label) for share, lengths in candidates}
-        return max(values, key=values.__getitem__)
-    right = {share: right_answers(lengths, truth) for share, lengths in candidates}
-    changes = {share: values - right[usual] for share, values in right.items()}
-    clear = [share for share, change in changes.items() if change.sum() > CLEARLY * np.abs(change).sum() ** 0.5]
-    return max(clear, key=lambda share: int(changes[share].sum()), default=usual)
+def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> float:
+    """The share with the smallest mean log loss (n,), if it is below that of the usual one by a standard error."""
+    best = min(losses, key=lambda share: float(losses[share].mean()))
+    gain = losses[usual] - losses[best]
+    return best if gain.mean() > gain.std() / max(len(gain), 1) ** 0.5 else usual
 
 
 def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
     """1 for each text whose longest class is true, else 0: (n,)."""
     return np.asarray(truth[np.arange(len(truth)), lengths.argmax(1)], np.int64)
-
-
-def metric_of(lengths: Floats, truth: Flags, select: str, multi_label: bool) -> float:
-    """The metric that selects an epoch, from class lengths (n, C)."""
-    counts = counted_labels(truth, lengths, fit_thresholds(lengths, truth) if multi_label else None)
-    return float(getattr(counts, select.replace("-", "_")))
 
 
 def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> float:

@@ -222,9 +222,8 @@ class NetworkStage:
         places = np.full(len(self.first.corpus), -1)
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
-        select = decided(self.options.training.select)
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
-        return choose_mixture(scores, rounds.values, truth, select, output, usual, self.always)
+        return choose_mixture(scores, rounds.values, truth, output, usual, self.always)
 
     def judged_part(self, rounds: Rounds) -> Rounds:
         """The answers to texts that the n-gram features were judged on, which are not those of classes of one row."""
