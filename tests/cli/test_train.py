@@ -31,7 +31,9 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert (result["linear_only"], result["folds"]) == (False, 0) and result["linear"]["epoch"] == 0
     first, linear, *epochs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
     assert "note: 3 of 3 classes have fewer than 5 validation texts (food: 1, money: 1, sport: 1)" in answer.err
-    assert re.match(r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, [\d,]+ parameters$", first)
+    assert re.match(
+        r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, a network of [\d,]+ parameters$", first
+    )
     spread = r"95 % interval [\d.]+ to [\d.]+"
     assert re.match(rf"0:\d\d linear model: [\d.]+ % \(3 validation texts, {spread}\) → {re.escape(str(out))}$", linear)
     shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"

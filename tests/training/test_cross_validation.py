@@ -209,7 +209,7 @@ def test_several_labels(network: str, tmp_path: Path, capsys) -> None:
     assert "fold cross-validation, on 72 training texts" in capsys.readouterr().out
     if network == "always":
         said = words(tmp_path / "model.report.html")
-        assert f"n-gram features were added afterwards: micro-F1 {100 * config.metrics.valid_micro_f1:.4g} %" in said
+        assert f"Together with the n-gram features: micro-F1 {100 * config.metrics.valid_micro_f1:.4g} %" in said
 
 
 NOTE = "note: the largest class has 40 rows and the smallest 2: if rare classes matter as much as frequent ones, add"

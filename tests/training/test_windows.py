@@ -135,7 +135,9 @@ def test_a_file_of_long_texts_says_what_is_cut(tmp_path: Path) -> None:
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, cache=None, report=None, **options)
     unread = "400 of their 2,400 tokens are not read (17 %)"
     assert f"note: 20 of 21 texts have more than --max-tokens 100 tokens: {unread}" in lines
-    long = sum("--window 30 tokens: a training step reads 30 of them, from a random place" in line for line in lines)
+    long = sum(
+        "--window 30 tokens: a training step of the network reads 30 tokens of such a text" in line for line in lines
+    )
     assert long == 1
     assert all(epoch.tokens <= 30 * training.train_rows for epoch in training.epochs)
 

@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def print_tables(result: Compression) -> None:
     """Print the bytes of each part, and the accuracy of the settings that were tried."""
-    rows = [(part, f"{result.parts_before[part]:,}", f"{size:,}") for part, size in result.parts.items()]
+    before = result.parts_before
+    rows = [(part, f"{before[part]:,}", f"{size:,}") for part, size in result.parts.items() if size or before[part]]
     rows.append(("total", f"{result.bytes_before:,}", f"{result.bytes:,}"))
     if result.accuracy is not None:
         rows.append((result.measure, percent(result.accuracy_before), percent(result.accuracy)))

@@ -95,7 +95,9 @@ def describe_class(model: str, label: str, files: list[str], as_json: bool) -> N
     if as_json:
         return print_json({"model": model, "label": label, "words": [dataclasses.asdict(word) for word in words]})
     table = [(word.word, f"{word.contribution:+.3f}", f"{word.count:,}", " ".join(word.nearest)) for word in words]
-    return show_table(("word", ">contribution", ">count", "words with similar codes"), table, frame=False)
+    columns = ("word", ">contribution", ">count", "words with similar codes")
+    number = 4 if any(word.nearest for word in words) else 3
+    return show_table(columns[:number], [row[:number] for row in table], frame=False)
 
 
 def describe_network(vocab_size: int | None, classes: int | None, arguments: argparse.Namespace) -> dict[str, Any]:

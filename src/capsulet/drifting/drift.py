@@ -25,7 +25,7 @@ SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five
 AT_ONCE = 1024  # texts in memory
 MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
 SCORE_STEPS = 1000  # scores are counted in steps of 1 / 1000 to find their median
-NO_CODES = "the embedding has no codes"
+NO_CODES = "the model has no codes"
 NOT_STORED = "the model has no histogram of it: "
 OnWindow = Callable[[DriftWindow], None]
 

@@ -127,7 +127,7 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
         mixed = (
             config.metrics.valid_accuracy if config.metrics.valid_micro_f1 is None else config.metrics.valid_micro_f1
         )
-        words += f" The n-gram features were added afterwards: {name} {percent(round(mixed, 4))}."
+        words += f" Together with the n-gram features: {name} {percent(round(mixed, 4))}."
     noise = "The training loss includes dropout and other noise, so it may be higher than the validation loss."
     falling = charts.line_chart(losses, across, axis("", [0, *values], plain), [(best.epoch, best.valid_loss, mark)])
     rising = charts.line_chart(metrics, across, axis("", shown, percent), [(best.epoch, reached, mark)])

@@ -124,10 +124,11 @@ def described(plan: NetworkPlan, limit: str | None) -> str:
     """Describe a plan in one line."""
     options, seconds = plan.options, round(plan.seconds or 0)
     clock = f"{seconds // 60}:{seconds % 60:02}"
+    rounds = "1 round" if plan.rounds == 1 else f"up to {plan.rounds} rounds"
     return (
         ("network" if limit is None else f"network, planned for {limit}")
         + f": size {options.model.size}, {decided(options.training.epochs)} epochs"
-        + (f", up to {plan.rounds} rounds of cross-validation" if plan.rounds else "")
+        + (f", {rounds} of cross-validation" if plan.rounds else "")
         + ("" if options.training.adversarial else ", no adversarial passes")
         + f", about {clock}"
     )

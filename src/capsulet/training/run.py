@@ -209,16 +209,18 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
     for warning in warnings:
         tell(f"note: {warning}")
     held_out = f"{len(corpora.valid):,} validation texts" if len(corpora.valid) else "cross-validation"
+    line = f"{len(corpora.train):,} training texts, {held_out}, {len(corpora.labels):,} classes, "
+    line += f"{corpora.vocab_size:,} words"
+    if options.training.linear_only:
+        tell(line)
+        return warnings
     parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(corpora.labels)))
-    tell(
-        f"{len(corpora.train):,} training texts, {held_out}, {len(corpora.labels):,} "
-        f"classes, {corpora.vocab_size:,} words, {parameters:,} parameters"
-    )
+    tell(f"{line}, a network of {parameters:,} parameters")
     window = options.training.window
     if long := int((corpora.train.lengths > window).sum()) if window else 0:
         tell(
-            f"{long:,} training texts have more than --window {window:,} tokens: a training step reads {window:,} of "
-            "them, from a random place"
+            f"{long:,} training texts have more than --window {window:,} tokens: a training step of the network reads "
+            f"{window:,} tokens of such a text, from a random place"
         )
     return warnings
 
