@@ -118,7 +118,8 @@ def test_the_plan_is_told_and_stored(
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **options)
     (plan,) = (line for line in lines if line.startswith("network, planned for "))
     rounds = 5 if size == "base" else 1
-    assert plan.startswith(f"network, planned for {limit}: size {size}, {epochs} epochs, up to {rounds} rounds")
+    several = "1 round" if rounds == 1 else f"up to {rounds} rounds"
+    assert plan.startswith(f"network, planned for {limit}: size {size}, {epochs} epochs, {several} of cross-validation")
     stored = read_config(tmp_path / "model").options
     assert (stored.model.size, stored.training.epochs) == (size, epochs) and len(training.epochs) == epochs
     assert sum("cross-validation of the network" in line for line in lines) == rounds
