@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -70,7 +72,7 @@ def test_a_network_that_knows_nothing_is_left_out(several: bool) -> None:
     found = choose_mixture(scores, values, flags_of(truth), Output(True, several), 3.0)
     assert found.strength is None and found.gain < 1 and not found.output.capsules
     np.testing.assert_array_equal(found.values, scores)
-    kept = choose_mixture(scores, values, flags_of(truth), Output(True, several), 3.0, always=True)
+    kept = choose_mixture(scores, values, flags_of(truth), Output(True, several), 3.0, needed=-math.inf)
     assert kept.strength is not None and kept.strength > 0
 
 
@@ -114,6 +116,8 @@ def test_clearly_fewer_right_answers_gain_nothing() -> None:
 def test_another_share_has_to_be_clearly_better() -> None:
     generator = np.random.default_rng(1)
     plain, noise = generator.random(100), generator.normal(size=100)
+    assert choose_share({3.0: plain, 1.0: 0.97 * plain}, 3.0) == 3.0  # certain, but not much
+    assert choose_share({3.0: plain, 1.0: 0.9 * plain}, 3.0) == 1.0
     losses = {3.0: plain, 1.0: plain - 0.01 + 0.5 * noise, 6.0: plain + 0.2}
     assert choose_share(losses, 3.0) == 3.0  # a small gain that may be chance
     assert choose_share(losses | {1.0: plain - 0.1 + 0.5 * noise}, 3.0) == 1.0

@@ -4,6 +4,7 @@ A model has n-gram features alone, a network alone, or both. With both, the scor
 strength add to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,9 @@ from capsulet.evaluation.arrays import Flags
 # clearly wins: with few training texts, the regression is the better of the two (docs/results/log.md)
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 12.0)
 USUAL_SHARE, SHARE_OF_MANY = 3.0, 1.5
+MATERIAL = 0.05  # share of the log loss that another share of the n-gram features must save
+# gain that keeps the network, in standard errors; with many texts, it stays unless it does harm (docs/results/log.md)
+GAIN_OF_FEW, GAIN_OF_MANY = 1.0, -1.0
 TINY = 1e-12  # scores with a smaller spread are all equal
 
 Floats = NDArray[np.float32]
@@ -60,12 +64,14 @@ def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
 
 
 def choose_mixture(
-    scores: Floats, values: Floats, truth: Flags, output: Output, usual: float, always: bool = False
+    scores: Floats, values: Floats, truth: Flags, output: Output, usual: float, needed: float = GAIN_OF_FEW
 ) -> Mixture:
     """Mix n-gram scores (n, C) and network values (n, C), or leave out the network if it does not help.
 
-    `usual` is the share of the n-gram features unless another one is clearly better. `always` keeps the network.
+    `usual` is the share of the n-gram features unless another one is clearly better. The network stays if its gain is
+    above `needed`.
     """
+    always = needed == -math.inf
     alone, multi_label = linear_alone(scores, output.multi_label), output.multi_label
     if spread(scores) <= TINY:
         return Mixture(0.0, values, output)
@@ -75,7 +81,7 @@ def choose_mixture(
     mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
     gain = gain_of(scores, mixed[share], truth, multi_label)
-    if gain <= 1 and not always:
+    if gain <= needed:
         return replace(alone, gain=gain)
     return Mixture(share * equal, mixed[share], output, gain)
 
@@ -86,10 +92,15 @@ def spread(values: Floats) -> float:
 
 
 def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> float:
-    """The share with the smallest mean log loss (n,), if it is below that of the usual one by a standard error."""
+    """The share with the smallest mean log loss (n,), if it is clearly below that of the usual one.
+
+    It must be lower by a standard error and by a twentieth: near its minimum the log loss hardly changes, and texts of
+    another kind than the judged ones may need the network more.
+    """
     best = min(losses, key=lambda share: float(losses[share].mean()))
     gain = losses[usual] - losses[best]
-    return best if gain.mean() > gain.std() / max(len(gain), 1) ** 0.5 else usual
+    clear = max(gain.std() / max(len(gain), 1) ** 0.5, MATERIAL * losses[usual].mean())
+    return best if gain.mean() > clear else usual
 
 
 def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:

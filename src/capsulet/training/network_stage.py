@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from capsulet.config import ALWAYS, DataSize, Options, decided, resolve, seconds_of
+from capsulet.config import ALWAYS, MANY_TEXTS, DataSize, Options, decided, resolve, seconds_of
 from capsulet.model.kernels import training_threads
 from capsulet.model.network import Network, build_network
 from capsulet.text.batch import true_labels
@@ -26,7 +27,7 @@ from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
 from capsulet.training.judged import Judged
 from capsulet.training.loop import Task, train_network
-from capsulet.training.mixture import Mixture, Output, choose_mixture, linear_alone
+from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.monitor import Monitor
 from capsulet.training.ngrams import table_of
@@ -223,7 +224,8 @@ class NetworkStage:
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
-        return choose_mixture(scores, rounds.values, truth, output, usual, self.always)
+        needed = GAIN_OF_MANY if len(self.corpora.train) >= MANY_TEXTS else GAIN_OF_FEW
+        return choose_mixture(scores, rounds.values, truth, output, usual, -math.inf if self.always else needed)
 
     def judged_part(self, rounds: Rounds) -> Rounds:
         """The answers to texts that the n-gram features were judged on, which are not those of classes of one row."""
