@@ -6,9 +6,9 @@ examples:
   capsulet compress model train.csv --out small.safetensors --max-loss 0.1 --plot curve.svg
   capsulet compress model --out small.safetensors                        without texts: no adaptation, all words kept
 
-TRAIN are the training files of the model. They are split as in training: the validation part chooses the settings, and
-the network is adapted to low precision on the rest. A model without a network gets a smaller table of n-gram features.
-No test file is read.
+TRAIN are the training files of the model. They are split as in training: the held-out part chooses the settings, and
+the network is adapted to low precision on the rest. A cross-validated model has no held-out part: the training texts
+choose, or better the texts of --valid. A model without a network gets a smaller table of n-gram features.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARGUMENTS = {
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible loss if that is larger)",
-    "--valid FILE…": "validation texts (default: the validation part of the training texts)",
+    "--valid FILE…": "validation texts (default: the held-out part of the training texts, or all of them if nothing was held out)",
     "--plot FILE.svg": "plot accuracy against bytes",
     **THREADS,
     **CACHE,

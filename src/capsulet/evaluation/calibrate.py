@@ -36,7 +36,7 @@ def calibrate(
 ) -> dict[str, Any]:
     """Fit the calibration of a model folder again, write it to its configuration, and return it.
 
-    The texts are the validation part of the training files, split as in training, or all texts of the files `valid`.
+    The texts are the held-out part of the training files, split as in training, or all texts of the files `valid`.
     The histograms for `drift` are made from the same texts.
     """
     model, reading = Path(model), reading or ReadOptions()
