@@ -4,9 +4,9 @@ examples:
   capsulet calibrate model reviews.csv             on the held-out part of the training file
   capsulet calibrate model --valid new.csv         on other labelled texts, similar to future texts
 
-`capsulet train` calibrates every model. Calibrate again if the texts have changed since. A model that was cross-validated
-has no held-out part: give --valid. This replaces the calibration
-and the histograms of `capsulet drift` in the model file, and updates the model card. Weights stay the same.
+`capsulet train` calibrates every model. Calibrate again if the texts have changed since. A model that was
+cross-validated has no held-out part: give --valid. This replaces the calibration and the histograms of `capsulet drift`
+in the model file, and updates the model card. Weights stay the same.
 """
 
 from __future__ import annotations
