@@ -30,8 +30,8 @@ ARGUMENTS = {
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
     "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible loss if that is larger)",
-    "--valid FILE…": "validation texts (default: the held-out part of the training texts, or all of them if nothing was "
-    "held out)",
+    "--valid FILE…": "validation texts (default: the held-out part of the training texts, or all of them if nothing "
+    "was held out)",
     "--plot FILE.svg": "plot accuracy against bytes",
     **THREADS,
     **CACHE,
