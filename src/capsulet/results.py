@@ -161,6 +161,7 @@ class Training:
     linear_only: bool = False  # the model has n-gram features and no network
     folds: int = 0  # of the cross-validation that measured `best`; 0: validation texts
     linear: Epoch | None = None  # how the n-gram features performed alone
+    judged: int = 0  # texts that `best` was measured on
 
 
 @dataclass(frozen=True)

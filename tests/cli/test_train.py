@@ -56,7 +56,7 @@ def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Pa
     assert re.match(r"0:\d\d linear model: [\d.]+ % \(10-fold, 95 % interval ", linear)
     shape = r"cross-validation of the network, round {} of 5: [\d.]+ %$"
     assert len(rounds) == 5 and all(re.match(shape.format(n + 1), line) for n, line in enumerate(rounds))
-    assert "in 5-fold cross-validation; the model is in" in last
+    assert "in 5-fold cross-validation, on " in last
 
 
 def test_the_report_path_is_relative_like_the_model_path(run, rows_file, tmp_path, tiny, monkeypatch) -> None:
@@ -238,7 +238,7 @@ def read_terminal(terminal: int) -> str:
 @pytest.mark.slow
 def test_a_bar_on_a_terminal_and_a_real_signal(rows_file: Path, tmp_path: Path, tiny) -> None:
     terminal, inside = pty.openpty()
-    words = ["train", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", "5000"]
+    words = ["train", rows_file, "--valid", rows_file, "--out", tmp_path / "model", "--json", *tiny, "--epochs", "5000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "capsulet", *words], stdout=subprocess.PIPE, stderr=inside, text=True,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},

@@ -118,7 +118,7 @@ def test_everything_says_cross_validation(rows: Path, tmp_path: Path, capsys) ->
     for network, folds in (("auto", 10), ("always", 5)):
         assert main(["train", str(rows), "--out", model, *flags, "--network", network]) == 0
         said = f"in {folds}-fold cross-validation"
-        assert f"{said}; the model is in" in capsys.readouterr().err
+        assert f"{said}, on 60 texts, 95 % interval" in capsys.readouterr().err
         assert f"{said}, on 60 training texts" in (tmp_path / "model" / "README.md").read_text()
         assert main(["info", model]) == 0
         assert f"Quality in {folds}-fold cross-validation, on 60 training texts" in capsys.readouterr().out

@@ -108,10 +108,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def summary(result: Training, select: str | None) -> str:
     """Describe a training in one line."""
+    from pathlib import Path
+
+    resumable = Path(f"{Path(result.path).resolve()}.checkpoint").exists()
     ends = {
         "finished": "",
         "early": f"stopped early, no better epoch after {result.best.epoch}: ",
-        "interrupted": "interrupted, the best model so far is kept, --resume continues: ",
+        "interrupted": "interrupted, the best model so far is kept" + (", --resume continues: " if resumable else ": "),
     }
     kept = "the n-gram features are the model"
     if not result.linear_only:
@@ -128,7 +131,13 @@ def summary(result: Training, select: str | None) -> str:
 def measured_on(result: Training) -> str:
     """Describe the texts that a model was measured on."""
     if result.folds:
-        return f"in {result.folds}-fold cross-validation"
+        from capsulet.report.measures import interval
+
+        texts = f"in {result.folds}-fold cross-validation, on {result.judged:,} texts"
+        if result.best.valid_micro_f1 is not None or not result.judged:
+            return texts
+        low, high = interval(round(result.best.valid_accuracy * result.judged), result.judged)
+        return f"{texts}, 95 % interval {100 * low:.1f} to {100 * high:.1f}"
     return f"on the {'validation' if result.valid_rows else 'training'} texts"
 
 

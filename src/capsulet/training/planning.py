@@ -18,6 +18,7 @@ from capsulet.training.loop import ALONE, Task, train_network
 MOST_ROUNDS, ROUND_TOKENS = 5, 2_000_000  # of cross-validation: rounds, and tokens of all of them
 LEFT_OUT = 0.2  # share of the texts that a round leaves out
 PROBE_SECONDS, PROBE_TEXTS = 1.5, 2_000  # of a trial that measures the speed
+WARM_UP = 0.3  # share of the trial that is not counted
 MARGIN = 0.85  # share of the time that is planned
 Candidate = tuple[Options, Callable[[], float]]  # options, and a function that measures their speed
 WITHOUT_NOISE = 1.6  # times the speed, if there are no adversarial passes
@@ -36,21 +37,29 @@ class Probe:
     """Measures the speed of a few training steps."""
 
     def __init__(self) -> None:
-        self.speed, self.end = 0.0, time.perf_counter() + PROBE_SECONDS
+        self.speed, self.began = 0.0, time.perf_counter()
+        self.warm: tuple[float, float] | None = None  # seconds and tokens when the first, slow steps are over
 
     def reading(self, rows: int) -> None: ...
 
-    def begin(self, epochs: int, steps: int, done: int) -> None: ...
+    def begin(self, epochs: int, steps: int, done: int) -> None:
+        """Start the clock."""
+        self.began = time.perf_counter()
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
-        """Keep the mean speed so far."""
-        self.speed = tokens_per_second
+        """Keep the mean speed since the first steps."""
+        seconds = time.perf_counter() - self.began
+        tokens, self.speed = tokens_per_second * seconds, tokens_per_second
+        if self.warm is None:
+            self.warm = (seconds, tokens) if seconds > WARM_UP * PROBE_SECONDS else None
+        elif seconds > self.warm[0]:
+            self.speed = (tokens - self.warm[1]) / (seconds - self.warm[0])
 
     def epoch(self, report: Epoch) -> None: ...
 
     def stop(self) -> bool:
         """Whether the trial has taken long enough."""
-        return time.perf_counter() >= self.end
+        return time.perf_counter() - self.began >= PROBE_SECONDS
 
 
 def measured_speed(network: Network, task: Task) -> float:

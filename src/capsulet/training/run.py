@@ -119,7 +119,7 @@ def train(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
         history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
-        linear=linear.best.epoch if linear else None,
+        linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
     )  # fmt: skip
 
 
