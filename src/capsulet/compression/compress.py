@@ -114,8 +114,8 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
     known = (config.calibration or {}).get("texts")
     if not rows[1]:  # measured by cross-validation: the model knows all texts
         tell(
-            "note: the model was trained on all of these texts, so the loss on new texts may be larger than the loss on "
-            "these: give other labelled texts with --valid"
+            "note: the model was trained on all of these texts, so the loss on new texts may be larger than on these: "
+            "give other labelled texts with --valid"
         )
         return False
     if known is not None and known != len(chosen_rows(rows[1])):
