@@ -131,7 +131,7 @@ def test_a_model_contradicts(sets_model: Path, sets_file: Path, tmp_path: Path) 
 
 def test_planted_labels_are_suspect_out_of_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, rows = np.random.default_rng(0), []
-    for number in range(90):
+    for number in range(240):
         labels = (["sport"], ["food"], ["food", "sport"])[number % 3]
         words = [*(SPORT if "sport" in labels else []), *(FOOD if "food" in labels else [])]
         rows.append((labels, " ".join(dice.choice(words, 10))))
