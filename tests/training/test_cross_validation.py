@@ -144,7 +144,6 @@ def test_a_network_that_does_not_help_is_left_out(rows: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("valid_fraction", [None, 0.15], ids=["cross-validation", "validation texts"])
 @pytest.mark.parametrize("gain", [HELPS, HARMS])
 def test_the_gain_decides(gain: float, valid_fraction: float | None, rows: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("capsulet.training.mixture.fails", lambda *arguments: False)
     monkeypatch.setattr("capsulet.training.mixture.gain_of", lambda *arguments: gain)
     lines, options = list[str](), {**QUICK, "valid_fraction": valid_fraction}
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **options)

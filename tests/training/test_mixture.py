@@ -76,16 +76,6 @@ def test_a_network_that_knows_nothing_is_left_out(several: bool) -> None:
     assert kept.strength is not None and kept.strength > 0
 
 
-def test_a_network_that_fails_is_left_out_whatever_its_log_loss() -> None:
-    """A network with few right answers may make a mixture less certain, and so lower its log loss."""
-    truth = np.arange(TEXTS) % 4
-    wrong = (np.arange(TEXTS) % 40 == 0)[:, None]
-    scores = 5 * np.where(wrong, ~flags_of(truth, 4), flags_of(truth, 4)).astype(np.float32)
-    values = (0.1 * flags_of((truth + 1) % 4, 4)).astype(np.float32)
-    found = choose_mixture(scores, values, flags_of(truth, 4), CAPSULES, 3.0)
-    assert found.strength is None and found.gain == -math.inf
-
-
 def test_scores_or_values_that_say_nothing_are_left_out() -> None:
     truth = np.arange(10) % 2
     some, nothing = answers(truth, 0.9, 1), np.zeros((10, 2), np.float32)

@@ -75,8 +75,8 @@ def choose_mixture(
     alone, multi_label = linear_alone(scores, output.multi_label), output.multi_label
     if spread(scores) <= TINY:
         return Mixture(0.0, values, output)
-    if (spread(values) <= TINY or fails(scores, values, truth, multi_label)) and not always:
-        return replace(alone, gain=-math.inf)
+    if spread(values) <= TINY and not always:
+        return alone
     equal = (spread(values) or 1.0) / spread(scores)
     mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
@@ -84,16 +84,6 @@ def choose_mixture(
     if gain <= needed:
         return replace(alone, gain=gain)
     return Mixture(share * equal, mixed[share], output, gain)
-
-
-def fails(scores: Floats, values: Floats, truth: Flags, multi_label: bool) -> bool:
-    """Whether the network has fewer than half of the right answers of the n-gram features: it has learned too little.
-
-    In a mixture it could still lower the log loss, like noise that makes a model less certain.
-    """
-    if multi_label:
-        return False
-    return bool(2 * right_answers(values, truth).sum() < right_answers(scores, truth).sum())
 
 
 def spread(values: Floats) -> float:
