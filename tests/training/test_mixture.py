@@ -10,6 +10,7 @@ import torch
 
 from capsulet.model.network import build_network
 from capsulet.training.mixture import (
+    GAIN_OF_MANY,
     SHARE_OF_MANY,
     SHARES,
     USUAL_SHARE,
@@ -110,7 +111,16 @@ def test_clearly_fewer_right_answers_gain_nothing() -> None:
     mixed = np.tile(np.array([1.0, 0.0], np.float32), (200, 1))
     mixed[10:60] = 0.0, 0.01
     assert (log_losses(linear, flags_of(truth), False) - log_losses(mixed, flags_of(truth), False)).mean() > 0
-    assert gain_of(linear, mixed, flags_of(truth), False) <= 0
+    assert gain_of(linear, mixed, flags_of(truth), False) == -math.inf
+
+
+def test_clearly_fewer_right_answers_end_it_with_many_texts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capsulet.training.mixture.gain_of", lambda *arguments: -math.inf)
+    truth = np.arange(TEXTS) % 2
+    scores, values = answers(truth, 0.8, 1), answers(truth, 0.8, 2)
+    for needed, left_out in ((GAIN_OF_MANY, True), (-math.inf, False)):
+        found = choose_mixture(scores, values, flags_of(truth), CAPSULES, 3.0, needed)
+        assert (found.strength is None) == left_out, "only who wants the network in any case keeps it"
 
 
 def test_another_share_has_to_be_clearly_better() -> None:

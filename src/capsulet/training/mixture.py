@@ -81,7 +81,7 @@ def choose_mixture(
     mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
     gain = gain_of(scores, mixed[share], truth, multi_label)
-    if gain <= needed:
+    if gain <= needed and not always:
         return replace(alone, gain=gain)
     return Mixture(share * equal, mixed[share], output, gain)
 
@@ -112,14 +112,14 @@ def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> f
     """How far the mean log loss of a mixture is below that of the n-gram features, in standard errors: values (n, C).
 
     Log losses tell more than right answers: a few hundred texts are enough. A mixture with clearly fewer right answers
-    gains nothing.
+    is worse whatever its log loss.
     """
     gain = log_losses(linear, truth, multi_label) - log_losses(mixed, truth, multi_label)
     found = float(gain.mean() / max(gain.std() / max(len(gain), 1) ** 0.5, TINY))
     if multi_label:
         return found
     change = right_answers(mixed, truth) - right_answers(linear, truth)
-    return min(found, 0.0) if change.sum() < -(np.abs(change).sum() ** 0.5) else found
+    return -math.inf if change.sum() < -(np.abs(change).sum() ** 0.5) else found
 
 
 def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.float64]:

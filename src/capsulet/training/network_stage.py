@@ -136,7 +136,7 @@ class NetworkStage:
     def unfinished(self) -> Options | None:
         """The options of the training that is resumed; None: there is none."""
         stored = json.loads(self.workers.spread(json.dumps(dict(self.stored())).encode()))
-        if not stored:
+        if "size" not in stored:  # no checkpoint, or one of an older version, which is refused later
             return None
         options = self.of_size(stored["size"])
         training = replace(options.training, epochs=stored["epochs"], adversarial=stored["adversarial"])
