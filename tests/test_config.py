@@ -187,3 +187,9 @@ def test_the_stored_command_trains_the_same_model(recipe: str, reading: ReadOpti
 def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
     command = command_line(LabelledFiles(["caf\udce9.csv"], [], ReadOptions()), "default", Options())
     assert command.encode() == rb"capsulet train 'caf\udce9.csv' --out MODEL"
+
+
+@pytest.mark.parametrize("values", [{"ngram_features": 0}, {"recipe": "paper"}])
+def test_a_linear_model_needs_n_gram_features(values: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="--linear-only has only n-gram features, and --ngram-features is 0"):
+        build_options(linear_only=True, **values)

@@ -320,7 +320,10 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
         hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
         raise InputError(f"option {unknown!r} is unknown{hint}")
     given = {group: {name: merged[name] for name in names[group] if name in merged} for group in GROUPS}
-    return without_pieces(Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()}))
+    options = Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()})
+    if options.training.linear_only and options.model.ngram_features == 0:
+        raise InputError("--linear-only has only n-gram features, and --ngram-features is 0: leave out one of the two")
+    return without_pieces(options)
 
 
 def without_pieces(options: Options) -> Options:

@@ -99,6 +99,7 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
     assert "linear model (one row per class cannot show how good it is) → " in answer.err
+    assert ": one row per class cannot show how good it is; the model is in" in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 

@@ -121,9 +121,11 @@ def summary(result: Training, select: str | None) -> str:
         kept = f"epoch {result.best.epoch} of {len(result.epochs)} is kept"
         kept += " with the n-gram features" if result.linear else ""
     name = "" if result.best.valid_micro_f1 is not None else "accuracy "
+    quality = f"{name}{validation(result.best)} {measured_on(result)}{higher(result, select)}"
+    if result.folds and result.train_rows == len(result.labels) and name:
+        quality = "one row per class cannot show how good it is"
     return (
-        f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {name}{validation(result.best)} "
-        f"{measured_on(result)}{higher(result, select)}; "
+        f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "
         f"the model is in {result.path}" + (f", the report is {result.report}" if result.report else "")
     )
 
