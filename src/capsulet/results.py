@@ -241,3 +241,80 @@ class Drift:
     absent: dict[str, str]  # histograms that were not compared, with the reason
     unknown_words: tuple[tuple[str, int], ...]  # the most frequent unknown words, with the number of texts
     windows: tuple[DriftWindow, ...] = ()
+
+
+@dataclass(frozen=True)
+class CurveLevel:
+    """Trainings on the same number of rows, and the quality of each on the held-out texts."""
+
+    rows: int
+    qualities: tuple[float, ...]
+
+    @property
+    def quality(self) -> float:
+        """Mean over the trainings."""
+        return sum(self.qualities) / len(self.qualities)
+
+
+@dataclass(frozen=True)
+class CurveForecast:
+    """Expected quality with more rows, and its gain over all present rows; each with a 95 % interval."""
+
+    rows: int
+    quality: float
+    low: float
+    high: float
+    gain: float
+    gain_low: float
+    gain_high: float
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Result of a learning curve."""
+
+    measure: str  # accuracy; multi-label: micro-F1
+    texts: int  # held-out texts
+    levels: tuple[CurveLevel, ...]  # fewest rows first
+    forecasts: tuple[CurveForecast, ...]
+
+    @property
+    def verdict(self) -> str:
+        """One sentence about twice as many rows."""
+        ahead = self.forecasts[0]
+        gain = (
+            f"{100 * ahead.gain:.1f} points (95 % interval {100 * ahead.gain_low:.1f} to {100 * ahead.gain_high:.1f})"
+        )
+        if ahead.gain_high < 0.005:
+            return f"more rows of this kind would change little: twice as many would add {gain} of {self.measure}"
+        if ahead.gain_low > 0.005:
+            return f"more rows would help: twice as many would add {gain} of {self.measure}"
+        return f"more rows may help: twice as many would add {gain} of {self.measure}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training of a search."""
+
+    number: int
+    options: dict[str, Any]  # that differ from the recipe
+    quality: float | None  # on validation texts; None: stopped early, because others were clearly better
+    bytes: int  # of the model file
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Result of a search for better options."""
+
+    path: str  # of the model
+    measure: str
+    trials: tuple[Trial, ...]
+    chosen: int  # number of the trial whose options the model has
+    confirmed: float | None  # quality of the chosen options on texts that the search has not seen; None: too few rows
+    confirmed_default: float | None  # quality of the default options on the same texts
+    confirmation_texts: int
+    commands: tuple[str, ...]  # that make the model again
+    bytes: int
+    seconds: float
+    plot: str | None = None
