@@ -6,7 +6,8 @@ from docs.pages import DOCS, circumstances, read, rewrite
 
 PAGE = DOCS / "results" / "drift.md"
 NAMES = {
-    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",
+    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes",
+    "probability": "probabilities",
 }  # fmt: skip
 
 

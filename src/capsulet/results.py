@@ -46,7 +46,8 @@ class Contrast:
     """Difference between two labels: contributions to the explained label minus contributions to this label."""
 
     label: str
-    score: float
+    probability: float
+    length: float  # of the class capsule
     length_before_squash: float
     tokens: tuple[TokenContribution, ...]  # differences; their sum is the difference of `length_before_squash`
 
@@ -56,15 +57,15 @@ class Explanation:
     """Contributions of the tokens of a text to a label; they sum to `length_before_squash`."""
 
     label: str
-    score: float  # length of the class capsule (linear head: softmax probability), 0 to 1
+    probability: float  # as `predict` returns it
+    length: float  # of the class capsule (linear head: softmax of the logits), 0 to 1
     length_before_squash: float  # linear head: the logit
     tokens: tuple[TokenContribution, ...]
-    probability: float | None = None  # calibrated probability; None without a calibration
     contrast: Contrast | None = None
     capsules: tuple[CapsuleShare, ...] = ()  # none without a network; with `ngrams` they sum to the same
     ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # codewords with the largest contributions
-    threshold: float | None = None  # multi-label: smallest score at which the label is predicted
+    threshold: float | None = None  # multi-label: smallest probability at which the label is predicted
     occlusion: tuple[float, ...] | None = None  # per token: decrease of `length_before_squash` without it
 
 
@@ -90,16 +91,16 @@ class Confusion:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Predictions whose scores lie in one of 15 bins of equal width."""
+    """Predictions whose probabilities (or class lengths) lie in one of 15 bins of equal width."""
 
     count: int
-    confidence: float  # mean score
+    confidence: float  # mean probability, or mean class length
     accuracy: float
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Expected calibration error (15 bins) of the class lengths and of the calibrated scores."""
+    """Expected calibration error (15 bins) of the class lengths and of the calibrated probabilities."""
 
     error_before: float  # of the class lengths
     error_after: float | None  # of the calibrated probabilities; None without a calibration
@@ -119,7 +120,7 @@ class Evaluation:
     # multi-label only; `accuracy` is then the subset accuracy: the share of texts with exactly the true labels
     subset_accuracy: float | None = None
     micro_f1: float | None = None
-    precision_at: dict[str, float] | None = None  # by k: mean share of true labels among the k highest scores
+    precision_at: dict[str, float] | None = None  # by k: mean share of true labels among the k most probable labels
     reliability: Reliability | None = None
 
 
@@ -204,7 +205,7 @@ class Compression:
 class DriftPart:
     """Difference between one histogram of the new texts and of the validation texts."""
 
-    name: str  # unknown, length, codes, classes, score
+    name: str  # unknown, length, codes, classes, probability
     p_value: float  # of a permutation test: how often texts like the validation texts differ this much
     adjusted_p_value: float  # adjusted for the number of histograms (Holm)
     moved: float  # share of texts in other bins

@@ -46,8 +46,8 @@ class SuspectLabel:
     line: int
     label: str  # multi-label: the labels of the row, joined by |
     predicted: str  # multi-label: +label for a missing label, -label for a wrong one
-    score: float  # score of the model's answer
-    label_score: float  # score of the label in the file
+    probability: float  # of the model's answer
+    label_probability: float  # of the label in the file
     text: str
 
 

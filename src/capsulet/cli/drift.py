@@ -6,10 +6,10 @@ examples:
   tail -n 5000 lines.txt | capsulet drift model - --strict && deploy
   capsulet drift model month.jsonl --window 1000        one line per 1,000 texts, then all texts
 
-Five histograms of the new texts (unknown words, lengths, codes, predicted classes, scores) are compared with those of
-the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many texts even a
-tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share expected by
-chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
+Five histograms of the new texts (unknown words, lengths, codes, predicted classes, probabilities) are compared with
+those of the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many
+texts even a tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share
+expected by chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from capsulet.results import Drift, DriftPart, DriftWindow
 
 NAMES = {
-    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",
+    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes",
+    "probability": "probabilities",
 }  # fmt: skip
 BARS = "▁▂▃▄▅▆▇█"
 MOST_BARS, WIDTH = 12, 10

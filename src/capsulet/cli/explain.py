@@ -10,7 +10,7 @@ examples:
 
 With routing and gates held fixed, the contributions sum to the length of the class capsule before squash (with a linear
 head or without a network: to the logit). Without a word, routing and gates would change, too: --check measures the
-total effect. `score` is the length of the class capsule, `probability` the calibrated probability.
+total effect. `probability` is that of `predict`, `length` the length of the class capsule.
 """
 
 from __future__ import annotations
@@ -92,17 +92,15 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 
 def print_explanation(text: str, explanation: Explanation) -> None:
     """Print the coloured text and the words with the largest contributions."""
-    scores = f"  score {explanation.score:.3f}"
-    if explanation.probability is not None:
-        scores += f"  probability {explanation.probability:.3f}"
+    numbers = f"  probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
-        reached = "reached" if explanation.score >= explanation.threshold else "not reached"
-        scores += f"  threshold {explanation.threshold:.3f} {reached}"
-    show((explanation.label, "bold"), scores)
+        reached = "reached" if explanation.probability >= explanation.threshold else "not reached"
+        numbers += f"  threshold {explanation.threshold:.3f} {reached}"
+    show((explanation.label, "bold"), numbers)
     show_text(*coloured(text, explanation.tokens))
     print_words(explanation)
     if contrast := explanation.contrast:
-        show(f"against {contrast.label} ({contrast.score:.3f})")
+        show(f"against {contrast.label} (probability {contrast.probability:.3f})")
         show_text(*coloured(text, contrast.tokens))
         most = sorted(contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
         show(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most))

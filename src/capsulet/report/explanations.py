@@ -36,12 +36,10 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
 
 def article(text: str, explanation: Explanation) -> str:
     """Return the explanation of one label of a text."""
-    score = f"length {explanation.score:.3f}"
-    if explanation.probability is not None:
-        score = f"probability {explanation.probability:.3f}, {score}"
+    numbers = f"probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
-        score += f", threshold {explanation.threshold:.3f}"
-    parts = [f'<h2>{named(explanation.label)} <span class="soft">{score}</span></h2>']
+        numbers += f", threshold {explanation.threshold:.3f}"
+    parts = [f'<h2>{named(explanation.label)} <span class="soft">{numbers}</span></h2>']
     parts.append(paragraph(highlighted(text, explanation.tokens)))
     if explanation.contrast:
         parts.append(f'<p class="soft">and not {named(explanation.contrast.label)}, because</p>')

@@ -89,7 +89,7 @@ def metric_tiles(measures: Measures) -> list[tuple[str, str, str]]:
         ]
     assert evaluation.reliability is not None
     before, after = evaluation.reliability.error_before, evaluation.reliability.error_after
-    kind = "scores are not calibrated" if after is None else "calibrated probabilities"
+    kind = "probabilities are not calibrated" if after is None else "calibrated probabilities"
     return [
         ("accuracy", accuracy, spread),
         ("macro-F1", macro_f1, "mean over classes"),
