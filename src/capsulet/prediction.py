@@ -32,6 +32,29 @@ class Prediction:
     def __hash__(self) -> int:
         return hash(self.values())
 
+    def to_dict(self, digits: int | None = None) -> dict[str, object]:
+        """The values as `predict` writes them in JSON, with numbers rounded to `digits`."""
+        name, number = ("probability", self.probability) if self.length is None else ("length", self.length)
+
+        def listed(pairs: tuple[tuple[str, float], ...]) -> list[dict[str, object]]:
+            return [{"label": label, name: rounded(value, digits)} for label, value in pairs]
+
+        row: dict[str, object] = {"label": self.label, name: rounded(number, digits)}
+        if self.reason:
+            row |= {"reason": self.reason, "guess": self.top[0][0]}
+        if self.label_set is not None:
+            row["set"] = list(self.label_set)
+        if self.labels is not None:
+            row = {"labels": listed(self.labels)}
+        if len(self.top) > 1:
+            row["top"] = listed(self.top)
+        return row
+
     def values(self) -> tuple[object, ...]:
         """All values, in the order of the arguments."""
         return self.label, self.probability, self.top, self.labels, self.label_set, self.reason, self.length
+
+
+def rounded(number: float, digits: int | None) -> float:
+    """The number with this many digits, or with all."""
+    return number if digits is None else round(number, digits)

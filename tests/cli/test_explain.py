@@ -32,7 +32,15 @@ def test_words_and_numbers(run, model: Path) -> None:
     assert lines[0].startswith("food  probability 0.")
     assert lines[1] == "the match [bold]"
     assert any(line.startswith("match ") for line in lines)
-    assert lines[-1].startswith("sum of all words ")
+    assert lines[-1].startswith("sum ")
+    assert not [line for line in lines if "capsule" in line or "codeword" in line]
+
+
+def test_a_narrow_terminal_has_no_bars(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = ("explain", model, "--text", "the match")
+    assert "█" in run(*call).out
+    monkeypatch.setattr("capsulet.cli.explain.columns", lambda: 40)
+    assert "█" not in run(*call).out
 
 
 def test_an_empty_text(run, model: Path) -> None:
@@ -74,7 +82,8 @@ def test_the_predicted_label_is_set_against_the_next_best(run, model: Path) -> N
 
 
 def test_contrast_and_check_in_words(run, model: Path) -> None:
-    lines = run("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check").out
+    call = ("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check", "--details")
+    lines = run(*call).out
     assert "left out" in lines
     assert "against sport (probability 0." in lines
     assert "primary capsules " in lines and "codewords " in lines

@@ -110,7 +110,7 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """Write one JSON object per text."""
     for prediction in predictions:
         line = plain_line(prediction) if top_k == 1 else None
-        sys.stdout.write((line or json_line(json_row(prediction, top_k))) + "\n")
+        sys.stdout.write((line or json_line(prediction.to_dict(6))) + "\n")
         if sys.stdout.isatty():
             sys.stdout.flush()
 
@@ -126,30 +126,10 @@ def plain_line(prediction: Prediction) -> str | None:
     return f'{{"label": "{label}", "{name}": {float.__repr__(round(number, 6))}}}'
 
 
-def json_row(prediction: Prediction, top_k: int) -> dict[str, object]:
-    """The JSON object of a prediction."""
-    name, number = measured(prediction)
-    row: dict[str, object] = {"label": prediction.label, name: round(number, 6)}
-    if prediction.reason:
-        row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
-    if prediction.label_set is not None:
-        row["set"] = list(prediction.label_set)
-    if prediction.labels is not None:
-        row = {"labels": listed(prediction.labels, name)}
-    if top_k > 1:
-        row["top"] = listed(prediction.top, name)
-    return row
-
-
 def measured(prediction: Prediction) -> tuple[str, float]:
     """The number beside the label, and its name: the probability, or with --lengths the class length."""
     length = prediction.length
     return ("probability", prediction.probability) if length is None else ("length", length)
-
-
-def listed(labels: Iterable[tuple[str, float]], name: str) -> list[dict[str, object]]:
-    """Labels and their numbers as JSON objects; `name` is the name of the numbers."""
-    return [{"label": label, name: round(number, 6)} for label, number in labels]
 
 
 def check_joinable(labels: Iterable[str], separator: str | None) -> None:

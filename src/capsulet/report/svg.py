@@ -10,18 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from capsulet.palette import DARK, LIGHT
+
 MOST_POINTS = 300  # points of a line: more cannot be seen
 WIDTH, HEIGHT = 380, 250  # size of a chart on a page, about the pixels of a narrow screen
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 40  # margins of a chart on a page
 
-LIGHT = {
-    "ink": "#1b2430", "soft": "#5c6877", "paper": "#ffffff", "panel": "#f5f7f9", "line": "#dce2e8", "one": "#2f6fd0",
-    "two": "#d2691e", "on-deep": "#ffffff",
-}  # fmt: skip
-DARK = {
-    "ink": "#e3e8ee", "soft": "#9ba7b4", "paper": "#12161b", "panel": "#1a2027", "line": "#2f3944", "one": "#6ba6f7",
-    "two": "#f09a5c", "on-deep": "#0b0f14",
-}  # fmt: skip
 STYLE = """
 svg text { fill: var(--soft); font: 11px system-ui, sans-serif; unicode-bidi: isolate; }
 svg .title { fill: var(--ink); font-size: 13px; font-weight: 600; }

@@ -42,7 +42,7 @@ def explain(session: Session, text: str, label: str | None, contrast: str | None
     largest_first = sorted(range(len(shares)), key=lambda row: -abs(shares[row]))
     return Explanation(
         labels[chosen], probabilities[0][chosen], parts.lengths[0][chosen], parts.norms[0][chosen], contributions,
-        contrast=other,
+        contrast=other, text=text,
         capsules=tuple(CapsuleShare(row, coupling[row], shares[row]) for row in largest_first if session.has_network),
         ngrams=sum(row[0] for row in parts.ngrams.tolist()),
         codewords=codeword_shares(session, ids, contributions) if session.codes else (),
