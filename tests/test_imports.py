@@ -16,8 +16,10 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
-    {"choices", "cores", "errors", "prediction"},
+    {"choices", "cores", "errors", "palette", "prediction", "text.visible"},
+    {"presentation"},
     {"config", "results", "native"},
+    {"checking.findings"},
     {"text.vocabulary"},
     {"text"},
     {"model"},

@@ -21,6 +21,8 @@ def test_more_rows_are_better_and_the_picture_shows_it(many_rows: Path, tmp_path
     assert [ahead.rows for ahead in result.forecasts] == [2 * rows[-1], 4 * rows[-1]]
     assert all(0 <= ahead.low <= ahead.high <= 1 for ahead in result.forecasts)
     assert lines[-1].startswith(f"{rows[-1]} rows: ") and lines[-1].endswith(f"% of {result.texts} held-out texts")
+    assert repr(result).startswith("<LearningCurve: more rows ") and len(result.records()) == 7
+    assert result._repr_html_().startswith("<img alt=")
     assert (tmp_path / "curve.svg").read_text().count("<circle") == 9 + 2
 
 

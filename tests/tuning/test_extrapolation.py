@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from capsulet.results import CurveForecast, CurveLevel, LearningCurve
 from capsulet.tuning.extrapolation import Curves, Level, fit, forecasts, quality
+from capsulet.tuning.results import CurveForecast, CurveLevel, LearningCurve
 
 ROWS = np.array([250, 500, 1000, 2000, 4000], dtype=float)
 

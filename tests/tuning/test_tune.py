@@ -29,6 +29,7 @@ def test_the_model_has_the_best_options_and_the_command_that_repeats_it(many_row
     assert all(f"--{name.replace('_', '-')} {value}" in result.commands[0] for name, value in chosen.items())
     assert (tmp_path / "model.tuning.svg").read_text().count("<circle") == 4
     assert not (tmp_path / "model.tuning").exists(), "texts do not stay behind"
+    assert repr(result).startswith(f"<Tuning {tmp_path / 'model'}: trial ") and len(result.to_pandas()) == 4
     assert sum(line.startswith("trial ") for line in lines) == 4
     assert capsulet.load(tmp_path / "model").labels == ("food", "money", "sport")
 

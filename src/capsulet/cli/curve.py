@@ -19,7 +19,7 @@ TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
 
-    from capsulet.results import LearningCurve
+    from capsulet.tuning.results import LearningCurve
 
 ARGUMENTS = {
     **LABELLED_FILES,

@@ -9,14 +9,14 @@ examples:
   capsulet predict model texts.csv --sets 0.95              also a set with the true label, in 95 % of cases
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --keep id
 
-A score is the calibrated probability of the label, if the model has a calibration. docs/concepts/calibration.md says
+`probability` is calibrated if the model has a calibration. docs/concepts/calibration.md says
 what --coverage, --max-error and --sets guarantee.
 
 With --engine ray, FILE is a folder of Parquet files. Each file gets a file of the same name in --out, with the columns
-of --keep, label and score. Running the command again creates only the missing files.
+of --keep, label and probability. Running the command again creates only the missing files.
 
-A multi-label model predicts every label that reaches its threshold: {"labels": [{"label": …, "score": …}, …]}. In CSV
-and Parquet the columns are labels and scores.
+A multi-label model predicts every label that reaches its threshold: {"labels": [{"label": …, "probability": …}, …]}.
+In CSV and Parquet the columns are labels and probabilities.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ARGUMENTS = {
         "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
         "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
-        "--raw-scores": "use class lengths as scores instead of calibrated probabilities",
+        "--lengths": "write class lengths instead of probabilities",
     },
     "Ray workers": {
         "--engine local|ray": "predict in this process or on Ray workers",
@@ -79,13 +79,13 @@ def run(arguments: argparse.Namespace) -> None:
 
     typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
     read = windows(texts, 1 if typed else FIRST_WINDOW)
-    predictions = classifier.answers(read, top_k, arguments.raw_scores, rules)
+    predictions = classifier.answers(read, top_k, arguments.lengths, rules)
     if arguments.to == "jsonl":
         return write_jsonl(predictions, top_k)
     separator = (arguments.label_separator or LABEL_SEPARATOR) if classifier.multi_label else None
     raw = arguments.raw_cells
     check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
-    return write_csv(predictions, top_k, arguments.sets is not None, separator, raw)
+    return write_csv(predictions, top_k, arguments.sets is not None, separator, raw, arguments.lengths)
 
 
 def run_on_ray(arguments: argparse.Namespace) -> None:
@@ -93,11 +93,11 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
     from capsulet.runtime.ray import predict_on_ray
 
     abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
-    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.lengths
     if len(arguments.files) != 1 or arguments.text or not arguments.out or not plain:
         raise InputError(
             "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to, "
-            "--raw-scores and abstention"
+            "--lengths and abstention"
         )
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,
@@ -110,38 +110,26 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """Write one JSON object per text."""
     for prediction in predictions:
         line = plain_line(prediction) if top_k == 1 else None
-        sys.stdout.write((line or json_line(json_row(prediction, top_k))) + "\n")
+        sys.stdout.write((line or json_line(prediction.to_dict(6))) + "\n")
         if sys.stdout.isatty():
             sys.stdout.flush()
 
 
 def plain_line(prediction: Prediction) -> str | None:
-    """The JSON of a plain label and its score, made without json, which takes long to import; None for all else."""
+    """The JSON of a label and its probability, made without json, which takes long to import; None for all else."""
     label = prediction.label
     if label is None or prediction.labels is not None or prediction.label_set is not None or prediction.reason:
         return None
+    name, number = measured(prediction)
     if not (label.isascii() and label.isprintable()) or '"' in label or "\\" in label:
         return None
-    return f'{{"label": "{label}", "score": {float.__repr__(round(prediction.score, 6))}}}'
+    return f'{{"label": "{label}", "{name}": {float.__repr__(round(number, 6))}}}'
 
 
-def json_row(prediction: Prediction, top_k: int) -> dict[str, object]:
-    """The JSON object of a prediction."""
-    row: dict[str, object] = {"label": prediction.label, "score": round(prediction.score, 6)}
-    if prediction.reason:
-        row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
-    if prediction.label_set is not None:
-        row["set"] = list(prediction.label_set)
-    if prediction.labels is not None:
-        row = {"labels": listed(prediction.labels)}
-    if top_k > 1:
-        row["top"] = listed(prediction.top)
-    return row
-
-
-def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
-    """Labels and their scores as JSON objects."""
-    return [{"label": label, "score": round(score, 6)} for label, score in labels]
+def measured(prediction: Prediction) -> tuple[str, float]:
+    """The number beside the label, and its name: the probability, or with --lengths the class length."""
+    length = prediction.length
+    return ("probability", prediction.probability) if length is None else ("length", length)
 
 
 def check_joinable(labels: Iterable[str], separator: str | None) -> None:
@@ -152,29 +140,33 @@ def check_joinable(labels: Iterable[str], separator: str | None) -> None:
 
 
 def write_csv(
-    predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None, raw: bool = False
-) -> None:
-    """Write one row per text: label,score and, with --top-k, label_2,score_2 …
+    predictions: Iterable[Prediction], top_k: int, sets: bool, separator: str | None, raw: bool = False,
+    lengths: bool = False,
+) -> None:  # fmt: skip
+    """Write one row per text: label,probability and, with --top-k, label_2,probability_2 …; or `length` with `lengths`.
 
-    With a separator the model is multi-label: labels,scores are joined by it, and --top-k adds label_1,score_1 … A text
-    without a label has an empty cell. Labels are written as `safe_label` and `safe_cell` return them, unless `raw`.
+    With a separator the model is multi-label: labels,probabilities are joined by it, and --top-k adds
+    label_1,probability_1 … A text without a label has an empty cell. Labels are written as `safe_label` and `safe_cell`
+    return them, unless `raw`.
     """
     import csv
 
     written, guarded = (str, str) if raw else (safe_label, safe_cell)
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    first, start = (["label", "score"], 1) if separator is None else (["labels", "scores"], 0)
+    name, names = ("length", "lengths") if lengths else ("probability", "probabilities")
+    first, start = (["label", name], 1) if separator is None else (["labels", names], 0)
     ranks = range(start, top_k) if top_k > 1 else ()
-    writer.writerow([*first, *(f"{name}_{rank + 1}" for rank in ranks for name in ("label", "score")), *["set"] * sets])
+    more = (f"{column}_{rank + 1}" for rank in ranks for column in ("label", name))
+    writer.writerow([*first, *more, *["set"] * sets])
     for prediction in predictions:
-        cells: list[object] = [guarded(written(prediction.label or "")), round(prediction.score, 6)]
+        cells: list[object] = [guarded(written(prediction.label or "")), round(measured(prediction)[1], 6)]
         if separator is not None:
             pairs = prediction.labels or ()
             cells = [
                 guarded(separator.join(written(label) for label, _ in pairs)),
-                separator.join(f"{score:.6g}" for _, score in pairs),
+                separator.join(f"{number:.6g}" for _, number in pairs),
             ]
         for rank in ranks:
-            label, score = prediction.top[rank]
-            cells += [guarded(written(label)), round(score, 6)]
+            label, number = prediction.top[rank]
+            cells += [guarded(written(label)), round(number, 6)]
         writer.writerow(cells + [json_line(list(prediction.label_set or ()))] * sets)

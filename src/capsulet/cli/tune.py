@@ -21,7 +21,7 @@ TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
 
-    from capsulet.results import Tuning
+    from capsulet.tuning.results import Tuning
 
 MOST_SHOWN = 10
 ARGUMENTS = {

@@ -11,7 +11,6 @@ import numpy as np
 
 from capsulet.config import build_options
 from capsulet.errors import InputError
-from capsulet.results import CurveForecast, CurveLevel, LearningCurve
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.labelled import Pair, Paths, Tell, labelled_pairs, silent
@@ -19,6 +18,7 @@ from capsulet.text.rows import ReadOptions
 from capsulet.tuning.curve_picture import draw_curve
 from capsulet.tuning.extrapolation import Level, forecasts
 from capsulet.tuning.parts import Rows, StoredRows, store_rows, stratified_draw
+from capsulet.tuning.results import CurveForecast, CurveLevel, LearningCurve
 
 HELD_OUT, MOST_HELD_OUT = 0.2, 5_000  # share of the rows, and rows
 FEWEST_ROWS, FEWEST_PER_CLASS = 20, 2  # in the smallest part

@@ -1,7 +1,7 @@
 """A learning curve as an SVG file."""
 
 from capsulet.report.svg import Axis, Box, Frame, axis, percent, picture, plain, text
-from capsulet.results import LearningCurve
+from capsulet.tuning.results import LearningCurve
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 70, 20, 40, 50
 

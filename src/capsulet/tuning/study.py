@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import InputError, MissingExtraError
-from capsulet.results import Trial
 from capsulet.storage.atomic import replace_file
+from capsulet.tuning.results import Trial
 
 if TYPE_CHECKING:
     import optuna

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from capsulet.report.svg import Axis, Box, Frame, axis, percent, picture, text
-from capsulet.results import Trial
+from capsulet.tuning.results import Trial
 from capsulet.tuning.space import shown
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 70, 20, 40, 50

@@ -12,12 +12,12 @@ import numpy as np
 
 from capsulet.config import build_options, seconds_of
 from capsulet.errors import CapsuletError, InputError
-from capsulet.results import Trial, Tuning
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Paths, Tell, paths, silent
 from capsulet.text.rows import ReadOptions
 from capsulet.tuning.parts import store_rows, stratified_draw
+from capsulet.tuning.results import Trial, Tuning
 from capsulet.tuning.space import allowed_sizes, shown, suggest
 from capsulet.tuning.study import best_of, open_folder, open_study, require_optuna, trials_of
 from capsulet.tuning.trade_off import draw_trials
