@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from capsulet.spelling import told_in_flags
 from capsulet.text.visible import visible, visible_json
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -22,6 +23,7 @@ Part = str | tuple[str, str]  # a text, or a text with its style
 COLUMNS = 100  # width of a table if standard output is not a terminal
 
 
+@told_in_flags
 def tell(line: str) -> None:
     """Print a message on standard error."""
     try:  # noqa: SIM105 - contextlib takes long to import

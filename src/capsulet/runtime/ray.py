@@ -13,7 +13,8 @@ from typing import Any
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.runtime.classifier import load
 from capsulet.storage.model_file import MODEL
-from capsulet.text.tables import cells, find_columns
+from capsulet.text.columns import find_columns
+from capsulet.text.tables import cells
 
 ROWS_AT_ONCE = 4096  # rows of a shard that a worker holds
 ORIGIN = b"capsulet"  # metadata key of a labelled shard: the model, the file and the columns that it was made from
@@ -141,7 +142,7 @@ class ShardLabeller:
                 os.fsync(file.fileno())
             part.replace(target)
         except (InputError, pyarrow.ArrowException, OSError) as error:
-            return 0, str(error) if isinstance(error, InputError) else f"{source_path}: {error}"
+            return 0, error.message if isinstance(error, InputError) else f"{source_path}: {error}"
         finally:
             part.unlink(missing_ok=True)
         return rows, ""
