@@ -112,7 +112,7 @@ def test_damage_is_named_and_nothing_is_trained(tmp_path: Path, damage: str) -> 
     path.write_bytes({"flip": bytes(data), "cut": bytes(data[:-9]), "foreign": b"PK\x03\x04", "empty": b""}[damage])
     with pytest.raises(InputError, match=r"damaged|not a checkpoint") as refused:
         run(path=path, resume=True)
-    assert str(path) in str(refused.value) and "without --resume" in str(refused.value)
+    assert str(path) in str(refused.value) and "without resume=True" in str(refused.value)
 
 
 def test_a_checkpoint_of_other_options_or_texts_is_refused(tmp_path: Path) -> None:

@@ -147,7 +147,11 @@ def polars_records(data: Any, kind: str) -> Records:
 def arrow_records(data: Any, kind: str) -> Records:
     """Return a Table, a RecordBatch or a reader of batches, or the texts of an array."""
     if not hasattr(data, "schema"):
-        return text_records(data, kind)
+        starts = range(0, len(data), AT_ONCE)
+        return Records(
+            kind, ("text",), fixed=True,
+            records=lambda names: (Pair(text=text) for at in starts for text in data.slice(at, AT_ONCE).to_pylist()),
+        )  # fmt: skip
     once = not hasattr(data, "num_rows")
 
     def records(names: Sequence[str]) -> Iterator[Record]:
@@ -205,6 +209,8 @@ def pair_records(texts: Any, labels: Any) -> Records:
 
 def column_records(data: Mapping[str, Any], name: str = "dict") -> Records:
     """Return a dict of columns."""
+    if tables := [key for key, values in data.items() if hasattr(values, "columns") or hasattr(values, "column_names")]:
+        raise InputError(f"a dict of tables, expected one of them: write data[{tables[0]!r}]")
     sizes = {key: len(values) for key, values in data.items() if hasattr(values, "__len__")}
     if len(sizes) < len(data) or not data or any(isinstance(values, (str, Mapping)) for values in data.values()):
         raise InputError(
