@@ -16,6 +16,7 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
+    {"spelling"},
     {"choices", "cores", "errors", "palette", "prediction", "text.visible"},
     {"presentation"},
     {"config", "results", "native"},

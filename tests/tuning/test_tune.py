@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,12 @@ def test_networks_are_searched_too(many_rows: Path, tmp_path: Path) -> None:
     network = {"epochs": 2, "threads": 1, "network": "always", "valid_fraction": 0.2}
     result = capsulet.tune(many_rows, tmp_path / "model", trials=4, plot=None, **network)
     assert {"size", "learning_rate", "pooling"} <= {name for trial in result.trials for name in trial.options}
+
+
+def test_an_iterator_is_read_once(many_rows: Path, tmp_path: Path) -> None:
+    rows = (json.loads(line) for line in many_rows.read_text().splitlines())
+    result = capsulet.tune(rows, tmp_path / "model", trials=1, plot=None, **FIXED)
+    assert read_config(tmp_path / "model").data.train_rows == 600 and result.chosen == 0
 
 
 def test_command_line(many_rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ from capsulet.choices import UNICODE
 from capsulet.config import TextOptions
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
-from capsulet.text.reading import read_rows
-from capsulet.text.rows import ReadOptions, Row, SkippedRows
+from capsulet.text.reading import Source, read_rows, silent
+from capsulet.text.rows import ReadOptions, Row, SkippedRows, Tell
 from capsulet.text.scripts import script
 
 MAX_TOKENS = TextOptions().max_tokens  # tokens of a text that a model reads by default
@@ -113,6 +113,10 @@ def labels_of(row: Row) -> tuple[str, ...]:
     return tuple(sorted(row.labels)) if row.label is None else (row.label,)
 
 
-def labelled_rows(files: Sequence[str], reading: ReadOptions, skipped: SkippedRows) -> Iterator[Row]:
-    """Yield rows with labels; empty texts are included."""
-    return read_rows(files, labelled=True, options=reading, skipped=skipped, allow_empty=True)
+def labelled_rows(
+    files: Sequence[Source], reading: ReadOptions, skipped: SkippedRows, tell: Tell = silent, keep: bool = False
+) -> Iterator[Row]:
+    """Yield rows with labels; empty texts are included. With `keep`, rows have all their columns."""
+    return read_rows(
+        files, labelled=True, options=reading, skipped=skipped, allow_empty=True, tell=tell, keep=keep
+    )  # fmt: skip

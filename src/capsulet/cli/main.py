@@ -64,7 +64,7 @@ def run(parsed: Any) -> int:
 def describe(error: BaseException) -> tuple[str, int]:
     """The message and the exit status of an error."""
     if isinstance(error, CapsuletError):
-        return str(error), error.status
+        return error.message, error.status
     if isinstance(error, MemoryError):
         return "out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1
     if was_interrupted(error):

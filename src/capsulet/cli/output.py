@@ -12,6 +12,7 @@ from capsulet.presentation import clock as clock
 from capsulet.presentation import count as count
 from capsulet.presentation import cut as cut
 from capsulet.presentation import percent as percent
+from capsulet.spelling import told_in_flags
 from capsulet.text.visible import visible, visible_json
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -26,6 +27,7 @@ Part = str | tuple[str, str]  # a text, or a text with its style
 COLUMNS = 100  # width of a table if standard output is not a terminal
 
 
+@told_in_flags
 def tell(line: str) -> None:
     """Print a message on standard error."""
     try:  # noqa: SIM105 - contextlib takes long to import
@@ -60,11 +62,11 @@ def json_line(value: Any) -> str:
     return line
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass."""
+def fields_of(value: Any) -> dict[str, Any] | str:
+    """The fields of a dataclass; any other value, such as a date of a file, as a string."""
     import dataclasses
 
-    return dataclasses.asdict(value)
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def check_text_file(path: str | None, ending: str) -> Path | None:

@@ -18,8 +18,10 @@ from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
+from capsulet.spelling import spoken
+from capsulet.text.labelled import Data, named, sources, texts_of
 from capsulet.text.reading import read_rows
-from capsulet.text.rows import ReadOptions, SkippedRows
+from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
@@ -32,7 +34,7 @@ OnWindow = Callable[[DriftWindow], None]
 
 def drift(
     model: Classifier | str | Path,
-    files: str | Path | Sequence[str | Path] = (),
+    files: Data = (),
     *,
     texts: Iterable[str] | None = None,
     false_alarm: float = 0.01,
@@ -40,9 +42,11 @@ def drift(
     reading: ReadOptions | None = None,
     tell: Callable[[str], None] = lambda line: None,
     on_window: OnWindow = lambda window: None,
+    **columns: Any,
 ) -> Drift:
-    """Compare the texts of files, or `texts`, with the validation texts of a model, in bounded memory.
+    """Compare the texts of files or data, or `texts`, with the validation texts of a model, in bounded memory.
 
+    `files` are names of files, or data with or without labels, as for `train`. `columns` are options of `ReadOptions`.
     Texts like the validation texts are called drifted with a probability of at most `false_alarm`. `window` is a number
     of texts: each run of this many texts is also compared on its own, at the same rate of false alarms.
     """
@@ -53,18 +57,23 @@ def drift(
         )
     if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
         raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
-    names = [files] if isinstance(files, (str, Path)) else list(files)
-    if bool(names) == (texts is not None):
+    named_sources, tell = sources(files), spoken(tell)
+    if bool(named_sources) == (texts is not None):
         raise InputError("drift takes either files or texts: give exactly one of them")
     if isinstance(texts, (str, bytes)):
         raise InputError(f"drift got one {type(texts).__name__} as texts, expected a list of texts: write texts=[text]")
     classifier = model if isinstance(model, Classifier) else load(model)
     skipped = SkippedRows()
     if texts is None:
-        options = replace(reading or ReadOptions(), multi_label=classifier.multi_label)
-        rows = read_rows(names, labelled=False, options=options, skipped=skipped, allow_empty=True)
+        options = reading_options(reading, columns)
+        options = replace(options, multi_label=classifier.multi_label, remembered=classifier.config.columns)
+        rows = read_rows(
+            named_sources, labelled=False, options=options, skipped=skipped, allow_empty=True, tell=tell
+        )  # fmt: skip
         texts = (row.text for row in rows)
-    source = ", ".join(map(str, names)) or "texts"
+    elif not isinstance(texts, (list, tuple)):
+        texts = texts_of(texts, classifier.config.columns)
+    source = named(named_sources) or "texts"
     comparison = compare_texts(classifier, texts, source, false_alarm, window, on_window)
     if skipped.count:
         tell(skipped.summary())

@@ -54,15 +54,14 @@ class Classifier:
     if TYPE_CHECKING:
 
         @overload
-        def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
+        def predict(self, texts: Iterator[Any], top_k: int = 1, **options: Any) -> Iterator[Prediction]: ...
         @overload
-        def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+        def predict(self, texts: Any, top_k: int = 1, **options: Any) -> list[Prediction]: ...
 
-    def predict(
-        self, texts: Iterable[str], top_k: int = 1, *, lengths: bool = False, **options: Any
-    ) -> Iterable[Prediction]:
-        """Predict one label per text, in order. A list or tuple gives a list; any other iterable is streamed.
+    def predict(self, texts: Any, top_k: int = 1, *, lengths: bool = False, **options: Any) -> Iterable[Prediction]:
+        """Predict one label per text, in order. An iterator or generator is streamed; all else gives a list.
 
+        Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
         Probabilities are those of `predict_proba`: calibrated if the model has a calibration. `lengths` adds the class
         length, and gives class lengths in `top` and `labels`.
         `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
@@ -73,10 +72,22 @@ class Classifier:
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
         rules = self.abstention_rules(**options) if options else None
-        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
-            windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
+        is_stream = False
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, is_stream = self.texts_of(texts)
+        if not is_stream:  # the caller waits for all answers: windows are as large as possible
+            given = texts if isinstance(texts, (list, tuple)) else list(texts)
+            windows_of = (given[start : start + LARGEST_WINDOW] for start in range(0, len(given), LARGEST_WINDOW))
             return list(self.answers(windows_of, top_k, lengths, rules))
         return self.answers(windows(texts, FIRST_WINDOW), top_k, lengths, rules)
+
+    def texts_of(self, data: Any) -> tuple[Iterable[str], bool]:
+        """Return the texts of data that are not a list of strings, and whether they are a stream."""
+        if isinstance(data, (list, tuple)) and not isinstance(data[0], (dict, tuple, list)):
+            return data, False  # an error will name the first item that is no text
+        from capsulet.text.labelled import texts_of
+
+        return texts_of(data, self.config.columns), hasattr(data, "__next__")
 
     def answers(
         self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
@@ -129,7 +140,7 @@ class Classifier:
 
         return find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
-    def predict_proba(self, texts: Iterable[str]) -> Any:
+    def predict_proba(self, texts: Any) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
@@ -137,6 +148,8 @@ class Classifier:
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, _ = self.texts_of(texts)
         parts = [self.probabilities(self.lengths(window)) for window in windows(texts, LARGEST_WINDOW)]
         whole = Matrix(b"".join(bytes(part.values) for part in parts), len(self.labels), "d")
         try:

@@ -12,6 +12,7 @@ from capsulet.config import GROUPS, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.model.shapes import Shapes, ngram_shapes, parameter_shapes
 from capsulet.storage.tensors import damaged
+from capsulet.text.columns import Columns
 
 FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
@@ -81,6 +82,7 @@ class ModelConfig:
     histograms: dict[str, Any] | None = None  # read by drifting/histograms.py
     compression: dict[str, Any] | None = None  # of a compressed file
     dictionary_words: int | None = None  # words in the packed dictionary of a compressed file
+    columns: Columns | None = None  # of the training files, if they have other names than text and label
 
     @property
     def multi_label(self) -> bool:

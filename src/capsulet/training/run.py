@@ -19,13 +19,14 @@ from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
+from capsulet.spelling import speller, spoken
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.text.batch import read_lengths
 from capsulet.text.corpus import Corpora
-from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.labelled import Data, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.training.class_weights import NONE, Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
 
+READ_NAMES = {spec.name for spec in dataclasses.fields(ReadOptions)} - {"multi_label", "remembered"}
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
 UNEVEN = 20  # rows of the largest class per row of the smallest: worth a note
@@ -42,21 +44,24 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 
 def train(
-    files: Paths, out: str | Path, *, valid: Paths = (), recipe: str = "default", reading: ReadOptions | None = None,
+    files: Data, out: str | Path, *, valid: Data = (), recipe: str = "default", reading: ReadOptions | None = None,
     monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
     report: str | Path | None = "", **values: Any,
 ) -> Training:  # fmt: skip
-    """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
+    """Train on labelled files or data and write the best model to a folder; docs/reference/options.md lists `values`.
 
+    `files` are names of files, or data: a DataFrame, an Arrow table, (texts, labels), a list or iterator of dicts or
+    (text, label) pairs. `values` may also be options of `ReadOptions`, such as text_columns and label_column.
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
     None writes none. The processes that torchrun starts share the work.
     """
     started = time.perf_counter()
-    options = build_options(recipe, **values)
-    out, page = Path(out), report_path(Path(out)) if report == "" else report and Path(report)
-    reading = (reading or ReadOptions()).for_model(options.model.multi_label)
-    sources = LabelledFiles(paths(files), paths(valid), reading, cache)
+    columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
+    options, spell, tell = build_options(recipe, **values), speller(tell), spoken(tell)
+    out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
+    reading = reading_options(reading, columns).for_model(options.model.multi_label)
+    labelled = LabelledFiles(sources(files), sources(valid), reading, cache)
     check_target(out)
     if page:
         check_report(page)
@@ -77,10 +82,10 @@ def train(
         monitor = monitor or Silence()
         text, fraction = options.text, options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
-        corpora = workers.in_turn(lambda: prepare(sources, text, fraction, scratch, listener))
+        corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
-        command, num_classes = command_line(sources, recipe, options), len(corpora.labels)
+        command, num_classes = command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
         asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
         rows = decided(options.model.ngram_features)
@@ -117,10 +122,20 @@ def train(
     parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
-        history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
+        history.epochs, history.stopped, time.perf_counter() - started, tuple(map(spell, warnings)),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
     )  # fmt: skip
+
+
+def folder_of(out: Any) -> Path:
+    """The folder to write a model to."""
+    if not isinstance(out, (str, Path)):
+        raise InputError(
+            f"--out is of type {type(out).__name__}: expected a folder to write the model to; give texts and labels "
+            "together, as (texts, labels)"
+        )
+    return Path(out)
 
 
 def with_fraction(options: Options, held_out: bool) -> Options:
@@ -271,7 +286,7 @@ def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: s
     return ModelConfig(
         __version__, tuple(corpora.labels), recipe, options, corpora.vocab_size, parameters=0, command=command,
         data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, named, corpora.scripts),
-        metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"),
+        metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"), columns=corpora.columns,
     )  # fmt: skip
 
 
@@ -287,8 +302,8 @@ def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
 
 def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
     """The command that trains this model, with a placeholder for --out."""
-    words = ["capsulet", "train", *files.train, *NO_PLACE.split()]
-    words += [word for file in files.valid for word in ("--valid", file)]
+    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split()]
+    words += [word for file in files.valid for word in ("--valid", str(file))]
     words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
         flag = name.replace("_", "-")

@@ -13,7 +13,7 @@ from capsulet.config import build_options
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
-from capsulet.text.labelled import Pair, Paths, Tell, labelled_pairs, silent
+from capsulet.text.labelled import Data, Pair, Tell, labelled_pairs, silent
 from capsulet.text.rows import ReadOptions
 from capsulet.tuning.curve_picture import draw_curve
 from capsulet.tuning.extrapolation import Level, forecasts
@@ -28,7 +28,7 @@ SEED = 0
 
 
 def curve(
-    files: Paths, *, draws: int = 3, reading: ReadOptions | None = None, plot: str | Path | None = None,
+    files: Data, *, draws: int = 3, reading: ReadOptions | None = None, plot: str | Path | None = None,
     tell: Tell = silent, **values: Any,
 ) -> LearningCurve:  # fmt: skip
     """Train on 1/16, 1/8, … of the rows and on all of them, and extrapolate to two and four times as many.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
-from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths
+from capsulet.text.labelled import Data, Tell, labelled_pairs, named, sources
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import strata
 
@@ -53,9 +53,10 @@ class StoredRows:
                 file.close()
 
 
-def store_rows(files: Paths, reading: ReadOptions, tell: Tell, target: Path) -> StoredRows:
+def store_rows(files: Data, reading: ReadOptions, tell: Tell, target: Path) -> StoredRows:
     """Read labelled files once and store their rows; memory holds only the labels."""
     numbers: dict[str, int] = {}
+    names = named(sources(files))
     targets, starts, digest = array("q"), array("q", [0]), hashlib.sha256()
     with target.open("w", encoding="utf-8") as out:
         for line, labels in lines_of(files, reading, tell):
@@ -64,16 +65,15 @@ def store_rows(files: Paths, reading: ReadOptions, tell: Tell, target: Path) -> 
             targets.extend(numbers.setdefault(label, len(numbers)) for label in labels)
             starts.append(len(targets))
     if len(starts) - 1 < FEWEST_ROWS:
-        names = ", ".join(paths(files))
         raise InputError(f"{names}: {len(starts) - 1} labelled rows, expected at least {FEWEST_ROWS}. Add examples")
     if len(numbers) < 2:
-        raise InputError(f"{', '.join(paths(files))}: {len(numbers)} label, expected at least two. Add another class")
+        raise InputError(f"{names}: {len(numbers)} label, expected at least two. Add another class")
     found = np.array(targets, dtype=np.int64)
     classes = strata(found, np.array(starts, dtype=np.int64)) if reading.multi_label else found
     return StoredRows(target, classes, digest.hexdigest()[:16])
 
 
-def lines_of(files: Paths, reading: ReadOptions, tell: Tell) -> Iterator[tuple[str, tuple[str, ...]]]:
+def lines_of(files: Data, reading: ReadOptions, tell: Tell) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each row as a line of JSON, with its labels."""
     for text, labels in labelled_pairs(files, reading, tell):
         row: dict[str, Any] = {"text": text}

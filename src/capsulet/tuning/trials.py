@@ -12,7 +12,7 @@ from capsulet.errors import CapsuletError
 from capsulet.evaluation.evaluate import evaluate
 from capsulet.results import Epoch, Evaluation, Training
 from capsulet.storage.model_file import MODEL
-from capsulet.text.labelled import Paths, silent
+from capsulet.text.labelled import Data, silent
 from capsulet.text.rows import ReadOptions
 from capsulet.training.monitor import Silence
 
@@ -69,7 +69,7 @@ class Pruner(Silence):
             raise optuna.TrialPruned
 
 
-def run_trial(job: Job, rows: Paths, folder: Path, chosen: dict[str, Any], monitor: Silence | None = None) -> Outcome:
+def run_trial(job: Job, rows: Data, folder: Path, chosen: dict[str, Any], monitor: Silence | None = None) -> Outcome:
     """Train in a folder and return the model and what it is worth."""
     from capsulet.training.run import train
 
@@ -86,7 +86,7 @@ def run_trial(job: Job, rows: Paths, folder: Path, chosen: dict[str, Any], monit
     return Outcome(file, quality, file.stat().st_size, time.perf_counter() - started)
 
 
-def compressed(job: Job, rows: Paths, folder: Path) -> tuple[Path, float]:
+def compressed(job: Job, rows: Data, folder: Path) -> tuple[Path, float]:
     """Compress a model to the target size; return the file and its quality on the validation texts."""
     from capsulet.compression.compress import compress
 

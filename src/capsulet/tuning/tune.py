@@ -14,7 +14,7 @@ from capsulet.config import build_options, seconds_of
 from capsulet.errors import CapsuletError, InputError
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
-from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
 from capsulet.text.rows import ReadOptions
 from capsulet.tuning.parts import store_rows, stratified_draw
 from capsulet.tuning.results import Trial, Tuning
@@ -32,7 +32,7 @@ DEFAULT = 0  # number of the trial with the default options
 
 
 def tune(
-    files: Paths, out: str | Path, *, time: str = "20m", metric: str | None = None,
+    files: Data, out: str | Path, *, time: str = "20m", metric: str | None = None,
     target_size: str | int | None = None, trials: int | None = None, reading: ReadOptions | None = None,
     resume: bool = False, plot: str | Path | None = "", tell: Tell = silent, **values: Any,
 ) -> Tuning:  # fmt: skip
@@ -82,7 +82,7 @@ class Search:
     tell: Tell
     started: float = 0.0
 
-    def run(self, files: Paths, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
+    def run(self, files: Data, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
         """Search, confirm, and train the model."""
         self.started = time.perf_counter()
         rows = self.prepare(files, reading, resume)
@@ -108,19 +108,14 @@ class Search:
             *figures, commands, outcome.bytes, seconds, plot,
         )  # fmt: skip
 
-    def prepare(self, files: Paths, reading: ReadOptions, resume: bool) -> int:
+    def prepare(self, files: Data, reading: ReadOptions, resume: bool) -> int:
         """Divide the rows into those of the search and those of the confirmation; return the number of rows."""
         spool = self.out.resolve().with_name(f".{self.out.name}.rows.part")
         spool.parent.mkdir(parents=True, exist_ok=True)
         try:
             stored = store_rows(files, reading, self.tell, spool)
-            job = dataclasses.asdict(self.job)
-            identity = {
-                "rows": stored.digest,
-                "fixed": job["fixed"],
-                "metric": job["metric"],
-                "size": job["target_size"],
-            }
+            job = self.job
+            identity = {"rows": stored.digest, "fixed": job.fixed, "metric": job.metric, "size": job.target_size}
             continued = open_folder(self.folder, identity, resume)
             wanted = min(round(CONFIRMATION * len(stored)), MOST_CONFIRMATION)
             kept = np.zeros(0, dtype=np.int64)
@@ -129,11 +124,17 @@ class Search:
                 kept = np.setdiff1d(stratified_draw(stored.classes, wanted, SEED), first)
             rest = np.setdiff1d(np.arange(len(stored)), kept)
             stored.write({self.rows: rest, self.confirmation: kept})
+            spool.replace(self.all_rows)
         finally:
             spool.unlink(missing_ok=True)
         part = f"{len(kept):,} rows confirm the result" if len(kept) else "too few rows to confirm the result"
         self.tell(f"{'continuing a' if continued else 'a'} search on {len(rest):,} rows, {part}")
         return len(stored)
+
+    @property
+    def all_rows(self) -> Path:
+        """A copy of all rows."""
+        return self.folder / "all.jsonl"
 
     @property
     def rows(self) -> Path:
@@ -236,13 +237,16 @@ class Search:
         folder = self.model_of(number)
         return folder.with_suffix(".safetensors") if self.job.target_size else folder
 
-    def finish(self, chosen: Trial, files: Paths, reading: ReadOptions) -> tuple[Outcome, tuple[str, ...]]:
+    def finish(self, chosen: Trial, files: Data, reading: ReadOptions) -> tuple[Outcome, tuple[str, ...]]:
         """Train the model on all rows, and return it with the commands that repeat it."""
-        outcome = run_trial(dataclasses.replace(self.job, reading=reading), files, self.out, chosen.options)
+        job = dataclasses.replace(self.job, reading=reading)
+        if not all(map(can_be_read_again, sources(files))):  # a pipe or an iterator, which the search has read
+            files, job = self.all_rows, self.job
+        outcome = run_trial(job, files, self.out, chosen.options)
         command = read_config(self.out).command
         commands = [command.replace("--out MODEL", f"--out {self.out}", 1)]
         if self.job.target_size:
-            names = " ".join(paths(files))
+            names = named(sources(files)).replace(", ", " ")
             commands.append(
                 f"capsulet compress {self.out} {names} --out {outcome.file} --target-size {self.job.target_size}"
             )
