@@ -241,3 +241,4 @@ class Drift:
     absent: dict[str, str]  # histograms that were not compared, with the reason
     unknown_words: tuple[tuple[str, int], ...]  # the most frequent unknown words, with the number of texts
     windows: tuple[DriftWindow, ...] = ()
+    summary: str = ""  # what moved, in one sentence

@@ -65,6 +65,7 @@ def print_drift(result: Drift) -> None:
     """Print the verdict, the parts and the unknown words."""
     drifted = [part for part in result.parts if part.drifted]
     show(verdict(result, drifted), style="bold red" if result.drifted else "bold")
+    show(result.summary)
     rows = []
     for part in result.parts:
         cells = (

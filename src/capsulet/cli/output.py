@@ -62,7 +62,7 @@ def fields_of(value: Any) -> dict[str, Any] | str:
     """The fields of a dataclass; any other value, such as a date of a file, as a string."""
     import dataclasses
 
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
+    return dataclasses.asdict(value) if hasattr(value, "__dataclass_fields__") else str(value)
 
 
 def check_text_file(path: str | None, ending: str) -> Path | None:
