@@ -364,6 +364,7 @@ class Drift(Table):
     absent: dict[str, str]  # histograms that were not compared, with the reason
     unknown_words: tuple[tuple[str, int], ...]  # the most frequent unknown words, with the number of texts
     windows: tuple[DriftWindow, ...] = ()
+    summary: str = ""  # what moved, in one sentence
 
     def __repr__(self) -> str:
         return f"<Drift: {self.verdict}, p {self.p_value:.2g}, {count(self.texts, 'text')}>"

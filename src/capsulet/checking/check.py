@@ -14,6 +14,7 @@ from capsulet.checking.suspects import check_out, contradictions, out_of_fold, w
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.spelling import speller, spoken
+from capsulet.text.columns import Columns
 from capsulet.text.files import check_path, source_name
 from capsulet.text.labelled import Data, Source, Tell, can_be_read_again, named, silent, sources
 from capsulet.text.records import Records
@@ -66,9 +67,10 @@ def checked(
 ) -> Check:
     """Check sources that can be read again, and pipes, of which examples have no texts."""
     every_file = [*train_files, *test_files]
-    survey, skipped = Survey(), SkippedRows()
+    survey, skipped = Survey(reading.multi_label), SkippedRows()
     for number, path in enumerate(every_file):
-        survey.add(labelled_rows([path], reading, skipped, tell, keep=True))
+        used = list[Columns]()
+        survey.add(labelled_rows([path], reading, skipped, tell, used), used, test=number >= len(train_files))
         if number < len(train_files):
             survey.first_test = len(survey)
     if not survey.first_test:

@@ -26,6 +26,7 @@ def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -
     classifier = load(arguments.model, threads)
     if arguments.text and not has_reading_flags(arguments):
         return classifier, iter(arguments.text)
+    reading_options(arguments).for_model(classifier.multi_label)  # refuses flags that do not fit the model
     return classifier, read_texts(arguments, classifier) if arguments.files else iter(arguments.text)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
+from capsulet.drifting.sentences import sentence
 from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
@@ -219,11 +220,12 @@ def compare_texts(
             f"{source}: too few texts to test for drift ({total.texts}), expected at least {FEWEST_TEXTS}: collect more"
         )
     parts = total.parts(classifier, false_alarm)
+    frequent = sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]
     return Drift(
         drifted=any(part.drifted for part in parts), p_value=min(part.adjusted_p_value for part in parts),
         false_alarm=false_alarm, texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
         absent=absent_parts(reference, classifier), windows=tuple(windows),
-        unknown_words=tuple(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]),
+        unknown_words=tuple(frequent), summary=sentence(parts, frequent, total.texts),
     )  # fmt: skip
 
 

@@ -63,15 +63,24 @@ def check_path(path: str | Path) -> None:
 
 
 def class_files(folder: Path) -> dict[str, list[Path]] | None:
-    """Return the .txt files of each folder in a folder, by the name of that folder; None if there are none.
+    """Return the files of each folder in a folder, by the name of that folder; None if they are not all .txt files.
 
-    Files beside the folders, and hidden folders, are left out.
+    Files beside the folders, hidden files and hidden folders are left out.
     """
     with suppress(OSError):
-        classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-        files = {entry.name: sorted(entry.glob("*.txt")) for entry in classes}
-        return {name: own for name, own in files.items() if own} or None
+        classes = [entry for entry in visible_entries(folder) if entry.is_dir()]
+        files = dict[str, list[Path]]()
+        for entry in classes:
+            files[entry.name] = visible_entries(entry)
+            if not files[entry.name] or any(path.suffix.lower() != ".txt" for path in files[entry.name]):
+                return None
+        return files or None
     return None
+
+
+def visible_entries(folder: Path) -> list[Path]:
+    """Return what is in a folder in alphabetical order, without hidden files."""
+    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
 
 
 def missing(path: str) -> str:
