@@ -29,7 +29,7 @@ LAYERS = (
     {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},
-    {"training.ray"},
+    {"training.ray", "sklearn"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capsulet.choices import PAPER
 from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
@@ -30,6 +31,7 @@ class LabelledFiles:
     valid: list[str]
     reading: ReadOptions
     cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
+    weights: Sequence[float] | None = None  # of the rows of the training files, in their order
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ def prepare(
     for path in every_file:
         check_path(path)
     try:
-        if files.cache is None or not all(Path(path).is_file() for path in every_file):
-            # a pipe can be read only once, and the cache would hash it first
+        if files.cache is None or files.weights is not None or not all(Path(path).is_file() for path in every_file):
+            # a pipe can be read only once, and the cache would hash it first; weights are not part of its key
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
@@ -115,6 +117,7 @@ def build(
     if not rows:
         raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
     check_classes(labels, rows, files.train)
+    writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
@@ -140,6 +143,18 @@ def build(
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
+
+
+def checked_weights(weights: Sequence[float], rows: int) -> NDArray[np.float64]:
+    """The weights of these rows as an array; InputError unless each row has one that is finite and above 0."""
+    found = np.asarray(weights, np.float64)
+    if found.shape != (rows,):
+        expected = f"expected one number for each of the {rows:,} rows"
+        raise InputError(f"sample_weight has the shape {found.shape}: {expected}; rows that are skipped have none")
+    if wrong := [(row, value) for row, value in enumerate(found.tolist()) if not 0 < value < float("inf")][:1]:
+        place = f"the weight of row {wrong[0][0]:,} is {wrong[0][1]:g}"
+        raise InputError(f"sample_weight: {place}, expected a finite number above 0: leave out rows of weight 0")
+    return found
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:

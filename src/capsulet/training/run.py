@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import shlex
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -44,19 +45,21 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 def train(
     files: Paths, out: str | Path, *, valid: Paths = (), recipe: str = "default", reading: ReadOptions | None = None,
     monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", **values: Any,
+    report: str | Path | None = "", sample_weight: Sequence[float] | None = None, **values: Any,
 ) -> Training:  # fmt: skip
     """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
 
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. The processes that torchrun starts share the work.
+    None writes none. `sample_weight` is a weight above 0 for each training row: it multiplies the loss of the row, in
+    the n-gram features and in the network; only ratios of weights matter. The processes that torchrun starts share the
+    work.
     """
     started = time.perf_counter()
     options = build_options(recipe, **values)
     out, page = Path(out), report_path(Path(out)) if report == "" else report and Path(report)
     reading = (reading or ReadOptions()).for_model(options.model.multi_label)
-    sources = LabelledFiles(paths(files), paths(valid), reading, cache)
+    sources = LabelledFiles(paths(files), paths(valid), reading, cache, sample_weight)
     check_target(out)
     if page:
         check_report(page)
