@@ -162,6 +162,30 @@ class Training:
     folds: int = 0  # of the cross-validation that measured `best`; 0: validation texts
     linear: Epoch | None = None  # how the n-gram features performed alone
     judged: int = 0  # texts that `best` was measured on
+    classes: tuple[ClassScores, ...] = ()  # metrics of each class, on texts that the model was not trained on
+    growth: "Growth | None" = None  # of a model that was grown: the old model beside the new one
+
+
+@dataclass(frozen=True)
+class GrowthRow:
+    """Accuracy of the old and of the new model on the same kind of texts."""
+
+    texts: str  # which texts
+    count: int
+    before: float | None  # accuracy of the old model; None: not measured
+    after: float | None  # accuracy of the new model
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a model has gained and forgotten by growing."""
+
+    path: str  # of the old model, which is unchanged
+    new_labels: tuple[str, ...]
+    rows: tuple[GrowthRow, ...]
+    forgotten: float | None  # accuracy lost on texts of the old classes; None: not measured
+    note: str  # how it was measured, or why not
+    kept: float | None = None  # without old rows: share of made-up texts of old words that keep their answer
 
 
 @dataclass(frozen=True)

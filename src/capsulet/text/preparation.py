@@ -32,6 +32,7 @@ class LabelledFiles:
     reading: ReadOptions
     cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
     weights: Sequence[float] | None = None  # of the rows of the training files, in their order
+    known: Sequence[str] = ()  # labels that need no rows: those of a model that grows
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def build(
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
-    check_classes(labels, rows, files.train)
+    check_classes(sorted({*labels, *files.known}), rows, files.train)
     writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
