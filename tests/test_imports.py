@@ -28,11 +28,11 @@ LAYERS = (
     {"runtime"},
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
-    {"training.model_writer"},
+    {"training.model_writer", "training.growth"},
     {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},
-    {"training.ray", "tuning"},
+    {"training.ray", "tuning", "sklearn"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -112,6 +112,18 @@ def test_multi_label_losses_agree_with_the_loops(name, weighted) -> None:
 
 
 @pytest.mark.parametrize("name", LOSS_SUMS)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_text_counts_as_often_as_it_weighs(name, several) -> None:
+    torch.manual_seed(0)
+    lengths, targets = torch.rand(4, 3) * 0.9 + 0.05, torch.tensor([0, 1, 2, 1])
+    targets = torch.eye(3)[targets] if several else targets
+    worth, repeated = torch.tensor([1.0, 3.0, 2.0, 0.0]), torch.tensor([0, 1, 1, 1, 2, 2])
+    weights = torch.tensor([1.0, 0.5, 2.0])
+    often = total_loss(name, classes(lengths[repeated]), targets[repeated], True, weights) * len(repeated) / 4
+    torch.testing.assert_close(total_loss(name, classes(lengths), targets, True, weights, worth), often)
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
 def test_a_text_counts_as_often_as_its_class_weighs(name) -> None:
     torch.manual_seed(0)
     lengths, targets = torch.rand(4, 3), torch.tensor([0, 1, 2, 1])

@@ -44,8 +44,8 @@ class Objective(NamedTuple):
     class_weights: Tensor | None
     adversarial: float
 
-    def __call__(self, classes: Classes, targets: Tensor) -> Tensor:
-        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights)
+    def __call__(self, classes: Classes, targets: Tensor, worth: Tensor | None = None) -> Tensor:
+        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights, worth)
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,10 @@ def history_of(state: State, stopped: str) -> History:
 
 def backward(network: Network, batch: Batch, noise: Noise, objective: Objective, share: float) -> float:
     """Add the gradients of a batch, times its share, to those of the parameters; return its loss times its share."""
-    ids, lengths, targets = (torch.from_numpy(part).to(noise.step.device) for part in batch)
+    ids, lengths, targets, worth = on_device(batch, noise.step.device)
 
     def loss_at(words: Tensor, noise: Noise) -> Tensor:
-        return share * objective(network.classify(words, lengths, noise), targets)
+        return share * objective(network.classify(words, lengths, noise), targets, worth)
 
     embedded = network.embed(ids, noise)  # (B, T, D)
     if not objective.adversarial:
@@ -203,6 +203,12 @@ def backward(network: Network, batch: Batch, noise: Noise, objective: Objective,
     assert moved.grad is not None
     embedded.backward(words.grad + moved.grad)  # type: ignore[no-untyped-call]
     return float(loss.item())
+
+
+def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Ids, lengths, targets and weights of the texts of a batch, as tensors."""
+    ids, lengths, targets = (torch.from_numpy(part).to(device) for part in (batch.ids, batch.lengths, batch.targets))
+    return ids, lengths, targets, None if batch.worth is None else torch.from_numpy(batch.worth).to(device)
 
 
 def exhausted(state: State, patience: int) -> bool:
@@ -239,9 +245,9 @@ def validate(network: Network, corpus: Corpus, objective: Objective, select: str
     counts = np.zeros((3, corpus.num_classes), np.int64)  # right, true and predicted per class
     scores = np.zeros((len(corpus) if multi_label else 0, corpus.num_classes), np.float32)
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
-        ids, lengths, targets = (torch.from_numpy(part).to(device) for part in batch)
+        ids, lengths, targets, worth = on_device(batch, device)
         classes = network(ids, lengths)
-        total += objective(classes, targets).item() * len(targets)
+        total += objective(classes, targets, worth).item() * len(targets)
         if multi_label:
             scores[rows] = classes.lengths.cpu().numpy()
         else:

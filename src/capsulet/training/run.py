@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import shlex
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,8 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 def train(
     files: Data, out: str | Path, *, valid: Data = (), recipe: str = "default", reading: ReadOptions | None = None,
     monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", **values: Any,
+    report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
+    from_model: str | Path | None = None, replay: Data = (), **values: Any,
 ) -> Training:  # fmt: skip
     """Train on labelled files or data and write the best model to a folder; docs/reference/options.md lists `values`.
 
@@ -54,14 +56,54 @@ def train(
     (text, label) pairs. `values` may also be options of `ReadOptions`, such as text_columns and label_column.
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. The processes that torchrun starts share the work.
+    None writes none. `sample_weight` is a weight above 0 for each training row: it multiplies the loss of the row, in
+    the n-gram features and in the network; only ratios of weights matter. `from_model` grows a model by the files, and
+    `replay` are the files that it was trained on (docs/how-to/grow.md). The processes that torchrun starts share the
+    work.
     """
-    started = time.perf_counter()
     columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
+    reading, old_rows = reading_options(reading, columns), sources(replay)
+    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "resume": resume, "report": report}
+    if from_model is None:
+        if old_rows:
+            raise InputError("--replay has the old rows of a model that grows: name the model with --from")
+        labelled = LabelledFiles(sources(files), sources(valid), reading, cache, sample_weight)
+        return train_files(labelled, out, recipe=recipe, values=values, **call)
+    from capsulet.training.growth import extend, inherited, measured, open_old
+
+    out = folder_of(out)
+    old = open_old(from_model, out, values.get("threads"))
+    if sample_weight is not None:
+        raise InputError("sample_weight is for a training from the beginning: leave it out, or leave out from_model")
+    words = ["--from", str(from_model), *(word for file in old_rows for word in ("--replay", str(file)))]
+    reading = reading.for_model(old.config.multi_label, old.config.columns)
+    labelled = LabelledFiles(sources(files), sources(valid), reading, cache, known=old.config.labels)
+    if not old_rows:
+        from capsulet.training.interruption import Interruption
+
+        check_target(out)
+        require_training(network=False)
+        command = command_line(labelled, "default", build_options(**values), words)
+        with Interruption() as interruption:
+            training = extend(old, out, labelled, values, command, spoken(tell), interruption.requested)
+    else:
+        all_rows = dataclasses.replace(labelled, train=[*old_rows, *labelled.train])
+        recipe = old.config.recipe if recipe == "default" else recipe
+        command = command_line(labelled, recipe, build_options(recipe, **values), words)
+        values = {**inherited(old.config), **values}
+        training = train_files(all_rows, out, recipe=recipe, values=values, command=command, **call)
+    return measured(training, old, labelled, spoken(tell))
+
+
+def train_files(
+    labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
+    tell: Tell, resume: bool, report: str | Path | None, command: str | None = None,
+) -> Training:  # fmt: skip
+    """Train on labelled files from the beginning; `command` is the one to store, if it is not that of these values."""
+    started = time.perf_counter()
     options, spell, tell = build_options(recipe, **values), speller(tell), spoken(tell)
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
-    reading = reading_options(reading, columns).for_model(options.model.multi_label)
-    labelled = LabelledFiles(sources(files), sources(valid), reading, cache)
+    labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
     if page:
         check_report(page)
@@ -85,7 +127,7 @@ def train(
         corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
-        command, num_classes = command_line(labelled, recipe, options), len(corpora.labels)
+        command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
         asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
         rows = decided(options.model.ngram_features)
@@ -125,6 +167,7 @@ def train(
         history.epochs, history.stopped, time.perf_counter() - started, tuple(map(spell, warnings)),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
+        classes=measures.evaluation.classes if measures else (),
     )  # fmt: skip
 
 
@@ -300,9 +343,9 @@ def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
     return {**values, "texts": corpora.digest, **({} if weights is None else {"class_weights": weights})}
 
 
-def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
-    """The command that trains this model, with a placeholder for --out."""
-    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split()]
+def command_line(files: LabelledFiles, recipe: str, options: Options, more: Sequence[str] = ()) -> str:
+    """The command that trains this model, with a placeholder for --out; `more` are more flags."""
+    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split(), *more]
     words += [word for file in files.valid for word in ("--valid", str(file))]
     words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
