@@ -32,8 +32,8 @@ from capsulet.errors import CapsuletError, InputError
 from paper import codes, history, hub, parameters, plot, stability
 from paper.datasets import DATA_SETS, Source, find_source
 from paper.prepared import Files, prepare
-from paper.rows import TABLES, Row, Table
-from paper.runs import PROTOCOLS, Result, Run, build_run, digest, find_done, measure, parse_budget, stored_runs
+from paper.rows import RECIPES, TABLES, Row, Table
+from paper.runs import PROTOCOLS, Result, Run, build_run, find_done, measure, parse_budget, stored_runs
 from paper.summary import groups, shown
 
 RESULTS = Path(__file__).parent / "results"
@@ -128,6 +128,9 @@ def build_parser() -> argparse.ArgumentParser:
         verb.add_argument(
             "--work", type=Path, default=WORK, metavar="DIR", help="folder of prepared files (default: runs/paper)"
         )
+        verb.add_argument(
+            "--recipe", choices=RECIPES, default=RECIPES[0], help="of the rows without one (default: published)"
+        )
         verb.add_argument("--threads", type=int, default=1, metavar="N", help="threads per training (default: 1)")
         if name in TABLES:
             verb.add_argument(
@@ -191,9 +194,8 @@ def wanted_runs(arguments: argparse.Namespace, rows: tuple[Row, ...], protocol: 
         if all(name in row.options for row in rows):
             raise InputError(f"--options {name}: the rows of the table differ in this option; choose rows with --rows")
     files = {name: files_of(arguments, name) for name in arguments.sets}
-    source = digest()
     return [
-        build_run(name, row, seed, files[name], options, budget, protocol, source)
+        build_run(name, row, seed, files[name], options, budget, protocol, arguments.recipe)
         for name in arguments.sets
         for row in rows
         for seed in arguments.seeds
@@ -213,7 +215,7 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
         if find_done(run, [one for one in runs if one["row"] == run.row.name]):
             continue
         done = find_done(run, stored_runs(arguments.results))
-        line = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
+        line = f"{table.name} {run.set} {run.recipe} {run.row.name} {run.seed} ({run.protocol})"
         try:
             new = {**(done or {**measure(run, arguments.threads), **record.own(here)}), "row": run.row.name}
         except InputError:
@@ -253,10 +255,10 @@ def print_groups(runs: list[Result], table: Table) -> None:
 
 
 def merge(runs: list[Result], new: Result) -> list[Result]:
-    """Add a run; it replaces an older one of the same row, set, seed, budget, options and protocol."""
-    same = ("row", "set", "seed", "budget", "options", "protocol")
+    """Add a run; it replaces an older one of the same row, set, seed, recipe, budget, options and protocol."""
+    same = ("row", "set", "seed", "recipe", "budget", "options", "protocol")
     kept = [run for run in runs if any(run[name] != new[name] for name in same)]
-    return sorted([*kept, new], key=lambda run: (run["set"], run["protocol"], run["row"], run["seed"]))
+    return sorted([*kept, new], key=lambda run: (run["set"], run["protocol"], run["recipe"], run["row"], run["seed"]))
 
 
 def trained_model(run: Run, arguments: argparse.Namespace) -> tuple[Path, float]:
@@ -280,7 +282,7 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
         trained = []
         for number in arguments.trained:
             row = Row(f"{run.row.name}-{number}", "", {**run.row.options, "iterations": number}, ())
-            other = build_run(run.set, row, run.seed, run.files, run.options, run.budget, "ours", run.source)
+            other = build_run(run.set, row, run.seed, run.files, run.options, run.budget, "ours", run.recipe)
             place, _ = trained_model(other, arguments)
             trained += stability.measure_iterations(place, run.files.test, [number])
         if trained:
@@ -294,7 +296,7 @@ def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     for run in wanted_runs(arguments, TABLES["sota"].rows, "ours"):
         folder, _ = trained_model(run, arguments)
         figures = codes.measure_codes(folder, arguments.words)
-        about = {"set": run.set, "recipe": run.row.recipe, "seed": run.seed, "budget": dict(run.budget)}
+        about = {"set": run.set, "recipe": run.recipe, "seed": run.seed, "budget": dict(run.budget)}
         cases.append({**about, **figures})
     return finish("codes", [*other_sets(arguments), *cases], codes.draw, arguments, command)
 

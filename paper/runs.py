@@ -15,11 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import capsulet
 from benchmarks import record
 from benchmarks.accuracy import source_digest
+from benchmarks.paired import pack
 from capsulet.config import build_options, explicit_values
 from capsulet.errors import InputError
+from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.evaluation.labels import LabelledTexts
+from capsulet.runtime.matrix import Matrix
+from capsulet.text.labelled import labelled_pairs, silent
+from capsulet.text.rows import ReadOptions
 from paper.prepared import Files
 from paper.rows import TABLES, Row
 
@@ -43,12 +51,12 @@ class Run:
     options: Mapping[str, Any]  # differences from the recipe, those of the row included
     budget: Mapping[str, int]
     protocol: str
-    source: str
+    recipe: str
 
     @property
     def said(self) -> dict[str, Any]:
         """Options that differ from the recipe; an option set to its default does not make another run."""
-        return explicit_values(build_options(self.row.recipe, **self.options), self.row.recipe)
+        return explicit_values(build_options(self.recipe, **self.options), self.recipe)
 
     @property
     def key(self) -> Result:
@@ -56,12 +64,11 @@ class Run:
         return {
             "set": self.set,
             "seed": self.seed,
-            "recipe": self.row.recipe,
+            "recipe": self.recipe,
             "options": self.said,
             "budget": dict(self.budget),
             "protocol": self.protocol,
             "bytes": self.files.sizes,
-            "source": self.source,
         }
 
 
@@ -73,11 +80,11 @@ def build_run(
     options: Mapping[str, Any],
     budget: Mapping[str, int],
     protocol: str,
-    source: str,
+    recipe: str,
 ) -> Run:
-    """Build a run; the epochs of the budget become an option, and the row's own options take precedence."""
+    """Build a run; the epochs of the budget become an option, and the row's own options and recipe take precedence."""
     passes = {"epochs": budget["epochs"]} if "epochs" in budget else {}
-    return Run(name, row, seed, files, {**passes, **options, **row.options}, budget, protocol, source)
+    return Run(name, row, seed, files, {**passes, **options, **row.options}, budget, protocol, row.recipe or recipe)
 
 
 def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
@@ -113,11 +120,12 @@ def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
     with tempfile.TemporaryDirectory() as scratch:
         folder = model or Path(scratch) / "model"
         looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
-        given = {"recipe": run.row.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
+        given = {"recipe": run.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
         training = record.finished(capsulet.train(run.files.train, folder, **given))
         found: Result = {
             "row": run.row.name,
             **run.key,
+            "source": digest(),
             "train_command": record.neutral(capsulet.load(folder).config.command),
             "parameters": training.parameters,
             "best_epoch": training.best.epoch,
@@ -131,17 +139,30 @@ def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
         if run.protocol == "published":
             looks = [one.valid_accuracy for one in training.epochs]
             return {**found, "rows": [training.train_rows, training.valid_rows], **best_look(looks)}
-        evaluation = capsulet.evaluate(folder, run.files.test)
+        evaluation, right = tested(folder, run.files.test)
         found |= {
             "accuracy": evaluation.accuracy,
             "macro_f1": evaluation.macro_f1,
             "rows": [training.train_rows + training.valid_rows, evaluation.count],
             "valid_accuracy": training.best.valid_accuracy,
+            "right": pack(right),
         }
         if len(evaluation.classes) <= MOST_CLASSES:
             found["labels"] = [one.label for one in evaluation.classes]
             found["confusion"] = matrix(evaluation)
         return found
+
+
+def tested(model: Path, test: Path) -> tuple[capsulet.Evaluation, list[bool]]:
+    """Evaluation of a model, and for each row of the test file whether the answer is right."""
+    classifier, right = capsulet.load(model, threads=1), []
+
+    def observe(window: LabelledTexts, lengths: Matrix) -> None:
+        truth = np.array([place for (place,) in window.truth])
+        right.extend((np.asarray(lengths).argmax(1) == truth).tolist())
+
+    pairs = labelled_pairs(test, ReadOptions(), silent, known=classifier.labels, allow_empty=True)
+    return evaluate_pairs(classifier, pairs, observe), right
 
 
 def best_look(looks: list[float]) -> Result:

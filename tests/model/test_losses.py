@@ -9,7 +9,9 @@ import torch
 
 from capsulet.config import LOSS_SUMS
 from capsulet.model.heads import Classes
-from capsulet.model.losses import focal_loss, margin_loss, total_loss
+from capsulet.model.losses import Reading, focal_loss, margin_loss, total_loss
+
+SUMMED = Reading(sum_margin=True)
 
 
 def classes(lengths: torch.Tensor) -> Classes:
@@ -105,7 +107,7 @@ def test_multi_label_losses_agree_with_the_loops(name, weighted) -> None:
     targets = (torch.rand(6, 5) < 0.4).double()
     targets[0] = 0  # a text without labels
     weights = torch.tensor([2.0, 0.5, 1.0, 3.0, 1.0], dtype=torch.float64) if weighted else None
-    found = total_loss(name, Classes(lengths, lengths.logit(), torch.empty(0)), targets, True, weights)
+    found = total_loss(name, Classes(lengths, lengths.logit(), torch.empty(0)), targets, SUMMED, weights)
     numbers = [1.0] * 5 if weights is None else weights.tolist()
     expected = sum(slow_sets(part, lengths.tolist(), targets.tolist(), numbers) for part in name.split("+"))
     assert found.item() == pytest.approx(expected, rel=1e-6)
@@ -117,9 +119,9 @@ def test_a_text_counts_as_often_as_its_class_weighs(name) -> None:
     lengths, targets = torch.rand(4, 3), torch.tensor([0, 1, 2, 1])
     weights = torch.tensor([1.0, 3.0, 2.0])
     repeated = torch.tensor([0, 1, 1, 1, 2, 2, 3, 3, 3])
-    often = total_loss(name, classes(lengths[repeated]), targets[repeated], True) * len(repeated) / 4
-    torch.testing.assert_close(total_loss(name, classes(lengths), targets, True, weights), often)
+    often = total_loss(name, classes(lengths[repeated]), targets[repeated], SUMMED) * len(repeated) / 4
+    torch.testing.assert_close(total_loss(name, classes(lengths), targets, SUMMED, weights), often)
     torch.testing.assert_close(
-        total_loss(name, classes(lengths), targets, True, torch.ones(3)),
-        total_loss(name, classes(lengths), targets, True),
+        total_loss(name, classes(lengths), targets, SUMMED, torch.ones(3)),
+        total_loss(name, classes(lengths), targets, SUMMED),
     )
