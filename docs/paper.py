@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import read
+from capsulet.config import RECIPES, Options, build_options
 from docs.pages import DOCS, ROOT, circumstances_of, made_at
 from paper import published
 from paper.datasets import DATA_SETS
@@ -63,14 +65,28 @@ POLARISED = 0.2  # of the entropy lost: then a coupling has begun to be one clas
 DATA_FREE = {"curves": " --table losses", "confusion": " --table sota"}
 
 
-def render_page() -> str:
+def render_page(results: Path = RESULTS) -> str:
     """The whole page."""
-    lines = [INTRODUCTION, *data_sets(), *parameters()]
+    lines = [INTRODUCTION, *recipes(), *data_sets(), *parameters(results)]
     for table in TABLES.values():
-        lines += accuracy(table)
+        lines += accuracy(table, results)
     for name in FIGURES:
-        lines += figure(name)
+        lines += figure(name, results)
     return "\n".join(lines) + "\n"
+
+
+def recipes() -> list[str]:
+    """What the recipes set, where they differ."""
+    names = list(RECIPES)
+    values = {name: {**flat(build_options(name))} for name in names}
+    differing = [key for key in values[names[0]] if len({repr(values[name][key]) for name in names}) > 1]
+    rows = [[f"`{key}`", *(f"{values[name][key]}".replace("None", "auto") for name in names)] for key in differing]
+    return ["## Recipes", "", *markdown(["option", *(f"`{name}`" for name in names)], rows), ""]
+
+
+def flat(options: Options) -> dict[str, Any]:
+    """All options by name."""
+    return {name: value for group in dataclasses.asdict(options).values() for name, value in group.items()}
 
 
 def markdown(columns: list[str], rows: list[list[str]]) -> list[str]:
@@ -96,10 +112,10 @@ def data_sets() -> list[str]:
     return ["## Data sets", "", *markdown(columns, rows), "", *textwrap.wrap(about, 118), ""]
 
 
-def parameters() -> list[str]:
+def parameters(results: Path) -> list[str]:
     """Both parameter tables."""
     lines = ["## Parameters", ""]
-    found = read("parameters", RESULTS, "cells")
+    found = read("parameters", results, "cells")
     if found is None:
         return [*lines, "Not run yet: `python -m paper parameters`.", ""]
     cells = found["cells"]
@@ -116,17 +132,17 @@ def parameters() -> list[str]:
     return [*lines, *markdown(["system, M", *published.COLUMNS], others), "", circumstances_of(found), ""]
 
 
-def accuracy(table: Table) -> list[str]:
+def accuracy(table: Table, results: Path) -> list[str]:
     """One table of accuracies: a part for each set, budget and protocol, or what the paper has and how to run it."""
     lines = [f"## {table.title}", ""]
     notes = [f"*{row.title}*: {row.note}." for row in table.rows if row.note]
-    found = read(table.name, RESULTS)
+    found = read(table.name, results)
     parts = groups(found["runs"], table) if found else []
     if not parts or table.others:  # a comparison is nothing without the others
         missing = "" if parts else f"Not run yet: `python -m paper {table.name} --data DATA`. "
         lines += [f"{missing}Published test accuracy, %:", ""]
         columns = ["", *(DATA_SETS[name].column for name in table.sets)]
-        rows = [[row.title, *map(percent, row.published)] for row in table.rows if row.recipe == "paper"]
+        rows = [[row.title, *map(percent, row.published)] for row in table.rows if not row.recipe]
         rows += [[name, *map(percent, row)] for name, row in table.others.items()]
         lines += [*markdown(columns, rows), ""]
     for part in parts:
@@ -174,13 +190,13 @@ def percent(value: float | None) -> str:
     return "not reported" if value is None else f"{value:.2f}"
 
 
-def figure(name: str) -> list[str]:
+def figure(name: str, results: Path) -> list[str]:
     """A picture with the figures behind it."""
     lines = [f"## {name.capitalize()}", "", FIGURES[name], ""]
-    found = read(name, RESULTS, "cases")
+    found = read(name, results, "cases")
     if found is None:
         return [*lines, f"Not run yet: `python -m paper {name}{DATA_FREE.get(name, ' --data DATA')}`.", ""]
-    if (RESULTS / f"{name}.svg").exists():
+    if (results / f"{name}.svg").exists():
         lines += [f"![{FIGURES[name]}](../../paper/results/{name}.svg)", ""]
     lines += [*{"stability": stability, "codes": neighbours}.get(name, lambda cases: [])(found["cases"])]
     return [*lines, circumstances_of(found), *others(found), ""]
@@ -252,9 +268,9 @@ def neighbours(cases: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def write(path: Path = PAGE) -> None:
-    """Write the page."""
-    path.write_text(render_page(), encoding="utf-8")
+def write(path: Path = PAGE, results: Path = RESULTS) -> None:
+    """Write the page of a folder of results."""
+    path.write_text(render_page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -183,6 +183,10 @@ class TrainingOptions:
         0.1, "standard deviation of the initial codes; with a small value, a rare word starts near the mean of each "
         "codebook", low=0,
     )  # fmt: skip
+    code_draws: int = option(
+        1, "draws per choice of a codeword in training, with --embedding cc; from 2 on, the largest of their mean is "
+        "taken and no gradient reaches the codes, as in the paper's code", low=1, high=1000,
+    )  # fmt: skip
     centre_codebooks: bool = option(
         True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
     )

@@ -20,7 +20,7 @@ MOST_ROWS = 2**24  # of the table of n-gram features
 EARLIER: Mapping[str, Mapping[str, Any]] = {
     "model": {"agreement": COSINE},
     "training": {
-        "window": 0, "focal": PRINTED, "linear_margin": PROBABILITIES, "transforms": NORMAL,
+        "window": 0, "focal": PRINTED, "linear_margin": PROBABILITIES, "transforms": NORMAL, "code_draws": 1,
     },
 }  # fmt: skip
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly

@@ -16,6 +16,7 @@ from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.metrics import macro_f1
 from capsulet.evaluation.thresholds import fit_thresholds
+from capsulet.model.embedding import ChosenCodes
 from capsulet.model.heads import Classes
 from capsulet.model.losses import Reading, total_loss
 from capsulet.model.network import Network, initialise
@@ -100,6 +101,8 @@ def train_network(network: Network, task: Task) -> History:
         network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks,
         options.transforms,
     )  # fmt: skip
+    if isinstance(network.embedding, ChosenCodes):
+        network.embedding.draws = options.code_draws
     network.to(options.device)
     optimiser = Optimiser(network, options)
     size, epochs, select = decided(options.batch_size), decided(options.epochs), decided(options.select)
