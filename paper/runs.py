@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,7 @@ def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+@cache
 def digest() -> str:
     """Digest of the source of a run: the library and the modules that prepare the files."""
     here = Path(__file__).parent

@@ -12,6 +12,7 @@ import rich.table
 
 from capsulet.config import build_options, explicit_values
 from paper.datasets import DATA_SETS, closest
+from paper.rivals import rival_figure
 from paper.rows import RECIPES, Row, Table, published_cell
 
 
@@ -154,7 +155,7 @@ def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
         for name, figures in table.others.items():
             value = published_cell(table, figures, near.name)
             figure = f"{value:.2f}" if value is not None else "not reported"
-            lines.append([name, "", figure, "", "", *([""] if looking else [])])
+            lines.append([name, "", figure, rival_figure(name, group.set), "", *([""] if looking else [])])
     return columns, lines
 
 
