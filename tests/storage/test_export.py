@@ -96,7 +96,7 @@ def test_metadata_is_complete(source: Path, similar: Path, file: Path) -> None:
     assert set(inside) == {"capsulet.config", "capsulet.words", "capsulet.card"}
     session = open_session(source, 1)
     assert json.loads(inside["capsulet.words"]) == session.words()[session.word_ids.first_word :]
-    assert inside["capsulet.card"].startswith((similar / CARD).read_text())
+    assert inside["capsulet.card"].startswith(((source if source.is_dir() else similar) / CARD).read_text())
     assert json.loads(inside["capsulet.config"]) == json.loads(json.dumps(read_config(source).as_json()))
 
 
