@@ -177,8 +177,9 @@ def jobs_of(
         table = TABLES[one.table]
         row = next(row for row in table.rows if row.name == one.row)
         own = files_of(arguments, name, one.budget["rows"]) if "rows" in one.budget else files
-        run = build_run(name, row, one.seed, own, options, {**budget, **one.budget}, "ours", one.recipe)
-        keep = (one.table, one.row, one.recipe, dict(one.budget)) == ("components", "cwc-capsule", RECIPES[0], {})
+        run = build_run(name, row, one.seed, own, options, {**budget, **one.budget}, one.protocol, one.recipe)
+        base = ("components", "cwc-capsule", RECIPES[0], {}, "ours")
+        keep = (one.table, one.row, one.recipe, dict(one.budget), one.protocol) == base
         found.append(Job(table, run, keep))
     return found
 

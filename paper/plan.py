@@ -29,6 +29,7 @@ STAGES = {
     5: "fewer rows, for the curve over the size of the data",
     6: "two more seeds of the rows of its claims",
     7: "two more seeds of the rest, where a set is small",
+    8: "the first two networks with the best epoch on the test file, as published",
 }
 MAIN = (
     ("components", "plain-linear"), ("losses", "margin+focal"), ("components", "cwc-capsule"), ("routing", "kmeans"),
@@ -58,6 +59,7 @@ class Planned(NamedTuple):
     recipe: str
     budget: Mapping[str, int]
     stage: int
+    protocol: str = "ours"
 
 
 def planned(name: str, rows: int) -> Iterator[Planned]:
@@ -91,6 +93,8 @@ def planned(name: str, rows: int) -> Iterator[Planned]:
     if rows <= SMALL:
         yield from runs(7, (*rest, *OURS), OTHERS)
         yield from runs(7, AS_PRINTED, OTHERS, "paper")
+    for one in runs(8, GROWING):
+        yield one._replace(protocol="published")
 
 
 @dataclass(frozen=True)

@@ -104,22 +104,32 @@ def growth_lines(results: Path) -> list[str]:
 def missing_lines(results: Path) -> list[str]:
     """Which runs of the plan are not stored, per data set and stage."""
     lines = []
-    stored = [(table, run) for table in TABLES for run in record.stored(table, results) if run["protocol"] == "ours"]
+    stored = [(table, run) for table in TABLES for run in record.stored(table, results)]
     sizes = {run["set"]: run["rows"][0] for _, run in stored if not run["budget"]}
     for name, rows in sorted(sizes.items()):
         made = {
-            (table, run["row"], run["seed"], run["recipe"], tuple(run["budget"].items()))
+            (table, run["row"], run["seed"], run["recipe"], tuple(run["budget"].items()), run["protocol"])
             for table, run in stored
             if run["set"] == name
         }
-        left: dict[int, dict[str, list[int]]] = {}
+        left: dict[int, dict[tuple[str, str], set[int]]] = {}
         for one in planned(name, rows):
             recipe = next(row for row in TABLES[one.table].rows if row.name == one.row).recipe or one.recipe
-            if (one.table, one.row, one.seed, recipe, tuple(one.budget.items())) not in made:
-                budget = "".join(f", {value:,} {key}" for key, value in one.budget.items())
-                title = f"{one.table} {one.row} (recipe {recipe}{budget}"
-                left.setdefault(one.stage, {}).setdefault(title, []).append(one.seed)
+            if (one.table, one.row, one.seed, recipe, tuple(one.budget.items()), one.protocol) not in made:
+                about = "" if recipe == RECIPES[0] else f" with recipe {recipe}"
+                about += "".join(f" of {value:,} {key}" for key, value in one.budget.items())
+                left.setdefault(one.stage, {}).setdefault((one.table + about, one.row), set()).add(one.seed)
         for stage, rest in left.items():
-            said = "; ".join(f"{title}, seed {' '.join(map(str, seeds))})" for title, seeds in rest.items())
-            lines += wrapped(f"- {name}, stage {stage}, {STAGES[stage]}: {said}.")
+            lines += wrapped(f"- {name}, stage {stage}, {STAGES[stage]}: {named(rest)}.")
     return [*lines, ""] if lines else ["Nothing.", ""]
+
+
+def named(rest: dict[tuple[str, str], set[int]]) -> str:
+    """Rows by table and seeds: `losses margin, focal (seeds 2 3); routing dynamic (seed 1)`."""
+    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (table, row), seeds in rest.items():
+        found.setdefault((table, tuple(sorted(seeds))), []).append(row)
+    return "; ".join(
+        f"{table}: {', '.join(rows)} (seed{'s' * (len(seeds) > 1)} {' '.join(map(str, seeds))})"
+        for (table, seeds), rows in found.items()
+    )
