@@ -26,7 +26,7 @@ def markdown(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 def wrapped(text: str) -> list[str]:
     """A paragraph."""
-    return textwrap.wrap(text, 118)
+    return textwrap.wrap(text, 118, break_on_hyphens=False)
 
 
 def whole_runs(table: str, results: Path) -> dict[str, list[dict[str, Any]]]:
