@@ -160,6 +160,8 @@ def run_all(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     if not arguments.plan:
         for _, jobs in parts:
             failed += make_runs(jobs, here, arguments.results, arguments.work, arguments.threads)
+        if not arguments.stages or {1, 2, 4} <= set(arguments.stages):
+            draw_figures(arguments, parts[0][0].set)
         write_page(arguments.results)
     report_failures(failed, sum(len(jobs) for _, jobs in parts))
     return {**here, "estimates": [found._asdict() | {"size": vars(found.size)} for found, _ in parts]}
@@ -169,7 +171,7 @@ def jobs_of(
     arguments: argparse.Namespace, name: str, size: plan.Size, files: Files, options: dict[str, Any],
     budget: dict[str, int],
 ) -> list[Job]:  # fmt: skip
-    """Jobs of a data set in their order; the model of k-means routing stays for the heads on frozen features."""
+    """Jobs of a data set in their order; models for figures and for heads on frozen features are kept."""
     found = []
     for one in plan.planned(name, size.rows):
         if arguments.stages and one.stage not in arguments.stages:
@@ -178,10 +180,28 @@ def jobs_of(
         row = next(row for row in table.rows if row.name == one.row)
         own = files_of(arguments, name, one.budget["rows"]) if "rows" in one.budget else files
         run = build_run(name, row, one.seed, own, options, {**budget, **one.budget}, one.protocol, one.recipe)
-        base = ("components", "cwc-capsule", RECIPES[0], {}, "ours")
-        keep = (one.table, one.row, one.recipe, dict(one.budget), one.protocol) == base
+        keep = one.seed == 1 and (one.table, one.row) in plan.KEPT and run.recipe in (RECIPES[0], "default")
+        keep = keep and not one.budget and one.protocol == "ours"
         found.append(Job(table, run, keep))
     return found
+
+
+def draw_figures(arguments: argparse.Namespace, name: str) -> None:
+    """Draw every figure of the cheapest set, whose models are kept; without matplotlib, say how to get it."""
+    try:
+        plot.require()
+    except CapsuletError as error:
+        print(f"figures are left out. {error}", file=sys.stderr)
+        return
+    places = ["--sets", name, "--results", str(arguments.results)]
+    training = ["--data", str(arguments.data), "--work", str(arguments.work), "--threads", str(arguments.threads)]
+    for flag in ("budget", "options"):
+        training += [f"--{flag}", *getattr(arguments, flag)] if getattr(arguments, flag) else []
+    training += ["--allow-subset"] if arguments.allow_subset else []
+    for figure in ("stability", "codes"):
+        main([figure, *places, *training])
+    for figure in ("curves", "confusion"):
+        main([figure, *places, "--table", "components"])
 
 
 def write_page(results: Path) -> None:

@@ -43,6 +43,7 @@ AS_PRINTED = (("components", "cwc-capsule"), ("losses", "focal-capsule"), ("comp
 OURS = (("sota", "default"), ("sota", "default-network"))
 GROWING = (("components", "plain-linear"), ("components", "cwc-capsule"))
 BUDGETS = ({"rows": 15_000}, {"rows": 30_000})
+KEPT = (("components", "cwc-capsule"), ("routing", "dynamic"), ("sota", "default"))  # models for figures
 FIRST, OTHERS = (1,), (2, 3)  # seeds
 SMALL = 10_000  # training rows up to which every row has three seeds
 COUNTED = 20_000  # rows that are read to count tokens

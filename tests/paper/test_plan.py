@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import capsulet
 from paper import __main__ as command
 from paper import plan, queue
 from paper.datasets import DATA_SETS, DataSet, find_source
@@ -82,6 +83,20 @@ def test_everything_is_run_once_in_the_order_of_cost(
     monkeypatch.setattr(queue, "made", lambda *_: pytest.fail("made again"))
     assert command.main(words) == 0
     assert capsys.readouterr().err.count("0 runs to make") == 8
+
+
+def test_the_figures_are_drawn_from_the_models_of_the_runs(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install --group figures")
+    made = []
+    train = capsulet.train
+    monkeypatch.setattr(capsulet, "train", lambda *files, **options: made.append(files) or train(*files, **options))
+    words = words_of(tiny, tmp_path, "--sets", "tiny", "--stages", "1", "2", "4")
+    assert command.main(words) == 0
+    assert len(made) == 2 + 5 + 3 + 2, "no model is trained for a figure"
+    for name in ("stability", "codes", "curves", "confusion"):
+        assert (tmp_path / "results" / f"{name}.svg").exists()
 
 
 def test_sets_that_are_not_there_are_named_and_left_out(
