@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import record
-from paper.claims import CLAIMS, Claim, Difference, difference, summary
+from paper.claims import CLAIMS, CLOSE, NEAR, Claim, Comparison, Difference, difference, summary
 from paper.datasets import DATA_SETS
 from paper.growth import growth
 from paper.plan import GROWING, STAGES, planned
+from paper.rivals import rival_accuracies
 from paper.rows import RECIPES, TABLES
 
 Runs = Sequence[dict[str, Any]]
+SCRATCH = "Region Emb."  # the system that the paper compares itself with, because it is trained from scratch
 PARTS = {"ag_news_61k": ("ag_news", "half of AG News")}  # a set that is a part of another one
 
 
@@ -61,6 +65,25 @@ def claim_lines(table: str, results: Path) -> list[str]:
             columns = ["difference, points", "paper", "ours, 95 % interval", "McNemar, per seed", "claim"]
             lines += [*markdown(columns, rows), ""]
     return lines
+
+
+def competitive_lines(results: Path) -> list[str]:
+    """Whether CWC with capsules is close to region embeddings, which are also trained from scratch."""
+    lines = []
+    for name, runs in sorted(whole_runs("sota", results).items()):
+        own = [run for run in runs if (run["row"], run["recipe"]) == ("paper", RECIPES[0])]
+        rivals = rival_accuracies(SCRATCH, name)
+        if not own or not rivals:
+            continue
+        accuracy, (best, texts) = 100 * statistics.mean(run["accuracy"] for run in own), max(rivals)
+        error = 196 * math.sqrt(sum(part * (1 - part) for part in (accuracy / 100, best / 100)) / texts)
+        gap = accuracy - best
+        found = Difference(Comparison("sota", "paper", "paper"), None, gap, gap - error, gap + error, ())
+        lines.append(
+            f"- {name}: CWC with capsules has {accuracy:.2f} %, the better of two region embeddings {best:.2f} %. The "
+            f"difference is {found.shown}. At most {CLOSE:g} point less: **{found.verdict(NEAR)}**."
+        )
+    return [*(line for one in lines for line in wrapped(one)), ""] if lines else []
 
 
 def overview(results: Path) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,9 @@ from paper.claims import (
     mcnemar,
     summary,
 )  # fmt: skip
+from paper.rivals import rival_figure
 from paper.rows import TABLES
+from paper.verdicts import claim_lines, competitive_lines, missing_lines, overview
 
 
 def run(row: str, right: list[bool], seed: int = 1, name: str = "mine", recipe: str = "published") -> dict[str, Any]:
@@ -105,3 +109,34 @@ def test_claims_are_about_rows_that_exist() -> None:
         for claim in claims:
             assert all({one.row, one.other} <= names and one.table == table for one in claim.comparisons)
     assert len(CLAIMS["losses"][0].comparisons) == 6
+
+
+def stored(folder: Path, table: str, runs: list[dict[str, Any]]) -> None:
+    about = {"budget": {}, "protocol": "ours", "options": {}, "rows": [100, 100], "accuracy": 0.9}
+    folder.mkdir(exist_ok=True)
+    (folder / f"{table}.json").write_text(json.dumps({"runs": [{**about, **run} for run in runs]}))
+
+
+def test_lines_of_a_table_name_rows_intervals_and_verdicts(tmp_path: Path) -> None:
+    better, worse = [True] * 90 + [False] * 10, [True] * 60 + [False] * 40
+    stored(tmp_path, "routing", [run("kmeans", better), run("dynamic", worse)])
+    lines = claim_lines("routing", tmp_path)
+    (line,) = [line for line in lines if line.startswith("| mine")]
+    assert line.startswith("| mine: k-means minus dynamic |  | +30.00 (") and line.endswith("| 0.000 | holds |")
+    assert any("K-means routing is better than dynamic routing. mine: **holds**" in line for line in overview(tmp_path))
+    assert claim_lines("components", tmp_path)[0].endswith("Not run with all rows and epochs.")
+    left = " ".join(missing_lines(tmp_path))
+    assert "mine, stage 1" in left and "routing: kmeans" not in left.split("stage 2")[0]
+
+
+def test_region_embeddings_are_compared_where_they_were_run(tmp_path: Path) -> None:
+    stored(tmp_path, "sota", [run("paper", [True], name="ag_news_61k"), run("paper", [True], name="mine")])
+    (line,) = [line for line in [" ".join(competitive_lines(tmp_path))] if line.strip()]
+    assert "ag_news_61k: CWC with capsules has 90.00 %" in line and "mine" not in line
+    assert competitive_lines(tmp_path / "nowhere") == []
+
+
+def test_a_rival_that_was_not_run_has_a_reason() -> None:
+    assert rival_figure("XLNet*", "ag_news_61k") == "not run: needs a download"
+    assert rival_figure("ULMFiT*", "ag_news_61k") == "not run: takes too long here"
+    assert len(rival_figure("Region Emb.", "ag_news_61k").split(" / ")) == 2
