@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
+from capsulet.choices import PRINTED
 from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError, some
@@ -286,10 +287,11 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
 def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     """Warnings about this data and these options."""
     lines, number = [], len(corpora.labels)
-    if options.training.loss == "focal" and options.model.head == "capsule" and not options.model.multi_label:
+    alone = options.training.loss == "focal" and options.training.focal == PRINTED
+    if alone and options.model.head == "capsule" and not options.model.multi_label:
         lines.append(
             "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
-            "try --loss margin+focal"
+            "try --loss margin+focal, or --focal softmax"
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
