@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
+.PHONY: help wheels smoke setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
@@ -14,6 +14,8 @@ help:
 	@echo "make fuzz    run each fuzz target of the core for SECONDS=60; needs clang"
 	@echo "make capsulet-run, make libcapsulet   build the command and the shared library of the core in build/"
 	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
+	@echo "make wheels  build the source archive and the wheels of a release in dist/, and check them"
+	@echo "make smoke   install the wheels of dist/ into empty environments and try them"
 	@echo "make docs    write the generated parts of the docs"
 	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
@@ -96,6 +98,13 @@ bench: setup
 	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
+
+wheels: setup
+	$(PIP) --group release
+	$(BIN)/python -m release.wheels
+
+smoke: setup
+	$(BIN)/python -m release.smoke
 
 docs: setup
 	$(BIN)/python -m docs

@@ -56,6 +56,7 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
     "--valid-only", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
+    "--version", "--build-arg", "--tag", "--rm", "--volume", "--net", "--dest", "--packages",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
 

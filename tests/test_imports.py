@@ -28,7 +28,7 @@ LAYERS = (
     {"training.model_writer"},
     {"training.network_stage"},
     {"training.run"},
-    {"compression", "checking", "runtime.ray"},
+    {"compression", "checking", "runtime.ray", "diagnosis"},
     {"training.ray"},
     {"cli"},
     {"__init__", "__main__"},

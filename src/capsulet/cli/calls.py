@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 VERBS = (
     "check", "train", "evaluate", "predict", "explain", "drift", "calibrate", "compress", "export", "info", "demo",
+    "doctor", "completion",
 )  # fmt: skip
 
 
