@@ -58,6 +58,6 @@ def rewritten(text: str, page: Path, folder: Path) -> str:
             copy(path, folder / "images" / path.name)
             return f"![{words}]({'../' * len(place(page).parent.parts)}images/{path.name})"
         name = path.relative_to(ROOT).as_posix()
-        return words if name in words else f"{words} (`{name}`)"
+        return f"`{name}`" if words.strip("`") == path.name else words if name in words else f"{words} (`{name}`)"
 
     return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
