@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
+.PHONY: help wheels smoke setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
@@ -14,7 +14,9 @@ help:
 	@echo "make fuzz    run each fuzz target of the core for SECONDS=60; needs clang"
 	@echo "make capsulet-run, make libcapsulet   build the command and the shared library of the core in build/"
 	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
-	@echo "make docs    write the generated parts of the docs"
+	@echo "make wheels  build the source archive and the wheels of a release in dist/, and check them"
+	@echo "make smoke   install the wheels of dist/ into empty environments and try them"
+	@echo "make docs    write the generated parts of the docs, and build the site in build/docs/site"
 	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
@@ -38,7 +40,7 @@ $(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/
 # What the tests need. Dependency groups need pip 25.1 or newer.
 $(VENV)/.dev: $(VENV)/.train requirements/dev.txt
 	$(LOCKED) requirements/dev.txt
-	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures --group site
 	touch $@
 
 # Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
@@ -88,6 +90,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.curve --data $(DATA) --write
 	$(BIN)/python -m benchmarks.hard_files --data $(DATA) --write
 	$(BIN)/python -m benchmarks.frontier --data $(DATA) --write
+	$(PIP) --group peers
+	$(BIN)/python -m benchmarks.migration --write
 	$(BIN)/python -m docs.images.make
 	$(BIN)/python -m benchmarks.size --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
@@ -97,8 +101,17 @@ bench: setup
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
 	$(MAKE) docs
 
+wheels: setup
+	$(PIP) --group release
+	$(BIN)/python -m release.wheels
+
+smoke: setup
+	$(BIN)/python -m release.smoke
+
 docs: setup
 	$(BIN)/python -m docs
+	$(BIN)/python -m docs.images.drawings
+	$(BIN)/python -m docs.site
 
 peers: setup
 	$(PIP) --group peers

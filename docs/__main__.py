@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from docs import (
+    api,
     commands,
     curve,
     drift,
     frontier,
     hard_files,
     labels,
+    migration,
     options,
     paper,
     peers,
@@ -18,7 +20,10 @@ from docs import (
     trust,
 )
 
-GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier)
+GENERATORS = (
+    options, commands, api, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier,
+    migration,
+)  # fmt: skip
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ LAYERS = (
     {"training.model_writer", "training.growth"},
     {"training.network_stage"},
     {"training.run"},
-    {"compression", "checking", "runtime.ray"},
+    {"compression", "checking", "runtime.ray", "diagnosis"},
     {"training.ray", "tuning", "sklearn"},
     {"cli"},
     {"__init__", "__main__"},

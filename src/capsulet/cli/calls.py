@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 VERBS = (
     "check", "train", "evaluate", "predict", "explain", "drift", "calibrate", "compress", "export", "tune",
-    "curve", "info", "demo",
+    "curve", "info", "demo", "doctor", "completion",
 )  # fmt: skip
 
 
