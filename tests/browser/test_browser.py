@@ -12,8 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -108,6 +110,26 @@ def test_the_example_for_node(module: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(900)  # seconds on an idle machine, minutes on a busy one
 def test_node(node: str, expected: Path) -> None:
     check(node, IN_NODE, CAPSULET_EXPECTED=str(expected))
+    written = sheet_cells(expected / "book-labels.xlsx", "xl/worksheets/first.xml")
+    assert {"E1": "label", "F1": "probability", "E2": "sport", "F2": "0.5", "E3": "=1+1"}.items() <= written.items()
+    assert "E7" not in written and written["A7"] == "4"
+    written = sheet_cells(expected / "new-labels.xlsx", "xl/worksheets/sheet1.xml")
+    assert (written["A2"], written["D2"], written["E2"]) == ("=a", "sport", "0.5")
+
+
+def sheet_cells(path: Path, sheet: str) -> dict[str, str]:
+    """Values and inline strings of the cells of a sheet; every file of the archive is whole."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        root = ElementTree.fromstring(archive.read(sheet))
+    space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    cells = list(root.iter(f"{space}c"))
+    places = [cell.attrib["r"] for cell in cells]
+    assert len(set(places)) == len(places)
+    return {
+        cell.attrib["r"]: "".join(part.text or "" for name in ("v", "t") for part in cell.iter(space + name))
+        for cell in cells
+    }
 
 
 @pytest.mark.timeout(900)
