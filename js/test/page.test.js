@@ -1,6 +1,6 @@
 /** The static page and the package in Chromium. $CAPSULET_PICTURES: folder for screenshots of the page. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -172,7 +172,7 @@ test('given labels of a multi-label model are marked, also if there are none', {
   await page.click('button:text-is("Right")');
   await page.click('#tab-label');
   const lines = (await downloaded(page, '#save-feedback')).content.toString().trim().split('\n').map((line) => JSON.parse(line));
-  assert.deepEqual(lines.map(({ label }) => label), [['sport', 'weather'], []]);
+  assert.deepEqual(lines.map(({ labels }) => labels), [['sport', 'weather'], []]);
   await page.close();
 });
 
@@ -236,6 +236,7 @@ test('texts that are worth a label come first, and their labels are downloaded',
   const lines = content.toString().trim().split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(lines.map((line) => [line.text, line.label, line.model]), [
     [texts[0], label, 'model.safetensors'], [texts[1], 'weather 2', 'model.safetensors']]);
+  writeFileSync(join(folder, 'feedback.jsonl'), content); // Python reads it, too
   await page.click('#given button');
   assert.equal((await page.$$('#given li')).length, 1);
   await page.close();

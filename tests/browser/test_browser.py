@@ -22,6 +22,8 @@ import pytest
 
 from benchmarks import browser
 from capsulet import __version__
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from tests.core import test_examples
 from tests.core.random_models import VARIANTS, model_file
 
@@ -135,6 +137,8 @@ def sheet_cells(path: Path, sheet: str) -> dict[str, str]:
 @pytest.mark.timeout(900)
 def test_chromium(node: str, chromium: str, expected: Path) -> None:
     check(node, IN_CHROMIUM, CAPSULET_EXPECTED=str(expected), CAPSULET_CHROMIUM=chromium)
+    given = [row.label for row in read_rows([expected / "feedback.jsonl"], labelled=True, options=ReadOptions())]
+    assert len(given) == 2 and given[1] == "weather 2"  # the labels that the page saves can be trained on
 
 
 def test_the_module_is_small_and_needs_nothing(module: Path, node: str) -> None:

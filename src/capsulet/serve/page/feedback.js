@@ -42,9 +42,14 @@ export class Feedback {
 
   /** Download everything as JSONL, which `capsulet train` takes. */
   download() {
-    download(this.records.map((record) => `${JSON.stringify(record)}\n`), 'feedback.jsonl', 'application/x-ndjson');
+    download(this.records.map((record) => `${JSON.stringify(row(record))}\n`), 'feedback.jsonl', 'application/x-ndjson');
   }
 }
+
+/** A row of the file, in the form that the server writes: `labels` of a multi-label model, `predicted` if it is one label. */
+const row = ({ text, label, model, predicted }) => ({
+  text, ...(Array.isArray(label) ? { labels: label } : { label }), ...(typeof predicted === 'string' ? { predicted } : {}), model,
+});
 
 /** The label or labels of a prediction; null if the model does not know. */
 export const predictedLabel = ({ label, labels }) => (labels ? labels.map((given) => given.label) : label);

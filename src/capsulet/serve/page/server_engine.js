@@ -106,8 +106,9 @@ export class ServerEngine {
     return unsure.slice(0, this.#most('max_texts')).filter((place) => (units += size(place)) <= this.#units);
   }
 
-  async give(record) {
-    await this.#send('v1/feedback', { body: record });
+  async give({ text, label, model, predicted }) {
+    const known = typeof predicted === 'string' ? { predicted } : {}; // not of multi-label models
+    await this.#send('v1/feedback', { body: { text: text.slice(0, this.longest), label, model, ...known } });
   }
 
   async card(model) {
@@ -147,8 +148,9 @@ export class ServerEngine {
       }
       if (response.ok) return response;
       if (response.status === 401) throw new TokenError('This server needs a token');
-      if (response.status !== 503 || attempt === TRIES) throw new PageError(await problem(response));
-      await sleep(Math.min(Number(response.headers.get('retry-after')) || 1, LONGEST_WAIT), signal);
+      const wait = Number(response.headers.get('retry-after')) || 1;
+      if (response.status !== 503 || attempt === TRIES || wait > LONGEST_WAIT) throw new PageError(await problem(response));
+      await sleep(wait, signal);
     }
   }
 }
