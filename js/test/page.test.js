@@ -231,6 +231,10 @@ test('texts that are worth a label come first, and their labels are downloaded',
   await page.fill('.card:nth-child(2) input', 'weather 2'); // a digit in a field is a digit
   await page.keyboard.press('Enter');
   await page.waitForSelector('.card:nth-child(2).done');
+  await page.click('#ask-again');
+  await page.waitForFunction((text) => document.querySelector('.card-text') && document.querySelector('.card-text').textContent !== text, texts[0]);
+  const again = await page.$$eval('.card-text', (all) => all.map((one) => one.textContent));
+  assert.ok(!again.includes(texts[0]) && !again.includes(texts[1]));
   const { name, content } = await downloaded(page, '#save-feedback');
   assert.equal(name, 'feedback.jsonl');
   const lines = content.toString().trim().split('\n').map((line) => JSON.parse(line));
@@ -253,6 +257,8 @@ test('two models are compared', { skip }, async () => {
   assert.deepEqual(await page.$$eval('.answer:not([hidden]) .of-model', (all) => all.map((one) => one.textContent)), ['sets.safetensors', 'model.safetensors']);
   const places = await page.$$eval('.answer', (all) => all.map((one) => one.getBoundingClientRect()).map(({ left, top }) => [left, top]));
   assert.ok(places[0][0] < places[1][0] && places[0][1] === places[1][1]); // side by side
+  await page.hover('.answer >> nth=1 >> button[value=food]');
+  await page.waitForFunction(() => [...document.querySelectorAll('.why h3')].every((one) => one.textContent === 'Why “food”')); // in both answers
   await picture(page, 'compared');
   await page.click('#tab-file');
   await page.setInputFiles('#file', wrong('lines.txt', 'The team won\nShares fell\n'));

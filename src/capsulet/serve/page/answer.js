@@ -14,6 +14,7 @@ let count = 0; // for ids
 
 /** One answer; `root` is its element. */
 export class Answer {
+  onPoint = () => {}; // called with the label that the user points at, or null
   #engine; #model; #feedback; #report;
   #text = ''; #prediction = null;
   #explanations = new Map(); // by label and contrast, of the current text
@@ -83,6 +84,11 @@ export class Answer {
     this.root.hidden = true;
   }
 
+  /** Show the words of a label that the user points at in another answer, if this model has it. */
+  follow(label) {
+    this.#point(this.#model.labels.includes(label) ? label : null);
+  }
+
   get #shownLabel() {
     return this.#pointed ?? this.#chosen ?? this.#prediction.top[0].label;
   }
@@ -100,7 +106,10 @@ export class Answer {
     const labelOf = (event) => event.target.closest?.('button')?.value;
     const rest = (label) => {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#point(label), HOVER);
+      this.#timer = setTimeout(() => {
+        this.#point(label);
+        this.onPoint(label);
+      }, HOVER);
     };
     this.labels.addEventListener('pointerover', (event) => event.pointerType !== 'touch' && labelOf(event) && rest(labelOf(event)));
     this.labels.addEventListener('pointerleave', () => rest(this.labels.querySelector('button:focus-visible')?.value ?? null));

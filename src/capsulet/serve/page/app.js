@@ -115,4 +115,7 @@ for (const kind of ['dragenter', 'dragover', 'dragleave', 'drop']) {
   });
 }
 
+// labels that nobody has saved would be lost
+addEventListener('beforeunload', (event) => !feedback.isSaved && event.preventDefault());
+
 start();

@@ -21,15 +21,14 @@ export function* delimitedRows(text, delimiter) {
   while (at < text.length) {
     const row = [];
     for (let more = true; more;) {
-      const start = at;
       let cell = '';
       if (text[at] === '"') [cell, at] = quoted(text, at, line);
+      for (const letter of cell) if (letter === '\n') line++;
       const from = at;
       while (at < text.length && text[at] !== delimiter && text[at] !== '\n' && text[at] !== '\r') at++;
       row.push(cell + text.slice(from, at));
       more = text[at] === delimiter;
       if (more) at++;
-      for (let place = text.indexOf('\n', start); cell && place >= 0 && place < from; place = text.indexOf('\n', place + 1)) line++;
     }
     at += text.startsWith('\r\n', at) ? 2 : 1;
     line++;

@@ -4,6 +4,7 @@ import { download } from './element.js';
 /** What was given in this session. */
 export class Feedback {
   records = [];
+  isSaved = true; // by the server, or as a download
   #engine;
   #listeners = [];
 
@@ -25,6 +26,7 @@ export class Feedback {
   async give(text, label, model, predicted) {
     const record = { text, label, model: model.name, predicted };
     if (this.isKept) await this.#engine.give(record);
+    else this.isSaved = false;
     this.records = [...this.records.filter((other) => other.text !== text || other.model !== model.name), record];
     this.#listeners.forEach((listener) => listener());
   }
@@ -42,6 +44,7 @@ export class Feedback {
 
   /** Download everything as JSONL, which `capsulet train` takes. */
   download() {
+    this.isSaved = true;
     download(this.records.map((record) => `${JSON.stringify(row(record))}\n`), 'feedback.jsonl', 'application/x-ndjson');
   }
 }

@@ -12,6 +12,7 @@ export class LabelView {
   #engine; #feedback; #report;
   #model = null;
   #running = null;
+  #texts = []; // of the file
 
   constructor(engine, feedback, report, onFile) {
     [this.#engine, this.#feedback, this.#report] = [engine, feedback, report];
@@ -19,7 +20,9 @@ export class LabelView {
     choose.addEventListener('click', onFile);
     this.save = make('button', { type: 'button', className: 'primary', hidden: true, id: 'save-feedback' }, 'Download the labels');
     this.save.addEventListener('click', () => feedback.download());
-    byId('label-actions').append(choose, this.save);
+    this.again = make('button', { type: 'button', hidden: true, id: 'ask-again' }, `The next ${COUNT} texts`);
+    this.again.addEventListener('click', () => this.ask(this.#texts));
+    byId('label-actions').append(choose, this.again, this.save);
     byId('label-hint').replaceChildren(
       feedback.isKept ? 'Labels are saved by the server, in the file of --feedback. ' : 'Labels are kept in this page until you download them as JSONL. ',
       'Train again with them and the texts that you had: ', make('code', {}, 'capsulet train old.csv feedback.jsonl --out model'));
@@ -31,12 +34,14 @@ export class LabelView {
   use(model) {
     this.#model = model;
     this.#running?.abort();
+    this.again.hidden = true;
     byId('cards').replaceChildren();
   }
 
   /** Show the texts to label next. */
   async ask(texts) {
     this.#running?.abort();
+    this.#texts = texts;
     const model = this.#model, open = texts.filter((text) => text.trim() && !this.#feedback.has(text));
     const progress = new Progress(byId('next-progress'), 'Looking for texts', open.length), stop = new AbortController();
     progress.signal.addEventListener('abort', () => stop.abort());
@@ -47,6 +52,7 @@ export class LabelView {
       const chosen = order.map((index) => open[index]);
       const answers = await classifyAll(this.#engine, model, chosen, { signal: stop.signal, topK: LIKELY });
       byId('cards').replaceChildren(...chosen.map((text, index) => this.#card(text, answers[index], model)));
+      this.again.hidden = false;
       announce(chosen.length ? `${counted(chosen.length, 'text')} to label` : 'Every text has a label', 100);
     } catch (error) {
       if (error.name !== 'AbortError') this.#report(error);

@@ -3,7 +3,7 @@ import { delimitedLine, delimitedRows, findDelimiter } from './delimited.js';
 import { PageError } from './element.js';
 import { addColumns, readXlsx, writeXlsx, XLSX_TYPE } from './xlsx.js';
 
-const MOST_BYTES = 256 << 20;
+const MOST_BYTES = 100 << 20;
 const TYPES = { csv: 'text/csv', tsv: 'text/tab-separated-values', jsonl: 'application/x-ndjson', xlsx: XLSX_TYPE };
 const KINDS = { tsv: 'tsv', tab: 'tsv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl', xlsx: 'xlsx', xlsm: 'xlsx', txt: 'lines' };
 const WRITTEN = ['csv', 'xlsx']; // formats that any table can be written in

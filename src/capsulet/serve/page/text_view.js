@@ -26,6 +26,9 @@ export class TextView {
   use(models) {
     this.#answers.forEach(({ root }) => root.remove());
     this.#answers = models.map((model) => new Answer(this.#engine, model, this.#feedback, this.#report));
+    for (const answer of this.#answers) { // a label is pointed at in both answers
+      answer.onPoint = (label) => this.#answers.filter((other) => other !== answer).forEach((other) => other.follow(label));
+    }
     byId('answers').append(...this.#answers.map(({ root }) => root));
     byId('answers').classList.toggle('compared', models.length > 1);
     this.show();

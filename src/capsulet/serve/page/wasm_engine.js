@@ -2,9 +2,18 @@
 import { PageError } from './element.js';
 import { nextTexts } from './next_texts.js';
 
-const BATCH = 32; // texts between two moments for the rest of the page
+const BATCH = 32; // texts of one call of the module
+const BUSY = 25; // milliseconds of work between two pauses, in which the page reacts
 
-const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+let paused = 0; // when the last pause ended
+
+/** Let the rest of the page react, if it has waited for long. */
+async function pause() {
+  if (performance.now() - paused < BUSY) return;
+  await new Promise((resolve) => { setTimeout(resolve); });
+  paused = performance.now();
+}
+
 const probabilityOf = (found) => found.probability ?? found.score;
 const listed = (labels) => labels?.map((found) => ({ label: found.label, probability: probabilityOf(found) })) ?? null;
 
