@@ -54,7 +54,7 @@ function script() {
   module('library.js', replaced(read('src/index.js'), "new URL('./capsulet.wasm', import.meta.url)", `new URL('data:application/wasm;base64,${bytes}')`), modules);
   module('app.js', read(`${PAGE}/app.js`), modules);
   const all = replaced([...modules.values()].join('\n'), `await import('${LIBRARY}')`, variable('library.js'));
-  return all.replaceAll('</script', '<\\/script');
+  return all.replace(/<(?=!--|\/?script)/gi, '\\x3C'); // in strings; HTML would read them as tags
 }
 
 const digest = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

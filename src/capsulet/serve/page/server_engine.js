@@ -15,6 +15,15 @@ const sleep = (seconds, signal) => new Promise((resolve, reject) => {
   }, { once: true });
 });
 
+/** Where the token is kept while the tab is open; null if the browser forbids it. */
+function stored() {
+  try {
+    return sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
 /** The server wants a token. */
 export class TokenError extends PageError {}
 
@@ -24,7 +33,7 @@ export class ServerEngine {
   canOpen = false;
   keeps = false;
   where = 'Texts are sent to this server and nowhere else.';
-  #token = sessionStorage.getItem('token') ?? '';
+  #token = stored()?.getItem('token') ?? '';
   #limits = {};
 
   /** Read what the server has. */
@@ -42,7 +51,7 @@ export class ServerEngine {
   /** Use a token from now on. */
   setToken(token) {
     this.#token = token;
-    sessionStorage.setItem('token', token);
+    stored()?.setItem('token', token);
   }
 
   get batch() {
