@@ -31,9 +31,9 @@ ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
 MODULE = JS / "src" / "capsulet.wasm"
 LARGEST, LARGEST_PACKED = 130_000, 60_000  # bytes of the module, and with gzip
-IN_CHROMIUM = {"page.test.js"}
+IN_CHROMIUM, SERVED = {"page.test.js"}, {"served.test.js"}
 TYPES = json.loads((JS / "package.json").read_text())["scripts"]["types"].split()[1:]
-IN_NODE = {path.name for path in (JS / "test").glob("*.test.js")} - IN_CHROMIUM
+IN_NODE = {path.name for path in (JS / "test").glob("*.test.js")} - IN_CHROMIUM - SERVED
 
 
 def run(*command: str, **environment: str) -> str:
@@ -141,6 +141,22 @@ def test_chromium(node: str, chromium: str, expected: Path) -> None:
     assert len(given) == 2 and given[1] == "weather 2"  # the labels that the page saves can be trained on
 
 
+@pytest.mark.timeout(900)
+def test_served(node: str, chromium: str, model: Path, sets_model: Path, tmp_path: Path) -> None:
+    """The page on two servers: one with feedback and narrow limits, one with a token."""
+    pytest.importorskip("httptools")
+    from tests.serve.conftest import Running
+
+    kept = tmp_path / "feedback.jsonl"
+    served = Running(f"news={model}", f"sets={sets_model}", "--max-texts", 20, "--feedback", kept)
+    locked = Running(model, CAPSULET_TOKEN="secret")
+    addresses = {"CAPSULET_SERVED": f"{served.url}/", "CAPSULET_LOCKED": f"{locked.url}/"}
+    try:
+        check(node, SERVED, CAPSULET_CHROMIUM=chromium, CAPSULET_FEEDBACK=str(kept), **addresses)
+    finally:
+        assert (served.end(), locked.end()) == (0, 0)
+
+
 def test_the_module_is_small_and_needs_nothing(module: Path, node: str) -> None:
     data = module.read_bytes()
     assert len(data) <= LARGEST and len(gzip.compress(data)) <= LARGEST_PACKED
@@ -154,7 +170,7 @@ def test_types(node: str) -> None:
 
 def test_every_test_file_is_run() -> None:
     files = {path.name for path in (JS / "test").iterdir() if "from 'node:test'" in path.read_text()}
-    assert files == IN_NODE | IN_CHROMIUM
+    assert files == IN_NODE | IN_CHROMIUM | SERVED
     assert json.loads((JS / "package.json").read_text())["scripts"]["test"] == "node --test test/*.test.js"
 
 
