@@ -36,8 +36,11 @@ export const isolated = (text) => make('bdi', {}, visible(text));
 /** Labels with commas between them; `none` if there are none. */
 export const labelList = (labels, none) => (labels.length ? labels.flatMap((label, place) => [place ? ', ' : '', isolated(label)]) : [none]);
 
-/** 0.982 as 98.2 %. */
-export const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)} %`;
+/** 0.982 as 98.2 %; what is almost 0 or 1 is not written as 0 or 100 %. */
+export function percent(share) {
+  if (share <= 0 || share >= 1) return share <= 0 ? '0 %' : '100 %';
+  return share < 0.0005 ? '< 0.1 %' : share >= 0.9995 ? '> 99.9 %' : `${(100 * share).toFixed(1)} %`;
+}
 
 /** A number with its sign. */
 export const signed = (number) => `${number < 0 ? '−' : '+'}${Math.abs(number).toFixed(3)}`;
