@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 class Running:
     """A server process and its log."""
 
-    def __init__(self, *words: object, **environment: str) -> None:
+    def __init__(self, *words: object, seconds: float = 30.0, **environment: str) -> None:
         command = [sys.executable, "-m", "capsulet", "serve", *map(str, words), "--port", "0"]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}, start_new_session=True
@@ -44,7 +44,7 @@ class Running:
         self.port = 0
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
-        self.wait_for("ready on")
+        self.wait_for("ready on", seconds)
         self.port = int(re.findall(r":(\d+),", next(line for line in self.log if "ready on" in line))[0])
 
     def read(self) -> None:

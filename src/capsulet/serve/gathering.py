@@ -75,7 +75,7 @@ class Engine:
     async def take_up(self, model: Model) -> None:
         """Prepare for requests to a new model."""
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the threads."""
         self.pool.shutdown(wait=False, cancel_futures=True)
 

@@ -130,10 +130,18 @@ class RayEngine(Engine):
                 pause = min(2 * pause, LONGEST_PAUSE)
         raise overloaded("no replica answers")
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the replicas; a cluster that was there before stays."""
-        super().close()
-        if self.handle is not None:
-            from ray import serve
+        await asyncio.to_thread(self.stop)
+        await super().close()
 
+    def stop(self) -> None:
+        """End what `start` has started."""
+        import ray
+        from ray import serve
+
+        if os.environ.get("RAY_ADDRESS"):
             serve.delete(APPLICATION)
+        else:
+            serve.shutdown()
+        ray.shutdown()

@@ -114,10 +114,10 @@ async def serve_process(
     server = Server(settings, models, engine, table, metrics, log)
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
     for model in models:
         await engine.take_up(model)
+    for number in (signal.SIGTERM, signal.SIGINT):  # after Ray, which has a handler of its own
+        loop.add_signal_handler(number, ended.set)
     listener = await loop.create_server(lambda: Connection(server), sock=sock, backlog=BACKLOG)
     sweeping = loop.create_task(server.sweep())
     ready()

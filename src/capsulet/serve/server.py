@@ -319,7 +319,7 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.transport.abort()
-        self.engine.close()
+        await self.engine.close()
 
 
 def refuse_new_connections(sock: socket.socket) -> None:
