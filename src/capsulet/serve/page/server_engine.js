@@ -131,6 +131,7 @@ export class ServerEngine {
       const response = await fetch(address, { headers: this.#headers() });
       if (!response.ok) return null;
       if (this.#token) return URL.createObjectURL(await response.blob()); // a link cannot send the token
+      await response.body.cancel(); // there is a report: the link will read it
     }
     return address;
   }
