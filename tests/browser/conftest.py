@@ -176,7 +176,7 @@ def workbook() -> bytes:
         '<row r="1" spans="1:4"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c>'
         '<c r="D1" t="inlineStr"><is><t>done</t></is></c></row>'
         '<row r="2" spans="1:4" ht="15"><c r="A2"><v>1</v></c><c r="B2" s="0" t="s"><v>2</v></c>'
-        '<c r="D2" t="b"><v>1</v></c></row>'
+        '<c r="D2" t="b"><v>1</v></c><c r="E2" s="0"/></row>'
         '<row r="3"><c r="A3"><v>2.5</v></c><c r="B3" t="s"><v>3</v></c><c r="D3" t="b"><v>0</v></c></row>'
         '<row r="5"><c r="A5" s="0"/><c r="B5" t="s"><v>4</v></c>'
         '<c r="C5" t="inlineStr"><is><t xml:space="preserve"> inline </t></is></c></row>'

@@ -113,8 +113,8 @@ def test_the_example_for_node(module: Path, tmp_path: Path) -> None:
 def test_node(node: str, expected: Path) -> None:
     check(node, IN_NODE, CAPSULET_EXPECTED=str(expected))
     written = sheet_cells(expected / "book-labels.xlsx", "xl/worksheets/first.xml")
-    assert {"E1": "label", "F1": "probability", "E2": "sport", "F2": "0.5", "E3": "=1+1"}.items() <= written.items()
-    assert "E7" not in written and written["A7"] == "4"
+    assert {"F1": "label", "G1": "probability", "F2": "sport", "G2": "0.5", "F3": "=1+1"}.items() <= written.items()
+    assert "F7" not in written and written["A7"] == "4"
     written = sheet_cells(expected / "new-labels.xlsx", "xl/worksheets/sheet1.xml")
     assert (written["A2"], written["D2"], written["E2"]) == ("=a", "sport", "0.5")
 

@@ -40,7 +40,8 @@ export function labelChoice(model, prediction, onGive, { numbered = false, witho
     if (!chosen.delete(button.value)) chosen.add(button.value);
     draw();
   });
-  const form = make('form', { className: 'choice-form' }, buttons, make('span', { className: 'other' }, other, list, make('button', { className: model.multiLabel ? 'primary' : '' }, 'Save')));
+  const save = make('button', { className: model.multiLabel ? 'primary' : '' }, 'Save');
+  const form = make('form', { className: 'choice-form' }, buttons, make('span', { className: 'other' }, other, list, save));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const typed = visible(other.value.trim());

@@ -5,10 +5,11 @@ import { pack, readZip, unpack, writeZip } from './zip.js';
 
 const MOST_BYTES = 256 << 20; // of one part of a workbook, unpacked
 const MOST_ROWS = 1_048_576, MOST_COLUMNS = 16_384, MOST_LETTERS = 32_767; // of a sheet and of a cell
+const MOST_CELLS = 20_000_000; // of a sheet that is read
 const ESCAPE = /_x([0-9a-fA-F]{4})_/g;
 export const XLSX_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
-/** Read a workbook: { rows, numbers, sheet, width } and what `addColumns` needs. `numbers` are the numbers of the rows. */
+/** Read a workbook: { rows, numbers, sheet } and what `addColumns` needs. `numbers` are the numbers of the rows. */
 export async function readXlsx(bytes) {
   if (bytes[0] === 0xd0 && bytes[1] === 0xcf) {
     throw new PageError('an old .xls file, or a file with a password: save it as .xlsx without a password');
@@ -85,14 +86,15 @@ function rowCounter() {
   };
 }
 
-/** Rows with cells, their numbers, and the number of columns. */
+/** Rows with cells, their numbers, and the number of columns, also of empty ones that have a format. */
 function sheetRows(xml, strings) {
   const rows = [], numbers = [], count = rowCounter();
-  let row = null, column = -1, kind = '', value = '', inValue = false, reading = 0, width = 0;
+  let row = null, column = -1, kind = '', value = '', inValue = false, reading = 0, width = 0, total = 0;
   const finish = () => {
     if (value === '') return;
+    total += column + 1 - row.length;
+    if (total > MOST_CELLS) throw new PageError(`the sheet has more than ${MOST_CELLS} cells: save it as CSV`);
     row[column] = kind === 's' ? strings[Number(value)] ?? '' : kind === 'b' ? (value === '1' ? 'TRUE' : 'FALSE') : cellText(value);
-    width = Math.max(width, column + 1);
   };
   scan(xml, (tag) => {
     const { name, opens, closes, inside } = tag;
@@ -108,7 +110,7 @@ function sheetRows(xml, strings) {
         const place = columnIndex(attribute(inside, 'r') ?? '');
         column = place >= 0 ? place : column + 1;
         if (column >= MOST_COLUMNS) throw new PageError(`the sheet has more than ${MOST_COLUMNS} columns`);
-        [kind, value] = [attribute(inside, 't') ?? 'n', ''];
+        [kind, value, width] = [attribute(inside, 't') ?? 'n', '', Math.max(width, column + 1)];
       }
       if (closes) finish();
     } else if (name === 'rPh') reading += Number(opens) - Number(closes);
@@ -133,6 +135,8 @@ function cellXml(prefix, reference, value) {
 
 /** Parts of the same workbook with more cells at the end of its rows: `added` has lists of cells by number of row. */
 export async function addColumns({ entries, path, xml, width }, added) {
+  const most = Math.max(0, ...[...added.values()].slice(0, 1).map((cells) => cells.length));
+  if (width + most > MOST_COLUMNS) throw new PageError('the sheet has no free column: choose CSV');
   const pieces = [], count = rowCounter();
   let at = 0, number = 0, prefix = '';
   const cells = () => (added.get(number) ?? []).map((value, place) => cellXml(prefix, columnName(width + place) + number, value)).join('');
