@@ -128,6 +128,21 @@ def test_pipelined_requests_are_answered_in_order(server: Running) -> None:
     assert [len(json.loads(body)["results"]) for body in bodies[:-1]] == [1 + number % 3 for number in range(60)]
 
 
+def test_a_client_may_close_its_side_and_read(server: Running) -> None:
+    lines = b'"%b"\n' % TEXT.encode() * 200
+    stream = (
+        b"POST /v1/classify" + LOCAL + b"content-type: application/x-ndjson\r\ncontent-length: %d\r\n\r\n" % len(lines)
+    )
+    for data, answers in ((stream + lines, 200), (b"GET /info" + LOCAL + b"\r\n", 0)):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=4) as client:
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            found = b""
+            while part := client.recv(65536):
+                found += part
+        assert found.startswith(b"HTTP/1.1 200") and found.count(b'"label":"sport"') == 2 * answers
+
+
 def test_slow_clients_are_cut_off(start: Callable[..., Running], model: Path) -> None:
     server = start(model, "--timeout", 1, "--keep-alive", 1)
     head = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n"

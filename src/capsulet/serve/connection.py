@@ -27,7 +27,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self.server, self.settings = server, server.settings
         self.transport: Any = None
-        self.parser = HttpRequestParser(self)
+        self.parser: Any = HttpRequestParser(self)
         self.waiting: deque[Request] = deque()  # complete requests behind the one that is answered
         self.current: Request | None = None  # the request that is answered
         self.stream: BodyStream | None = None  # of the body that arrives
@@ -58,6 +58,7 @@ class Connection(asyncio.Protocol):
         self.waiting.clear()
         if self.stream:
             self.stream.fail()
+        self.parser = None  # which refers to this connection: it is freed at once
         self.server.remove(self)
 
     def data_received(self, data: bytes) -> None:
@@ -102,7 +103,7 @@ class Connection(asyncio.Protocol):
         return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.target), *lines, b"", b""])
 
     def eof_received(self) -> bool:
-        if self.stream:
+        if self.stream and not self.stream.ended:
             self.stream.fail()
         if self.current or self.waiting:  # a client may close its side and still read
             self.discarding = True
@@ -231,7 +232,7 @@ class Connection(asyncio.Protocol):
         if self.stream:
             self.stream = None
             self.transport.resume_reading()
-        if close:
+        if close or (self.discarding and not self.waiting):
             return self.close_gently()
         self.set_idle()
         if self.waiting and not self.full:

@@ -140,8 +140,10 @@ class RayEngine(Engine):
         import ray
         from ray import serve
 
+        end_replicas: Any = serve.shutdown  # not typed, as the next one
+        end_ray: Any = ray.shutdown
         if os.environ.get("RAY_ADDRESS"):
             serve.delete(APPLICATION)
         else:
-            serve.shutdown()
-        ray.shutdown()
+            end_replicas()
+        end_ray()

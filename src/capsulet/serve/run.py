@@ -68,6 +68,8 @@ def serve(
         log.say(f"{', '.join(loaded.by_name)} ready on http://{shown}:{port}, processes: {count}")
         ready(port)
 
+    gc.collect()
+    gc.freeze()  # what stays is not looked at again, and memory that processes share stays shared
     if count == 1:
         run_loop(
             lambda: serve_process(
@@ -77,9 +79,7 @@ def serve(
         return 0
     from capsulet.serve.workers import Workers
 
-    announce()  # the socket listens: requests wait in it until the first process accepts them
-    gc.freeze()  # shared memory stays shared
-    return Workers(count, work, log, sock).run()
+    return Workers(count, work, log, sock).run(announce)
 
 
 def make_engine(kind: str, threads: int, replicas: tuple[int, int]) -> Any:

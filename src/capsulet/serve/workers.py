@@ -23,12 +23,13 @@ class Workers:
         self.started: dict[int, float] = {}
         self.ending = False
 
-    def run(self) -> int:
-        """Run until a signal ends the group; return the exit status."""
+    def run(self, ready: Callable[[], None]) -> int:
+        """Run until a signal ends the group; return the exit status. `ready` is called after all have started."""
         for number in ENDING:
             signal.signal(number, self.end)
         for worker in range(self.count):
             self.start(worker)
+        ready()  # the socket listens: requests wait in it until the first process accepts them
         failed = False
         while self.numbers:
             try:
