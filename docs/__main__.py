@@ -13,12 +13,15 @@ from docs import (
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
 )
 
-GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier)
+GENERATORS = (
+    options, commands, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier, serve,
+)  # fmt: skip
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from docs import (
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
@@ -47,7 +48,7 @@ MARKED = [
     (speed, speed.SCALE, lambda: {"costs": speed.costs()}),
     *(
         (module, module.PAGE, module.parts)
-        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier)
+        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier, serve)
     ),
 ]
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
