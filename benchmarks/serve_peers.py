@@ -15,25 +15,10 @@ def answer(classifier: capsulet.Classifier, text: str) -> dict[str, Any]:
 
 
 def litserve(model: str, port: int) -> None:
-    """LitServe with its defaults: one worker, no batching."""
-    import litserve
+    """LitServe with its defaults."""
+    from benchmarks.serve_litserve import serve
 
-    class Api(litserve.LitAPI):  # type: ignore[misc]
-        """One text per request."""
-
-        def setup(self, device: str) -> None:
-            self.classifier = capsulet.load(model, threads=1)
-
-        def decode_request(self, request: dict[str, Any]) -> str:
-            return str(request["input"])
-
-        def predict(self, text: str) -> dict[str, Any]:
-            return answer(self.classifier, text)
-
-        def encode_response(self, output: dict[str, Any]) -> dict[str, Any]:
-            return output
-
-    litserve.LitServer(Api(), accelerator="cpu").run(host="127.0.0.1", port=port, generate_client_file=False)
+    serve(model, port)
 
 
 def starlette(model: str, port: int) -> None:

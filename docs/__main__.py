@@ -15,6 +15,7 @@ from docs import (
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
@@ -22,7 +23,7 @@ from docs import (
 
 GENERATORS = (
     options, commands, api, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier,
-    migration,
+    migration, serve,
 )  # fmt: skip
 
 

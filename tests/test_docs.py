@@ -28,6 +28,7 @@ from docs import (
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
@@ -50,7 +51,7 @@ MARKED = [
     *((migration, page, lambda page=page: migration.parts(page)) for page in migration.PAGES),
     *(
         (module, module.PAGE, module.parts)
-        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier)
+        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier, serve)
     ),
 ]
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention

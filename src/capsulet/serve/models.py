@@ -71,6 +71,12 @@ class Model:
 
         return sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
 
+    @property
+    def report(self) -> Path:
+        """Where `train` writes the report of the model: beside it."""
+        place = self.path.resolve()
+        return place.with_name(place.name + ".report.html")
+
     def info(self) -> dict[str, Any]:
         """Name, labels, size and metrics."""
         metrics = self.classifier.config.metrics
@@ -79,7 +85,7 @@ class Model:
         }  # fmt: skip
         return {
             "name": self.name, "labels": list(self.labels), "multi_label": self.multi_label,
-            "calibrated": self.session.calibrated, "bytes": len(self.data),
+            "calibrated": self.session.calibrated, "bytes": len(self.data), "report": self.report.is_file(),
             "metrics": {name: value for name, value in figures.items() if value is not None},
         }  # fmt: skip
 

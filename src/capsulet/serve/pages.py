@@ -52,8 +52,7 @@ def card(server: Server, request: Request) -> Response:
 def report(server: Server, request: Request) -> Response:
     """The report that `train` wrote beside a model."""
     model = server.models.find(request.parameters().get("model"))
-    place = model.path.resolve()
-    path = place.with_name(place.name + ".report.html")
+    path = model.report
     if not path.is_file() or path.stat().st_size > LARGEST:
         raise RefusalError(404, f"{model.name} has no report: `capsulet train` writes one beside the model")
     return Response(path.read_bytes(), HTML, headers={"content-security-policy": REPORT_POLICY})

@@ -117,7 +117,8 @@ async def serve_process(
     for model in models:
         await engine.take_up(model)
     for number in (signal.SIGTERM, signal.SIGINT):  # after Ray, which has a handler of its own
-        loop.add_signal_handler(number, ended.set)
+        with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C ends the process
+            loop.add_signal_handler(number, ended.set)
     listener = await loop.create_server(lambda: Connection(server), sock=sock, backlog=BACKLOG)
     sweeping = loop.create_task(server.sweep())
     ready()
