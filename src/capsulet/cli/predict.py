@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
         return run_on_ray(arguments)
+    if arguments.text and arguments.columns != "all":
+        raise InputError("--columns copies columns of files: leave it out with --text")
     piped = not arguments.files and not arguments.text and sys.stdin is not None and not sys.stdin.isatty()
     arguments.files = ["-"] if piped else arguments.files
     if arguments.out:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
-from capsulet.drifting.sentences import sentence
 from capsulet.drifting.permutation import compare, holm
+from capsulet.drifting.sentences import Values, sentence
 from capsulet.drifting.traits import MOST_CODES, Rows, scored_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
@@ -140,11 +140,15 @@ class TextCounts:
         self.lengths.update(more.lengths)
         self.scores.update(more.scores)
 
+    @property
+    def usual(self) -> dict[str, float]:
+        """Mean share of unknown words, and medians of length and score."""
+        score = median(self.scores) / SCORE_STEPS
+        return {"unknown": self.unknown / self.texts, "length": float(median(self.lengths)), "score": score}
+
     def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
         """Compare each part with that of the validation texts."""
-        reference, parts, length = self.reference, [], float(median(self.lengths))
-        score = median(self.scores) / SCORE_STEPS
-        usual = {"unknown": self.unknown / self.texts, "length": length, "score": score}
+        reference, parts, usual = self.reference, [], self.usual
         tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
         adjusted = holm([test.p_value for test in tests.values()])
         for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
@@ -225,7 +229,9 @@ def compare_texts(
         drifted=any(part.drifted for part in parts), p_value=min(part.adjusted_p_value for part in parts),
         false_alarm=false_alarm, texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
         absent=absent_parts(reference, classifier), windows=tuple(windows),
-        unknown_words=tuple(frequent), summary=sentence(parts, frequent, total.texts),
+        unknown_words=tuple(frequent), summary=sentence(
+            parts, Values(reference.usual, total.usual), frequent, total.texts
+        ),
     )  # fmt: skip
 
 

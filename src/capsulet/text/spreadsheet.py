@@ -21,7 +21,7 @@ from capsulet.text.files import Stream, printable
 
 MOST_BYTES = 4 << 30  # of the unpacked sheet
 MOST_STRING_BYTES = 1 << 30  # of the unpacked table of strings, of which the strings stay in memory
-MOST_RATIO = 300  # unpacked bytes per packed byte; sheets of real rows have 5 to 30
+MOST_RATIO = 200  # unpacked bytes per packed byte; sheets of real rows have 5 to 30
 MOST_COLUMNS = 16_384  # of a sheet in the format
 MOST_CELL = 1 << 20  # characters; the format allows 32,767
 BLOCK = 1 << 16
