@@ -147,7 +147,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
             if "linear" not in str(trained.classifier.config.options.model.head):
                 length = max(explanation.length_before_squash, 0.0)  # n-gram features may take more than there is
                 squashed = length**2 / (1 + length**2)
-                assert squashed == pytest.approx(explanation.score, abs=1e-5)
+                assert squashed == pytest.approx(explanation.length, abs=1e-5)
 
 
 def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:

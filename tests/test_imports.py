@@ -17,8 +17,10 @@ ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
     {"spelling"},
-    {"choices", "cores", "errors", "prediction"},
+    {"choices", "cores", "errors", "palette", "prediction", "text.visible"},
+    {"presentation"},
     {"config", "results", "native"},
+    {"checking.findings"},
     {"text.vocabulary"},
     {"text"},
     {"model"},
@@ -30,7 +32,7 @@ LAYERS = (
     {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},
-    {"training.ray"},
+    {"training.ray", "tuning"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -140,4 +140,4 @@ def test_texts_of_other_scripts(tmp_path: Path) -> None:
         spelled = " ".join(classifier.session.spell(text))
         again = classifier.explain(spelled, spelled=True)
         assert [token.contribution for token in again.tokens] == [token.contribution for token in why.tokens]
-        assert again.score == why.score and again.label == why.label
+        assert again.probability == why.probability and again.label == why.label

@@ -42,7 +42,8 @@ def test_evaluation_reports_and_drift(tmp_path: Path) -> None:
     found = json.loads(run(code, tmp_path))
     assert found["accuracy"] == 0.8 and found["confusions"] == [["sport", "money"]] and found["bins"] == 100
     assert 0.5 < found["micro_f1"] < 1
-    assert found["drifted"] == [False, True] and found["parts"] == ["unknown", "length", "codes", "classes", "score"]
+    assert found["drifted"] == [False, True]
+    assert found["parts"] == ["unknown", "length", "codes", "classes", "probability"]
     assert found["unknown"] == [["qzx", 8]] and found["loaded"] == []
     for name, section in (("single.html", "Confusions"), ("several.html", "Labels per text")):
         page = (tmp_path / name).read_text()

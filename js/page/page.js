@@ -62,11 +62,10 @@ async function open(source, name) {
   }
 }
 
-/** Explanation of the scores. */
-function meaning({ calibrated, multiLabel, hasNetwork }) {
-  const raw = hasNetwork ? 'Scores are the lengths of the class capsules, 0 to 1.' : 'Scores are those of the n-gram features, 0 to 1.';
-  const words = calibrated ? 'Scores are calibrated probabilities.' : raw;
-  return multiLabel ? `${words} A text gets every label whose score reaches its threshold, the line in its bar.` : words;
+/** Explanation of the numbers. */
+function meaning({ calibrated, multiLabel }) {
+  const words = calibrated ? 'The numbers are calibrated probabilities.' : 'The numbers are probabilities that are not calibrated.';
+  return multiLabel ? `${words} A text gets every label whose probability reaches its threshold, the line in its bar.` : words;
 }
 
 function describe({ size, labels, wordCount, hasNetwork }) {
@@ -98,18 +97,18 @@ function showLabels(top, predicted, explained) {
   const names = new Set(predicted?.map(({ label }) => label));
   const shown = all ? top : top.filter(({ label }, place) => place < MAX_LABELS || label === explained || names.has(label));
   const focused = labels.contains(document.activeElement) ? document.activeElement.value : null;
-  labels.replaceChildren(...shown.map(({ label, score }) => {
+  labels.replaceChildren(...shown.map(({ label, probability }) => {
     const button = make('button', '', { type: 'button', value: label });
     button.setAttribute('aria-pressed', String(label === explained));
     const bar = make('span', make('span'), { className: 'bar' });
     bar.setAttribute('aria-hidden', 'true');
-    bar.style.setProperty('--score', String(Math.min(Math.max(score, 0), 1)));
+    bar.style.setProperty('--probability', String(Math.min(Math.max(probability, 0), 1)));
     if (predicted) {
       button.classList.toggle('predicted', names.has(label));
       bar.append(make('i'));
-      bar.style.setProperty('--threshold', String(model.scoreThresholds[model.labels.indexOf(label)]));
+      bar.style.setProperty('--threshold', String(model.probabilityThresholds[model.labels.indexOf(label)]));
     }
-    button.append(make('span', isolated(label), { className: 'name' }), make('span', score.toFixed(3), { className: 'score' }), bar);
+    button.append(make('span', isolated(label), { className: 'name' }), make('span', probability.toFixed(3), { className: 'probability' }), bar);
     return make('li', button);
   }));
   // keep the keyboard focus in the new list
@@ -120,7 +119,7 @@ function showLabels(top, predicted, explained) {
   verdict.hidden = !predicted;
   const given = [...names].flatMap((label, place) => [place ? ', ' : 'Labels: ', isolated(label)]);
   verdict.replaceChildren(...(names.size ? given : ['No label reaches its threshold.']));
-  announcement.textContent = predicted ? verdict.textContent : `${top[0].label}, score ${top[0].score.toFixed(2)}`;
+  announcement.textContent = predicted ? verdict.textContent : `${top[0].label}, probability ${top[0].probability.toFixed(2)}`;
 }
 
 function showWords(read, { label, lengthBeforeSquash, tokens }) {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NAMES = {"text-column": "text_columns", "format": "file_format"}  # flags whose argument has another name
 SWITCHES = frozenset({
-    "abstain", "centre-codebooks", "json", "labels", "linear-only", "multi-label", "raw-cells", "raw-scores", "resume",
+    "abstain", "centre-codebooks", "json", "labels", "linear-only", "multi-label", "lengths", "raw-cells", "resume",
     "rowwise", "scale-coupling", "strict", "sum-margin", "allow-subset",
 })  # fmt: skip
 RESETS = frozenset({"no-cache", "no-report"})  # they set None; another --no-NAME sets False

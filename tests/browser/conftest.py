@@ -96,7 +96,7 @@ def floats(data: bytes, *shape: int) -> np.ndarray:
 
 
 def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, Any]:
-    """Scores of many texts, alone and in batches, abstentions, label sets, and explanations of some texts."""
+    """Answers for many texts, alone and in batches, abstentions, label sets, and explanations of some texts."""
     model, dice = _core.Model(str(path), PRECISIONS[precision]), random.Random(1)
     facts, config = model.facts(), json.loads(model.config())
     labels, classes = config["labels"], facts["classes"]
@@ -133,7 +133,7 @@ def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, A
         "labels": labels,
         "texts": texts,
         "lengths": lengths.astype(float).tolist(),
-        "probabilities": probabilities if facts["calibrated"] else None,
+        "probabilities": probabilities,
         "given": given,
         "batches": [*([row] for row in rows), *(dice.choices(rows, k=size) for size in (2, 3, 63, 64, 65, 130))],
         "requests": [{"options": options, **request(model, options, data, shares, labels)} for options in REQUESTS],

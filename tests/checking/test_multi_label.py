@@ -84,26 +84,29 @@ def test_what_does_not_go_together(model: Path, rows_file: Path) -> None:
 
 
 class Scripted:
-    """A model that says what it is told to: the text is the scores of its labels."""
+    """A model that says what it is told to: the text is the probabilities of its labels."""
 
     labels, thresholds = ("a", "b"), np.array([0.5, 0.5])
 
     def lengths(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
 
+    def probabilities(self, lengths: np.ndarray) -> np.ndarray:
+        return lengths
+
 
 def test_labels_are_judged_one_by_one() -> None:
-    """Rows with `a` score 0.9, 0.8, 0.7 and 0.6; those without it 0.4, 0.3, 0.2 and 0.1; `b` is always right."""
-    rows = [Row(f"{score} 0.1", None, "f", 1, ("a",)) for score in (0.9, 0.8, 0.7, 0.6)] * 10
-    rows += [Row(f"{score} 0.9", None, "f", 1, ("b", "unheard")) for score in (0.4, 0.3, 0.2, 0.1)] * 10
+    """Rows with `a` have 0.9, 0.8, 0.7 and 0.6; those without it 0.4, 0.3, 0.2 and 0.1; `b` is always right."""
+    rows = [Row(f"{value} 0.1", None, "f", 1, ("a",)) for value in (0.9, 0.8, 0.7, 0.6)] * 10
+    rows += [Row(f"{value} 0.9", None, "f", 1, ("b", "unheard")) for value in (0.4, 0.3, 0.2, 0.1)] * 10
     doubtful = {"0.97 0.1": (), "0.55 0.1": (), "0.05 0.1": ("a",), "0.45 0.1": ("a",)}
     judge = Judge(multi_label=True)
     judge.compare(Scripted(), iter(rows))  # type: ignore[arg-type]
     judge.compare(Scripted(), (Row(text, None, "f", 1, labels) for text, labels in doubtful.items()))  # type: ignore[arg-type]
     found, count = judge.suspects()
     assert [(one.row, one.label, one.given) for one in found] == [(80, "a", True), (82, "a", False)] and count == 2
-    assert [one.score for one in found] == pytest.approx([0.97, 0.95])
-    assert [one.label_score for one in found] == pytest.approx([0.03, 0.05])
+    assert [one.probability for one in found] == pytest.approx([0.97, 0.95])
+    assert [one.label_probability for one in found] == pytest.approx([0.03, 0.05])
 
 
 def test_a_quantile_of_counts() -> None:

@@ -83,7 +83,7 @@ def test_evaluate_tells_and_draws(run, model: Path, rows_file: Path, tmp_path: P
     assert answer.status == 0
     assert answer.out.splitlines()[1].startswith("expected calibration error 0.")
     drawn = (tmp_path / "diagram.svg").read_text()
-    assert drawn.startswith("<svg ") and "calibrated probabilities" in drawn and "12 texts" in drawn
+    assert drawn.startswith("<svg ") and "calibrated probability" in drawn and "12 texts" in drawn
     found = json.loads(run("evaluate", model, rows_file, "--json").out)["reliability"]
     assert 0 <= found["error_after"] <= 1
     assert sum(part["count"] for part in found["bins_after"]) == 12

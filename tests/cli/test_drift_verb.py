@@ -36,7 +36,7 @@ def test_no_drift(run, counted: Path, tmp_path: Path) -> None:
     assert verdict.startswith("no drift: p ")
     assert sentence == "The new texts look like the validation texts: nothing moved more than by chance."
     assert "200 texts against 300 validation texts; false alarm rate at most 1 %" in verdict
-    assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "scores"]
+    assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "probabilities"]
     assert "●" not in answer.out and table[6].startswith("unknown words, with the number of texts: qz")
 
 
@@ -58,7 +58,7 @@ def test_json_is_one_object(run, counted: Path, tmp_path: Path) -> None:
     answer = run("drift", counted, rows, "--json", "--window", "100", "--false-alarm", "0.05")
     found = json.loads(answer.out)
     assert answer.status == 0 and found["drifted"] and found["false_alarm"] == 0.05
-    assert [part["name"] for part in found["parts"]] == ["unknown", "length", "codes", "classes", "score"]
+    assert [part["name"] for part in found["parts"]] == ["unknown", "length", "codes", "classes", "probability"]
     assert [window["drifted"] for window in found["windows"]] == [False, True]
     first, second = answer.err.splitlines()
     assert first.startswith("texts 1 to 100: no drift, p ")

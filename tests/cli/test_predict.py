@@ -48,8 +48,8 @@ def test_a_file_in_its_order_over_several_windows(run, model: Path, tmp_path: Pa
     classifier = capsulet.load(model)
     alone = [classifier.predict([text])[0] for text in texts]
     assert [row["label"] for row in found] == [prediction.label for prediction in alone]
-    assert [row["probability"] for row in found] == pytest.approx([prediction.score for prediction in alone], abs=1e-5)
-    assert len({row["probability"] for row in found}) > 90, "scores that tell the texts apart"
+    assert [row["probability"] for row in found] == pytest.approx([one.probability for one in alone], abs=1e-5)
+    assert len({row["probability"] for row in found}) > 90, "probabilities that tell the texts apart"
 
 
 def test_several_files_and_labelled_ones(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
@@ -81,9 +81,8 @@ def test_top_k(run, model: Path) -> None:
 def test_csv(run, model: Path, top_k: int) -> None:
     answer = run("predict", model, "--text", SPORT, "--text", MONEY, "--to", "csv", "--top-k", top_k)
     header, *rows = csv.reader(answer.out.splitlines())
-    assert (
-        header == ["label", "probability", "label_2", "probability_2", "label_3", "probability_3"][: 2 * min(top_k, 3)]
-    )
+    names = ["label", "probability", "label_2", "probability_2", "label_3", "probability_3"]
+    assert header == names[: 2 * min(top_k, 3)]
     assert [row[0] for row in rows] == ["sport", "money"]
     assert all(len(row) == len(header) for row in rows)
 
@@ -156,11 +155,23 @@ def test_raw_cells_reach_the_output(run, model: Path, monkeypatch: pytest.Monkey
     assert run(*call, "--raw-cells").out == "label,probability\n=1+1,0.5\n"
 
 
+def test_lengths_instead_of_probabilities(run, model: Path) -> None:
+    classifier = capsulet.load(model)
+    (wanted,) = classifier.predict([SPORT], 2, lengths=True)
+    assert wanted.length == wanted.top[0][1] == pytest.approx(max(classifier.lengths([SPORT])[0]))
+    assert wanted.probability == pytest.approx(classifier.predict_proba([SPORT]).max())
+    call = "predict", model, "--text", SPORT, "--lengths"
+    pairs = [{"label": label, "length": round(length, 6)} for label, length in wanted.top]
+    assert json.loads(run(*call).out) == pairs[0]
+    assert json.loads(run(*call, "--top-k", 2).out) == {**pairs[0], "top": pairs}
+    assert run(*call, "--to", "csv").out.splitlines()[0] == "label,length"
+
+
 @pytest.mark.parametrize("label", ["sport", "a b", 'a "b"', "a\\\\b", "你", "\\x1b", None])
-@pytest.mark.parametrize("score", [0.5, 1.0, 0.1234567, 1e-7, np.float64(0.25)])
-def test_a_line_is_that_of_json(capsys: pytest.CaptureFixture[str], label: str | None, score: float) -> None:
-    write_jsonl([capsulet.Prediction(label, score)], 1)
-    expected = {"label": label, "probability": round(float(score), 6)}
+@pytest.mark.parametrize("probability", [0.5, 1.0, 0.1234567, 1e-7, np.float64(0.25)])
+def test_a_line_is_that_of_json(capsys: pytest.CaptureFixture[str], label: str | None, probability: float) -> None:
+    write_jsonl([capsulet.Prediction(label, probability)], 1)
+    expected = {"label": label, "probability": round(float(probability), 6)}
     assert capsys.readouterr().out == json_line(expected) + "\n"
     assert json.loads(json_line(expected)) == expected
 

@@ -97,11 +97,11 @@ def check_labels(out: Path, shards: Path, model: Path) -> None:
     classifier = capsulet.load(model)
     for path in sorted(shards.iterdir()):
         given, found = parquet.read_table(path), parquet.read_table(out / path.name)
-        assert found.column_names == ["id", "label", "score"]
+        assert found.column_names == ["id", "label", "probability"]
         assert found["id"].to_pylist() == given["id"].to_pylist()  # every row once, in order
         expected = classifier.predict(given["text"].to_pylist())
         assert found["label"].to_pylist() == [prediction.label for prediction in expected]
-        np.testing.assert_allclose(found["score"], [prediction.score for prediction in expected], atol=1e-5)
+        np.testing.assert_allclose(found["probability"], [prediction.probability for prediction in expected], atol=1e-5)
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
         (["nowhere", "--out", "out"], "nowhere: not a folder, expected a folder of Parquet files"),
         ([".", "--out", "out"], "no file ends in .parquet"),
         (["."], "takes one folder of Parquet files and --out"),
-        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to, --raw-scores and abstention"),
+        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to, --lengths and abstention"),
     ],
 )
 def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsys, words, message) -> None:

@@ -151,10 +151,11 @@ def listed(judge: Judge, title: str, rows: Iterator[Row], order: NDArray[np.int6
         row = judged[int(order[verdict.row])]
         sign = "" if row.label is not None else "+" if verdict.given else "-"
         label = LABEL_SEPARATOR.join(row.labels) if row.label is None else row.label
-        scores = round(verdict.score, 4), round(verdict.label_score, 4)
-        suspects.append(SuspectLabel(row.source, row.line, label, sign + verdict.label, *scores, row.text))
+        probabilities = round(verdict.probability, 4), round(verdict.label_probability, 4)
+        suspects.append(SuspectLabel(row.source, row.line, label, sign + verdict.label, *probabilities, row.text))
     for suspect in suspects[:MOST_EXAMPLES]:
-        note = f"{suspect.predicted} {suspect.score:.2f}, not {suspect.label or 'none'} {suspect.label_score:.2f}"
+        note = f"{suspect.predicted} {suspect.probability:.2f}, "
+        note += f"not {suspect.label or 'none'} {suspect.label_probability:.2f}"
         examples.append(Example(suspect.file, suspect.line, suspect.label, one_line(suspect.text), note))
     finding = Finding("suspect_labels", title, count, ADVICE, examples=tuple(examples))
     return suspects, [finding] if count else []

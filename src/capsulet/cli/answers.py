@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Answered = tuple[Row, Prediction | None]  # no prediction: the row was skipped
 
 ALL, NONE = "all", "none"
+DIGITS = 6  # of a probability or length
 PREFIX = "input_"  # before the name of an input column that is also the name of an answer
 
 
@@ -24,45 +25,39 @@ class AnswerColumns:
     """Which columns an answer has, and their values: nested values for JSON, one cell per column for tables."""
 
     def __init__(
-        self, top_k: int, *, sets: bool = False, reasons: bool = False, separator: str | None = None, raw: bool = False
-    ) -> None:
+        self, top_k: int, *, lengths: bool = False, sets: bool = False, reasons: bool = False,
+        separator: str | None = None, raw: bool = False,
+    ) -> None:  # fmt: skip
         self.top_k, self.sets, self.reasons, self.raw = top_k, sets, reasons, raw
+        self.number, self.numbers = ("length", "lengths") if lengths else ("probability", "probabilities")
         self.separator = separator  # of a multi-label model in a table: labels are joined by it
 
     def nested(self, prediction: Prediction | None, problem: str = "") -> dict[str, object]:
         """The answer for JSON."""
         if prediction is None:
-            return {"label": None, "probability": None, "reason": problem}
-        row: dict[str, object] = {"label": prediction.label, "probability": round(prediction.score, 6)}
-        if prediction.reason:
-            row |= {"reason": prediction.reason, "guess": prediction.top[0][0]}
-        if prediction.label_set is not None:
-            row["set"] = list(prediction.label_set)
-        if prediction.labels is not None:
-            row = {"labels": listed(prediction.labels)}
-        if self.top_k > 1:
-            row["top"] = listed(prediction.top)
-        return row
+            return {"label": None, self.number: None, "reason": problem}
+        return prediction.to_dict(DIGITS)
 
     def flat(self, prediction: Prediction | None, problem: str = "") -> dict[str, object]:
         """The answer as cells: label, probability and, for several best labels, label_2, probability_2 …
 
         With a separator the model is multi-label: labels and probabilities are joined by it.
         """
-        first, start = ("label", "probability"), 1
+        first, start = ("label", self.number), 1
         if self.separator is not None:
-            first, start = ("labels", "probabilities"), 0
+            first, start = ("labels", self.numbers), 0
         cells: dict[str, object] = dict.fromkeys(first)
         if prediction is not None and self.separator is None:
-            cells = {"label": self.name(prediction.label), "probability": round(prediction.score, 6)}
+            value = prediction.probability if prediction.length is None else prediction.length
+            cells = {"label": self.name(prediction.label), self.number: round(value, DIGITS)}
         elif prediction is not None and self.separator is not None:
             pairs = prediction.labels or ()
             cells["labels"] = self.separator.join(self.name(label) or "" for label, _ in pairs)
-            cells["probabilities"] = self.separator.join(f"{value:.6g}" for _, value in pairs)
+            cells[self.numbers] = self.separator.join(f"{value:.6g}" for _, value in pairs)
         for rank in range(start, self.top_k) if self.top_k > 1 else ():
-            label, value = prediction.top[rank] if prediction else (None, None)
+            label, number = prediction.top[rank] if prediction else (None, None)
             cells[f"label_{rank + 1}"] = self.name(label)
-            cells[f"probability_{rank + 1}"] = None if value is None else round(value, 6)
+            cells[f"{self.number}_{rank + 1}"] = None if number is None else round(number, DIGITS)
         if self.sets:
             cells["set"] = list(prediction.label_set or ()) if prediction else None
         if self.reasons:
@@ -72,11 +67,6 @@ class AnswerColumns:
     def name(self, label: str | None) -> str | None:
         """A label as a cell."""
         return label if self.raw or label is None else safe_label(label)
-
-
-def listed(labels: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
-    """Labels and their probabilities as JSON objects."""
-    return [{"label": label, "probability": round(value, 6)} for label, value in labels]
 
 
 class InputColumns:

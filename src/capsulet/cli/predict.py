@@ -18,7 +18,7 @@ A probability is calibrated, if the model has a calibration. docs/concepts/calib
 --max-error and --sets guarantee.
 
 With --engine ray, FILE is a folder of Parquet files. Each file gets a file of the same name in --out, with the columns
-of --columns, label and score. Running the command again creates only the missing files.
+of --columns, label and probability. Running the command again creates only the missing files.
 
 A multi-label model predicts every label that reaches its threshold: {"labels": [{"label": …, "probability": …}, …]}. In
 tables the columns are labels and probabilities.
@@ -60,7 +60,7 @@ ARGUMENTS = {
         "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
         "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
-        "--raw-scores": "use class lengths as scores instead of calibrated probabilities",
+        "--lengths": "write class lengths instead of probabilities",
     },
     "Ray workers": {
         "--engine local|ray": "predict in this process or on Ray workers; then --out is a folder of Parquet files",
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
     for note in rules.notes if rules else ():
         tell(f"note: {note}")
     typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
-    predict = Predictor(classifier, top_k, arguments.raw_scores, rules, typed)
+    predict = Predictor(classifier, top_k, arguments.lengths, rules, typed)
     if arguments.text and arguments.to == "jsonl" and not arguments.out:
         return write_jsonl(predict(texts), top_k)
     return write_answers(arguments, predict, texts)
@@ -103,14 +103,14 @@ def run(arguments: argparse.Namespace) -> None:
 class Predictor:
     """Answers a stream of texts."""
 
-    def __init__(self, classifier: Classifier, top_k: int, raw: bool, rules: Rules | None, typed: bool) -> None:
-        self.classifier, self.top_k, self.raw, self.rules, self.typed = classifier, top_k, raw, rules, typed
+    def __init__(self, classifier: Classifier, top_k: int, lengths: bool, rules: Rules | None, typed: bool) -> None:
+        self.classifier, self.top_k, self.lengths, self.rules, self.typed = classifier, top_k, lengths, rules, typed
 
     def __call__(self, texts: Iterable[str]) -> Iterator[Prediction]:
         from capsulet.runtime.classifier import FIRST_WINDOW, windows
 
         read = windows(texts, 1 if self.typed else FIRST_WINDOW)
-        return self.classifier.answers(read, self.top_k, self.raw, self.rules)
+        return self.classifier.answers(read, self.top_k, self.lengths, self.rules)
 
 
 def write_answers(arguments: argparse.Namespace, predict: Predictor, texts: Iterable[str]) -> None:
@@ -130,8 +130,9 @@ def write_answers(arguments: argparse.Namespace, predict: Predictor, texts: Iter
         check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
     reasons = arguments.on_bad_row == "skip" or predict.rules is not None
     columns = AnswerColumns(
-        predict.top_k, sets=arguments.sets is not None, reasons=reasons, separator=separator, raw=raw
-    )
+        predict.top_k, lengths=arguments.lengths, sets=arguments.sets is not None, reasons=reasons, separator=separator,
+        raw=raw,
+    )  # fmt: skip
     rows = answer_rows(arguments, predict, texts, columns, nested=to == "jsonl")
     if arguments.out:
         with open_table(Path(arguments.out), raw) as table:
@@ -175,11 +176,11 @@ def run_on_ray(arguments: argparse.Namespace) -> None:
     wanted = arguments.columns
     keep = None if wanted == ALL else [] if wanted == NONE else wanted.split(",")
     abstaining = arguments.abstain or {arguments.coverage, arguments.max_error, arguments.sets} != {None}
-    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.raw_scores
+    plain = arguments.top_k == 1 and arguments.to == "jsonl" and not abstaining and not arguments.lengths
     if len(arguments.files) != 1 or arguments.text or not arguments.out or not plain:
         raise InputError(
             "--engine ray takes one folder of Parquet files and --out DIR: leave out --text, --top-k, --to, "
-            "--raw-scores and abstention"
+            "--lengths and abstention"
         )
     predict_on_ray(
         arguments.model, arguments.files[0], arguments.out, arguments.workers,
@@ -192,11 +193,7 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
     """Write one JSON object per text."""
     for prediction in predictions:
         line = plain_line(prediction) if top_k == 1 else None
-        if line is None:
-            from capsulet.cli.answers import AnswerColumns
-
-            line = json_line(AnswerColumns(top_k).nested(prediction))
-        write_line(line)
+        write_line(line or json_line(prediction.to_dict(6)))
 
 
 def write_line(line: str) -> None:
@@ -211,9 +208,11 @@ def plain_line(prediction: Prediction) -> str | None:
     label = prediction.label
     if label is None or prediction.labels is not None or prediction.label_set is not None or prediction.reason:
         return None
+    length = prediction.length
+    name, number = ("probability", prediction.probability) if length is None else ("length", length)
     if not (label.isascii() and label.isprintable()) or '"' in label or "\\" in label:
         return None
-    return f'{{"label": "{label}", "probability": {float.__repr__(round(prediction.score, 6))}}}'
+    return f'{{"label": "{label}", "{name}": {float.__repr__(round(number, 6))}}}'
 
 
 def check_joinable(labels: Iterable[str], separator: str | None) -> None:

@@ -60,11 +60,15 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
-    kinds = option_classes()
-    add_option_flags(parser, kinds, basic=[True])
+    add_basic_options(parser)
     add_recipe_flag(parser)
     words = "the defaults suit most data; docs/concepts/method.md explains the terms"
-    add_option_flags(parser.add_argument_group("research options", words), kinds, basic=[False])
+    add_option_flags(parser.add_argument_group("research options", words), option_classes(), basic=[False])
+
+
+def add_basic_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a training that most users need."""
+    add_option_flags(parser, option_classes(), basic=[True])
 
 
 def option_classes() -> tuple[type, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
 from capsulet.drifting.sentences import Values, sentence
-from capsulet.drifting.traits import MOST_CODES, Rows, scored_traits, traits_of
+from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
 from capsulet.results import Drift, DriftPart, DriftWindow
@@ -27,7 +27,7 @@ from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
 MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
-SCORE_STEPS = 1000  # scores are counted in steps of 1 / 1000 to find their median
+PROBABILITY_STEPS = 1000  # probabilities are counted in steps of 1 / 1000 to find their median
 NO_CODES = "the model has no codes"
 NOT_STORED = "the model has no histogram of it: "
 OnWindow = Callable[[DriftWindow], None]
@@ -98,15 +98,15 @@ def stored_histograms(classifier: Classifier) -> Histograms:
 
 
 def describe(
-    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, scores: Rows
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, probabilities: Rows
 ) -> dict[str, Any] | None:
     """Return the `histograms` of a configuration, or None if there are too few texts.
 
-    They are made of tokenised validation texts, their class lengths (n, C) and their scores (n, C).
+    They are made of tokenised validation texts, their class lengths (n, C) and their probabilities (n, C).
     """
     if len(encoded) < FEWEST_TEXTS:
         return None
-    traits = scored_traits(classifier, encoded, lengths, scores)
+    traits = answered_traits(classifier, encoded, lengths, probabilities)
     return fit(traits, len(classifier.labels), classifier.multi_label).as_json()
 
 
@@ -116,7 +116,7 @@ class TextCounts:
     def __init__(self, reference: Histograms) -> None:
         self.reference, self.texts = reference, 0
         self.counts = {part: [0] * len(counts) for part, counts in reference.counts.items()}
-        self.lengths, self.scores = Counter[int](), Counter[int]()  # texts by number of tokens, and by score
+        self.lengths, self.probabilities = Counter[int](), Counter[int]()  # texts by tokens, and by probability
         self.unknown = 0.0  # sum of the shares of unknown words
 
     def add(self, classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]) -> None:
@@ -126,7 +126,7 @@ class TextCounts:
         self.texts += len(traits)
         self.unknown += sum(traits.unknown)
         self.lengths.update(traits.length)
-        self.scores.update(round(score * SCORE_STEPS) for score in traits.score)
+        self.probabilities.update(round(value * PROBABILITY_STEPS) for value in traits.probability)
 
     def add_counts(self, more: Mapping[str, Counts]) -> None:
         """Add the number of texts in each bin of each part."""
@@ -138,13 +138,13 @@ class TextCounts:
         self.add_counts(more.counts)
         self.texts, self.unknown = self.texts + more.texts, self.unknown + more.unknown
         self.lengths.update(more.lengths)
-        self.scores.update(more.scores)
+        self.probabilities.update(more.probabilities)
 
     @property
     def usual(self) -> dict[str, float]:
-        """Mean share of unknown words, and medians of length and score."""
-        score = median(self.scores) / SCORE_STEPS
-        return {"unknown": self.unknown / self.texts, "length": float(median(self.lengths)), "score": score}
+        """Mean share of unknown words, and medians of length and probability."""
+        probability = median(self.probabilities) / PROBABILITY_STEPS
+        return {"unknown": self.unknown / self.texts, "length": float(median(self.lengths)), "probability": probability}
 
     def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
         """Compare each part with that of the validation texts."""
@@ -274,9 +274,9 @@ def change_of(
     if part == "length":
         word = "as long" if was == now else "longer" if now > was else "shorter"
         return f"texts {word}: median {was:g} → {now:g} tokens"
-    if part == "score":
-        word = "as high" if abs(was - now) < 0.5 / SCORE_STEPS else "higher" if now > was else "lower"
-        return f"scores {word}: median {was:.3f} → {now:.3f}"
+    if part == "probability":
+        word = "as high" if abs(was - now) < 0.5 / PROBABILITY_STEPS else "higher" if now > was else "lower"
+        return f"probabilities {word}: median {was:.3f} → {now:.3f}"
     title, verb = ("codes", "stands out in ") if part == "codes" else ("predicted classes", "")
     most = sorted(range(len(names)), key=lambda place: -abs(after[place] - before[place]))[:2]
     shares = (f"{names[place]} {verb}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)

@@ -13,7 +13,7 @@ NOTHING = "The new texts look like the validation texts: nothing moved more than
 
 
 class Values(NamedTuple):
-    """Mean share of unknown words, and medians of length and score, before and after."""
+    """Mean share of unknown words, and medians of length and probability, before and after."""
 
     before: Mapping[str, float]
     after: Mapping[str, float]
@@ -33,7 +33,7 @@ def sentence(
             clauses.append(unknown_clause(was, now, unknown_words, texts))
         elif part.name == "length":
             clauses.append(length_clause(was, now))
-        elif part.name == "score":
+        elif part.name == "probability":
             clauses.append(certainty_clause(was, now))
         elif part.name == "classes":
             clauses.append(classes_clause(part))

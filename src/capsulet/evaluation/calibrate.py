@@ -127,21 +127,24 @@ def describe_answers(
     if len(truth) < FEWEST_ROWS:
         return {}
     fitted, losses = calibration.fit(np.asarray(lengths), truth, classifier.multi_label)
-    # the histogram of scores is made of calibrated scores, as `predict` returns them
-    scores = fitted.probabilities(np.asarray(lengths))
+    # the histogram of probabilities is made of calibrated ones, as `predict` returns them
+    probabilities = fitted.probabilities(np.asarray(lengths))
     log_losses = {"log_losses": {name: round(loss, 6) for name, loss in losses.items()}}
-    described = {**fitted.as_json(), "texts": len(truth), **log_losses, **errors(lengths, scores, truth, classifier)}
+    described = {**fitted.as_json(), "texts": len(truth), **log_losses}
+    described |= errors(lengths, probabilities, truth, classifier)
     if not classifier.multi_label:
         described |= rank_texts(classifier, encoded, lengths, truth)
-    histograms = drift.describe(classifier, encoded, lengths.tolist(), scores.tolist())
+    histograms = drift.describe(classifier, encoded, lengths.tolist(), probabilities.tolist())
     return {"calibration": described} | ({} if histograms is None else {"histograms": histograms})
 
 
-def errors(lengths: Matrix, scores: NDArray[np.float64], truth: Flags, classifier: Classifier) -> dict[str, float]:
+def errors(
+    lengths: Matrix, probabilities: NDArray[np.float64], truth: Flags, classifier: Classifier
+) -> dict[str, float]:
     """Calibration errors of class lengths and of probabilities; multi-label: over all pairs of a text and a label."""
     several = classifier.multi_label
     right = truth if several else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
-    found = {"error_before": np.asarray(lengths), "error_after": scores}
+    found = {"error_before": np.asarray(lengths), "error_after": probabilities}
     return {
         name: round(calibration_error((values if several else values.max(1)).ravel(), right.ravel()), 6)
         for name, values in found.items()

@@ -16,6 +16,7 @@ from capsulet.storage.model_file import MODEL
 from capsulet.text.columns import find_columns, text_columns
 from capsulet.text.tables import cells
 
+PLURALS = "labels", "probabilities"  # columns of a multi-label model
 ROWS_AT_ONCE = 4096  # rows of a shard that a worker holds
 ORIGIN = b"capsulet"  # metadata key of a labelled shard: the model, the file and the columns that it was made from
 
@@ -50,8 +51,8 @@ def predict_on_ray(
     """Label every row of the Parquet files of a folder, and return the number of rows.
 
     Each file gets a file of the same name in `out`, with one row per row in the same order: the columns in `keep`
-    (None: all), `label` and `score`. A kept column with such a name gets the prefix input_. Files in `out` that were
-    made from the same model and the same texts are not made again.
+    (None: all), `label` and `probability`. A kept column with such a name gets the prefix input_. Files in `out` that
+    were made from the same model and the same texts are not made again.
     """
     require_ray()
     model, folder, out = (Path(path).resolve() for path in (model, folder, out))
@@ -131,9 +132,9 @@ class ShardLabeller:
                 texts = [names[place] for place in places]
                 if missing := [name for name in keep if name not in names]:
                     raise InputError(f"{source_path}: no column {missing[0]!r}, found: {', '.join(names)}")
-                answers = {"label": pyarrow.string(), "score": pyarrow.float32()}
-                if self.classifier.multi_label:  # lists of labels and of their scores
-                    answers = {f"{name}s": pyarrow.list_(kind) for name, kind in answers.items()}
+                answers = {"label": pyarrow.string(), "probability": pyarrow.float32()}
+                if self.classifier.multi_label:  # lists of labels and of their probabilities
+                    answers = dict(zip(PLURALS, map(pyarrow.list_, answers.values()), strict=True))
                 kept = [schema.field(name).with_name(f"input_{name}" if name in answers else name) for name in keep]
                 fields = [*kept, *itertools.starmap(pyarrow.field, answers.items())]
                 schema = pyarrow.schema(fields, metadata={ORIGIN: json.dumps(made_from).encode()})
@@ -152,7 +153,7 @@ class ShardLabeller:
         return rows, ""
 
     def labelled(self, batch: Any, texts: Sequence[str], keep: Sequence[str], schema: Any) -> Any:
-        """Return the kept columns, labels and scores of a batch. A missing text is an empty text."""
+        """Return the kept columns, labels and probabilities of a batch. A missing text is an empty text."""
         import pyarrow
 
         columns = [cells(batch.column(name)) for name in texts]
@@ -162,7 +163,7 @@ class ShardLabeller:
             given = [prediction.labels or () for prediction in predictions]
             answers: list[list[Any]] = [[[pair[part] for pair in pairs] for pairs in given] for part in (0, 1)]
         else:
-            answers = [[prediction.label for prediction in predictions], [each.score for each in predictions]]
+            answers = [[prediction.label for prediction in predictions], [each.probability for each in predictions]]
         arrays = [batch.column(name) for name in keep]
         arrays += [pyarrow.array(values, kind) for values, kind in zip(answers, schema.types[-2:], strict=True)]
         return pyarrow.record_batch(arrays, schema=schema)
