@@ -62,7 +62,7 @@ def main(words: list[str] | None = None) -> int:
                 arguments, command
             )
     except CapsuletError as error:
-        print(f"paper: {error}", file=sys.stderr)
+        print(f"paper: {error.message}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         print("paper: interrupted; finished runs are written, the current run is not", file=sys.stderr)
@@ -220,7 +220,7 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
             raise
         except CapsuletError as error:  # a training diverged; the other rows are not affected
             failed.append(f"{run.row.name} {run.seed}")
-            print(f"{line}: {error}", file=sys.stderr, flush=True)
+            print(f"{line}: {error.message}", file=sys.stderr, flush=True)
             continue
         line += f": {100 * new['accuracy']:.2f} %" + (", already run" if done else "")
         print(line, file=sys.stderr, flush=True)

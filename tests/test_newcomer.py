@@ -136,10 +136,10 @@ def test_files_of_every_kind(kind: str, tmp_path: Path, answers: list[capsulet.P
 def test_windows_1252_is_told(tmp_path: Path, capsys) -> None:
     path = put(tmp_path / "rows.csv", "text,label\ncafé au lait,food\nplain,money\nà la carte,food\n".encode("cp1252"))
     assert main(["train", str(path), "--out", str(tmp_path / "model"), "--linear-only", "--no-report"]) == 0
-    assert f"note: {path} is not UTF-8 and is read as Windows-1252 (--encoding)" in capsys.readouterr().err
+    assert f"note: {path} is not UTF-8 and is read as Windows-1252; --encoding names another" in capsys.readouterr().err
     said = list[str]()
     capsulet.train(path, tmp_path / "again", tell=said.append, **QUICK)
-    assert f"note: {path} is not UTF-8 and is read as Windows-1252 (encoding=…)" in said
+    assert f"note: {path} is not UTF-8 and is read as Windows-1252; encoding=… names another" in said
     russian = put(tmp_path / "russian.csv", "text,label\nхороший день,a\nплохой день,b\n".encode("cp1251"))
     assert "name its encoding with encoding=…" in message(lambda: capsulet.train(russian, tmp_path / "r", **QUICK))
     named = capsulet.train(russian, tmp_path / "r", encoding="cp1251", **QUICK)
@@ -226,6 +226,14 @@ def test_generators_stay_streams(named: Path, answers: list[capsulet.Prediction]
 def test_a_missing_text_of_a_data_frame_is_an_empty_text(named: Path) -> None:
     frame = pd.DataFrame({"message": ["match", None, float("nan"), pd.NA]})
     assert len(capsulet.load(named).predict(frame)) == 4
+
+
+def test_several_labels_per_row(tmp_path: Path) -> None:
+    labels = [[label] if number % 2 else {label, "odd"} for number, label in enumerate(LABELS)]
+    data: list[Any] = [(TEXT, labels), pd.DataFrame({"text": TEXT, "labels": [list(own) for own in labels]})]
+    for number, own in enumerate(data):
+        training = capsulet.train(own, tmp_path / str(number), multi_label=True, **QUICK)
+        assert training.labels == ("food", "money", "odd", "sport")
 
 
 def test_drift_and_calibration_take_data(named: Path, tmp_path: Path) -> None:
@@ -315,6 +323,7 @@ def test_mistakes_of_predict(named: Path) -> None:
     classifier = capsulet.load(named)
     assert "write predict([text])" in message(lambda: classifier.predict("one text"))
     assert "text 1 is of type int: expected str" in message(lambda: classifier.predict(["a", 3]))
+    assert "give a list of texts as texts=[…]" in message(lambda: capsulet.drift(classifier, TEXT))
     assert "no column 'text'" in message(lambda: classifier.predict(pd.DataFrame({"a": TEXT})))
     assert "label 'x' is not a label of the training texts" in message(
         lambda: capsulet.evaluate(classifier, (["a"], ["x"]))

@@ -30,7 +30,9 @@ def test_windows_1252_whatever_the_chunks_are(size: int, tmp_path: Path, monkeyp
     monkeypatch.setattr(files, "CHUNK_BYTES", size)
     texts, notes = noted(write(tmp_path, "a.csv", WINDOWS))
     assert texts == ["plain", "café “au lait” – 3 €", "naïve"]
-    assert len(notes) == 1 and notes[0].endswith("a.csv is not UTF-8 and is read as Windows-1252 (--encoding)")
+    assert len(notes) == 1 and notes[0].endswith(
+        "a.csv is not UTF-8 and is read as Windows-1252; --encoding names another"
+    )
     damaged = b"text,label\ncaf\xe9,x\n" + "café,x\nnaïve,y\n".encode()
     assert noted(write(tmp_path, "b.csv", damaged)) == (["café", "naïve"], [])  # UTF-8 with one bad line
     late = b"text,label\n" + b"plain,x\n" * 20_000 + "café,x\n".encode("cp1252") * 3

@@ -130,8 +130,8 @@ def write_answers(arguments: argparse.Namespace, predict: Predictor, texts: Iter
         check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
     reasons = arguments.on_bad_row == "skip" or predict.rules is not None
     columns = AnswerColumns(
-        predict.top_k, lengths=arguments.lengths, sets=arguments.sets is not None, reasons=reasons, separator=separator,
-        raw=raw,
+        predict.top_k, lengths=arguments.lengths, sets=arguments.sets is not None, reasons=reasons,
+        multi_label=classifier.multi_label, separator=separator, raw=raw,
     )  # fmt: skip
     rows = answer_rows(arguments, predict, texts, columns, nested=to == "jsonl")
     if arguments.out:

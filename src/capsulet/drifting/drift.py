@@ -20,7 +20,8 @@ from capsulet.evaluation.abstention import remedy
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
 from capsulet.spelling import spoken
-from capsulet.text.labelled import Data, named, sources, texts_of
+from capsulet.text.files import printable
+from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
@@ -58,6 +59,7 @@ def drift(
         )
     if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
         raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
+    refuse_texts(files)
     named_sources, tell = sources(files), spoken(tell)
     if bool(named_sources) == (texts is not None):
         raise InputError("drift takes either files or texts: give exactly one of them")
@@ -79,6 +81,14 @@ def drift(
     if skipped.count:
         tell(skipped.summary())
     return comparison
+
+
+def refuse_texts(files: Data) -> None:
+    """Raise an InputError for a list of texts in place of files; a text has a space, and no file has its name."""
+    if not isinstance(files, (list, tuple)) or not files:
+        return
+    if all(isinstance(item, str) and " " in item and not is_file(item[:200]) for item in files):
+        raise InputError(f"{printable(files[0])!r}: no such file: give a list of texts as texts=[…]")
 
 
 def stored_histograms(classifier: Classifier) -> Histograms:
