@@ -210,6 +210,15 @@ def test_predictions_are_a_list(kind: str, named: Path, answers: list[capsulet.P
     assert np.allclose(classifier.predict_proba(PREDICTED[kind]()), classifier.predict_proba(TEXT))
 
 
+def test_validation_data(tmp_path: Path) -> None:
+    for number, kind in enumerate(("pandas", "generator", "texts and labels")):
+        training = capsulet.train(DATA["polars"](), tmp_path / str(number), valid=DATA[kind](), **QUICK)
+        assert (training.train_rows, training.valid_rows) == (12, 12)
+    assert "Series: texts without labels" in message(
+        lambda: capsulet.train(DATA["pandas"](), tmp_path / "x", valid=pd.Series(TEXT), **QUICK)
+    )
+
+
 def test_generators_stay_streams(named: Path, answers: list[capsulet.Prediction]) -> None:
     classifier, taken = capsulet.load(named), list[int]()
 
@@ -337,6 +346,11 @@ def test_mistakes_on_the_command_line_speak_of_flags(tmp_path: Path, capsys) -> 
     assert "--text-column" in capsys.readouterr().err
     assert main(["train", str(path), "--out", str(tmp_path / "model"), "--text-column", "a"]) == 2
     assert "name the right column with --label-column" in capsys.readouterr().err
+
+
+def test_a_wide_spreadsheet_is_refused(tmp_path: Path) -> None:
+    path = write_spreadsheet(tmp_path / "wide.xlsx", [{str(number): "a" for number in range(1_025)}])
+    assert "more than 1,024 columns in row 1" in message(lambda: capsulet.train(path, tmp_path / "model"))
 
 
 def test_an_iterator_is_not_held_in_memory() -> None:
