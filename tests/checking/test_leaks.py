@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import capsulet
@@ -36,6 +37,13 @@ def test_columns_that_determine_the_label() -> None:
     data[0]["code"], data[1]["code"], data[2]["code"] = 3, 3, 3  # a few mistakes are too many
     data[0]["label"], data[1]["label"], data[2]["label"] = "food", "money", "food"
     assert "code" not in found(data).get("leaking_columns", "")
+
+
+def test_text_and_label_are_no_columns_that_leak(tmp_path: Path) -> None:
+    labels, texts = zip(*generated_rows(90), strict=True)
+    (tmp_path / "rows.csv").write_text("".join(f"{'fms'.index(a[0])},{b},{b[:2]}\n" for a, b in generated_rows(90)))
+    for data in ((list(texts), list(labels)), zip(texts, labels, strict=True), tmp_path / "rows.csv"):
+        assert "leaking_columns" not in {finding.kind for finding in capsulet.check(data).findings}
 
 
 def test_tokens_that_give_a_class_away() -> None:
