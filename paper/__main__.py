@@ -65,7 +65,7 @@ def main(words: list[str] | None = None) -> int:
                 arguments, command
             )
     except CapsuletError as error:
-        print(f"paper: {error}", file=sys.stderr)
+        print(f"paper: {error.message}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         print("paper: interrupted; finished runs are written, repeat the command to continue", file=sys.stderr)

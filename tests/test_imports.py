@@ -193,8 +193,8 @@ def test_core_install_does_everything_but_train(model: Path, rows_file: Path, tm
     )
     assert done.returncode == 0, done.stderr
     training, exporting, compressing = done.stderr.splitlines()
-    assert training == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'"
-    assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[onnx]'"
+    assert training == 'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"'
+    assert exporting == 'capsulet: Exporting needs onnx, which is not installed: pip install "capsulet[onnx]"'
     assert compressing == training.replace("Training", "Compressing")
     assert not list(tmp_path.iterdir())
 

@@ -62,7 +62,7 @@ class MissingExtraError(InputError):
     """A package of an optional extra is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")
+        super().__init__(f'{purpose} needs {package}, which is not installed: pip install "capsulet[{extra}]"')
 
 
 def unknown_label(label: object, labels: Sequence[str]) -> InputError:

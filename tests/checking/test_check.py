@@ -178,7 +178,7 @@ def test_torch_is_not_needed(tmp_path: Path) -> None:
     assert (done.stdout.splitlines()[-1], done.stderr) == ("0", "")
     done = subprocess.run([*command, "--labels"], capture_output=True, text=True)
     assert done.stdout == "2\n"
-    assert done.stderr == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'\n"
+    assert done.stderr == 'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"\n'
 
 
 def test_a_text_that_no_model_reads_to_its_end_is_long_among_long_ones(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
     rows = [(["animal", "Place"] if number < 3 else labels, text) for number, (labels, text) in enumerate(clean_rows())]
     found = by_kind(capsulet.check(write(tmp_path / "rows.jsonl", rows), multi_label=True))
     assert found["small_classes"].details == "Place (3)"
-    assert found["similar_labels"].details == "'Place' and 'place'"
+    assert found["similar_labels"].details == "'place' (58 rows) and 'Place' (3 rows)"
     assert set(found) == {"small_classes", "similar_labels", "imbalance"}
     test = write(tmp_path / "test.jsonl", [(["animal", "river"], "a text of its own that stands here")])
     only = by_kind(capsulet.check(tmp_path / "rows.jsonl", test=test, multi_label=True))["unknown_labels"]

@@ -249,7 +249,7 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
         capsulet.drift(old, texts=texts_of(30, 1))
     file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
-        InputError, match=r"no histograms.*`capsulet calibrate FOLDER TRAINING_FILE` on its model folder"
+        InputError, match=r"no histograms.*`capsulet\.calibrate\(FOLDER, TRAINING_FILE\)` on its model folder"
     ):
         capsulet.drift(file, texts=texts_of(30, 1))
     capsulet.calibrate(old, rows)

@@ -175,7 +175,7 @@ def test_without_the_hub_s_package(
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert main(["losses", "--hub", "--data", str(tmp_path), "--work", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        "paper: --hub needs huggingface_hub, which is not installed: pip install 'capsulet[hub]'\n"
+        'paper: --hub needs huggingface_hub, which is not installed: pip install "capsulet[hub]"\n'
     )
 
 

@@ -170,7 +170,7 @@ def test_calls_that_are_refused(model: Path, tmp_path: Path) -> None:
     for source, target, to, words in (
         (model, tmp_path / "model.bin", "onnx", "does not end in .onnx"),
         (model, tmp_path / "folder.onnx", "onnx", "is a folder: name the file to write"),
-        (model, tmp_path / "new.onnx", "tflite", "--to is 'tflite': expected onnx"),
+        (model, tmp_path / "new.onnx", "tflite", "to is 'tflite': expected onnx"),
         (tmp_path / "none", tmp_path / "new.onnx", "onnx", "does not exist"),
         (tmp_path, tmp_path / "new.onnx", "onnx", f"has no {MODEL}"),
     ):

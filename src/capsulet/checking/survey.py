@@ -61,7 +61,7 @@ class Survey:
             ids, lengths = self.words.scan(texts, MAX_TOKENS + 1)
             if self.leaks and not test:
                 names = {plain(name) for columns in used for name in (*columns.text, columns.label or LABEL)}
-                for row, target in zip(chunk, self.targets[first:], strict=True):
+                for row, target in zip(chunk, self.targets[first:], strict=True) if used else ():
                     self.leaks.add_columns(row.record, names, target)
                 self.leaks.add_texts(ids, lengths, self.targets[first:].tolist())
             empty = np.add.reduceat(ids, np.cumsum(lengths) - lengths) == NO_WORD

@@ -26,16 +26,18 @@ class AnswerColumns:
 
     def __init__(
         self, top_k: int, *, lengths: bool = False, sets: bool = False, reasons: bool = False,
-        separator: str | None = None, raw: bool = False,
+        multi_label: bool = False, separator: str | None = None, raw: bool = False,
     ) -> None:  # fmt: skip
-        self.top_k, self.sets, self.reasons, self.raw = top_k, sets, reasons, raw
+        self.multi_label, self.top_k, self.sets, self.reasons, self.raw = multi_label, top_k, sets, reasons, raw
         self.number, self.numbers = ("length", "lengths") if lengths else ("probability", "probabilities")
         self.separator = separator  # of a multi-label model in a table: labels are joined by it
 
     def nested(self, prediction: Prediction | None, problem: str = "") -> dict[str, object]:
         """The answer for JSON."""
         if prediction is None:
-            return {"label": None, self.number: None, "reason": problem}
+            return {"labels": [], "reason": problem} if self.multi_label else {
+                "label": None, self.number: None, "reason": problem,
+            }  # fmt: skip
         return prediction.to_dict(DIGITS)
 
     def flat(self, prediction: Prediction | None, problem: str = "") -> dict[str, object]:

@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":
         return run_on_ray(arguments)
+    if arguments.text and arguments.columns != "all":
+        raise InputError("--columns copies columns of files: leave it out with --text")
     piped = not arguments.files and not arguments.text and sys.stdin is not None and not sys.stdin.isatty()
     arguments.files = ["-"] if piped else arguments.files
     if arguments.out:
@@ -128,8 +130,8 @@ def write_answers(arguments: argparse.Namespace, predict: Predictor, texts: Iter
         check_joinable(classifier.labels if raw else map(safe_label, classifier.labels), separator)
     reasons = arguments.on_bad_row == "skip" or predict.rules is not None
     columns = AnswerColumns(
-        predict.top_k, lengths=arguments.lengths, sets=arguments.sets is not None, reasons=reasons, separator=separator,
-        raw=raw,
+        predict.top_k, lengths=arguments.lengths, sets=arguments.sets is not None, reasons=reasons,
+        multi_label=classifier.multi_label, separator=separator, raw=raw,
     )  # fmt: skip
     rows = answer_rows(arguments, predict, texts, columns, nested=to == "jsonl")
     if arguments.out:

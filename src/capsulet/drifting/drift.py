@@ -13,14 +13,15 @@ from typing import Any
 
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
-from capsulet.drifting.sentences import sentence
+from capsulet.drifting.sentences import Values, sentence
 from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
 from capsulet.spelling import spoken
-from capsulet.text.labelled import Data, named, sources, texts_of
+from capsulet.text.files import printable
+from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
@@ -58,6 +59,7 @@ def drift(
         )
     if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
         raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
+    refuse_texts(files)
     named_sources, tell = sources(files), spoken(tell)
     if bool(named_sources) == (texts is not None):
         raise InputError("drift takes either files or texts: give exactly one of them")
@@ -79,6 +81,14 @@ def drift(
     if skipped.count:
         tell(skipped.summary())
     return comparison
+
+
+def refuse_texts(files: Data) -> None:
+    """Raise an InputError for a list of texts in place of files; a text has a space, and no file has its name."""
+    if not isinstance(files, (list, tuple)) or not files:
+        return
+    if all(isinstance(item, str) and " " in item and not is_file(item[:200]) for item in files):
+        raise InputError(f"{printable(files[0])!r}: no such file: give a list of texts as texts=[…]")
 
 
 def stored_histograms(classifier: Classifier) -> Histograms:
@@ -140,11 +150,15 @@ class TextCounts:
         self.lengths.update(more.lengths)
         self.probabilities.update(more.probabilities)
 
+    @property
+    def usual(self) -> dict[str, float]:
+        """Mean share of unknown words, and medians of length and probability."""
+        probability = median(self.probabilities) / PROBABILITY_STEPS
+        return {"unknown": self.unknown / self.texts, "length": float(median(self.lengths)), "probability": probability}
+
     def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
         """Compare each part with that of the validation texts."""
-        reference, parts, length = self.reference, [], float(median(self.lengths))
-        probability = median(self.probabilities) / PROBABILITY_STEPS
-        usual = {"unknown": self.unknown / self.texts, "length": length, "probability": probability}
+        reference, parts, usual = self.reference, [], self.usual
         tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
         adjusted = holm([test.p_value for test in tests.values()])
         for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
@@ -225,7 +239,9 @@ def compare_texts(
         drifted=any(part.drifted for part in parts), p_value=min(part.adjusted_p_value for part in parts),
         false_alarm=false_alarm, texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
         absent=absent_parts(reference, classifier), windows=tuple(windows),
-        unknown_words=tuple(frequent), summary=sentence(parts, frequent, total.texts),
+        unknown_words=tuple(frequent), summary=sentence(
+            parts, Values(reference.usual, total.usual), frequent, total.texts
+        ),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """What moved, in a sentence: the values before and after, the words and the classes that show it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from capsulet.results import DriftPart
 from capsulet.text.visible import isolated
@@ -11,46 +12,57 @@ SMALLEST_SHARE = 0.02  # a word of fewer texts does not show a change
 NOTHING = "The new texts look like the validation texts: nothing moved more than by chance."
 
 
-def sentence(parts: Sequence[DriftPart], unknown_words: Sequence[tuple[str, int]], texts: int) -> str:
-    """Return what moved, largest change first, in one sentence."""
+class Values(NamedTuple):
+    """Mean share of unknown words, and medians of length and probability, before and after."""
+
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+
+
+def sentence(
+    parts: Sequence[DriftPart], values: Values, unknown_words: Sequence[tuple[str, int]], texts: int
+) -> str:  # fmt: skip
+    """Return what moved, largest change first, in one sentence; `texts` is the number of new texts."""
     drifted = sorted((part for part in parts if part.drifted), key=lambda part: part.moved_by_chance - part.moved)
-    clauses = [clause for part in drifted if (clause := clause_of(part, unknown_words, texts))]
     if not drifted:
         return NOTHING
-    if not clauses:  # only the codes moved
+    clauses = list[str]()
+    for part in drifted:
+        was, now = (side.get(part.name, 0.0) for side in values)
+        if part.name == "unknown":
+            clauses.append(unknown_clause(was, now, unknown_words, texts))
+        elif part.name == "length":
+            clauses.append(length_clause(was, now))
+        elif part.name == "probability":
+            clauses.append(certainty_clause(was, now))
+        elif part.name == "classes":
+            clauses.append(classes_clause(part))
+    if not clauses:  # only the codes moved, which nobody can read
         return "The new texts use other words than the validation texts, all of which the model knows."
     return f"Compared with the validation texts, {'; '.join(clauses)}."
 
 
-def clause_of(part: DriftPart, unknown_words: Sequence[tuple[str, int]], texts: int) -> str:
-    """Return how one part moved; empty for the codes, which nobody can read."""
-    was, now = values_of(part.change)
-    if part.name == "unknown":
-        shown = [
-            f"{quoted(word)} ({count:,} texts)" for word, count in unknown_words if count >= SMALLEST_SHARE * texts
-        ]
-        such_as = f", such as {', '.join(shown[:MOST_WORDS])}" if shown else ""
-        return f"{now} of the words are unknown to the model instead of {was}{such_as}"
-    if part.name == "length":
-        if was == now:
-            return f"the lengths of texts spread differently around {now}"
-        return f"texts are {part.change.split()[1].rstrip(':')}: {now} instead of {was} (median)"
-    if part.name == "score":
-        if was == now:
-            return f"the probabilities of the answers spread differently around {now}"
-        return (
-            f"the model is {'more' if now > was else 'less'} certain: the median probability is {now} instead of {was}"
-        )
-    return classes_clause(part) if part.name == "classes" else ""
+def unknown_clause(was: float, now: float, words: Sequence[tuple[str, int]], texts: int) -> str:
+    """Return how many words are unknown, and which."""
+    shown = [f"{quoted(word)} ({count:,} texts)" for word, count in words if count >= SMALLEST_SHARE * texts]
+    such_as = f", such as {', '.join(shown[:MOST_WORDS])}" if shown else ""
+    return f"{100 * now:.1f} % of the words are unknown to the model instead of {100 * was:.1f} %{such_as}"
 
 
-def values_of(change: str) -> tuple[str, str]:
-    """Return the values before and after of the description of a change."""
-    before, _, after = change.partition(" → ")
-    was, unit = before.split()[-1], after.split()[-1] if not after[-1:].isdigit() else ""
-    if unit == "%":
-        return f"{before.split()[-2]} %", after
-    return was, after if after.split()[-1] != "tokens" else after
+def length_clause(was: float, now: float) -> str:
+    """Return how the lengths of texts changed."""
+    if was == now:
+        return f"the lengths of texts vary in another way around {now:g} tokens"
+    return f"texts are {'longer' if now > was else 'shorter'}: {now:g} tokens instead of {was:g} (median)"
+
+
+def certainty_clause(was: float, now: float) -> str:
+    """Return how certain the model is of its answers."""
+    if abs(was - now) < 0.005:
+        return f"the probabilities of the answers vary in another way around {now:.2f}"
+    return (
+        f"the model is {'more' if now > was else 'less'} certain: {now:.2f} instead of {was:.2f} (median probability)"
+    )
 
 
 def classes_clause(part: DriftPart) -> str:

@@ -88,7 +88,7 @@ class Classifier:
 
     def texts_of(self, data: Any) -> tuple[Iterable[str], bool]:
         """Return the texts of data that are not a list of strings, and whether they are a stream."""
-        if isinstance(data, (list, tuple)) and not isinstance(data[0], (dict, tuple, list)):
+        if isinstance(data, (list, tuple)) and (not data or not isinstance(data[0], dict)):
             return data, False  # an error will name the first item that is no text
         from capsulet.text.labelled import texts_of
 

@@ -213,7 +213,7 @@ class Lines:
             window = window[: window.rfind(self.end, 0, WINDOW_BYTES) + 1] or window
         if is_windows(window, self.end):
             self.encoding = WINDOWS
-            self.tell(f"note: {self.source} is not UTF-8 and is read as Windows-1252 (--encoding)")
+            self.tell(f"note: {self.source} is not UTF-8 and is read as Windows-1252; --encoding names another")
         return held
 
 

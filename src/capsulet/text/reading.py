@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from capsulet.errors import InputError
-from capsulet.text.columns import Columns, is_header
+from capsulet.text.columns import TEXT, Columns, plain
 from capsulet.text.files import (
     ZIP_MAGIC,
     Stream,
@@ -135,9 +135,10 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
     if start.startswith(LABEL_PREFIX):
         return "fasttext"
     names, remembered = options.text_columns[:1], options.remembered
+    known = remembered.text if remembered else ()
     delimiter = recognise_delimiter(lines, ",", names, remembered, integers=reading.labelled)
-    if delimiter is None and options.header is not False and is_header([start], remembered):
-        delimiter = ","  # one column
+    if delimiter is None and options.header is not False and start.strip().lower() in (TEXT, *map(plain, known)):
+        delimiter = ","  # one column; a usual name may be a text
     if delimiter is None and options.header is False:  # --no-header: the file is a table
         delimiter = next(iter(split_first_row(lines, ",")), ",")
     if delimiter is not None:

@@ -45,22 +45,25 @@ class Records:
 
     def rows(self, reading: Reading, record_rows: RecordRows) -> Iterator[Row]:
         """Yield the rows; `record_rows` reads records that have names of their own."""
-        if self.names is None:
-            stream = self.records(())
-            first = next(stream, None)
-            if first is None:
-                return
-            everything = chain([first], stream)
-            if set(first) <= set(PAIR) and getattr(first, "fixed", False):
-                yield from Records(self.name, tuple(first), lambda _: everything, fixed=True).rows(reading, record_rows)
-                return
-            yield from record_rows(enumerate(map(dict, everything)), reading)
+        if self.names is not None:
+            yield from self.table_rows(reading)
             return
+        stream = self.records(())
+        first = next(stream, None)
+        everything = chain([first], stream) if first is not None else iter(())
+        if isinstance(first, Pair):
+            yield from Records(self.name, tuple(first), lambda names: everything, fixed=True).table_rows(reading)
+        else:
+            yield from record_rows(enumerate(map(dict, everything)), reading)
+
+    def table_rows(self, reading: Reading) -> Iterator[Row]:
+        """Yield the rows of records with the same columns."""
         texts, label = self.columns(reading)
         needed = list(dict.fromkeys([*texts, *([label] if label else [])]))
-        for number, record in enumerate(self.records(list(self.names) if reading.keep else needed)):
+        for number, record in enumerate(self.records(list(self.names or ()) if reading.keep else needed)):
             values = {name: missing_text(record.get(name)) for name in texts}
-            yield from reading.row(number, values, record.get(label) if label else None, record)
+            value = record.get(label) if label else None
+            yield from reading.row(number, values, value, None if self.fixed else record)
 
     def columns(self, reading: Reading) -> tuple[tuple[str, ...], str | None]:
         """Return the names of the columns of text and label."""
@@ -75,8 +78,6 @@ class Records:
 
 class Pair(dict[str, Any]):
     """A record of a (text, label) pair or of a text alone, whose columns have no names of the user."""
-
-    fixed = True
 
 
 def missing_text(value: object) -> object:

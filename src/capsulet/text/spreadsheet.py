@@ -21,8 +21,8 @@ from capsulet.text.files import Stream, printable
 
 MOST_BYTES = 4 << 30  # of the unpacked sheet
 MOST_STRING_BYTES = 1 << 30  # of the unpacked table of strings, of which the strings stay in memory
-MOST_RATIO = 300  # unpacked bytes per packed byte; sheets of real rows have 5 to 30
-MOST_COLUMNS = 16_384  # of a sheet in the format
+MOST_RATIO = 200  # unpacked bytes per packed byte; sheets of real rows have 5 to 30
+MOST_COLUMNS = 1_024  # of a sheet that is read; the format allows 16,384
 MOST_CELL = 1 << 20  # characters; the format allows 32,767
 BLOCK = 1 << 16
 WORKBOOK, RELATIONS, STRINGS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/sharedStrings.xml"
@@ -146,6 +146,8 @@ class Cells(Handler):
             self.row, self.place = {}, 0
         elif name == "c":
             self.place = column_of(attributes["r"]) if "r" in attributes else self.place + 1
+            if self.place > MOST_COLUMNS:
+                raise SheetError(f"more than {MOST_COLUMNS:,} columns in row {self.number}")
             self.kind, self.parts, self.size = attributes.get("t", "n"), [], 0
         elif name in ("v", "t"):
             self.reading = True
@@ -180,11 +182,11 @@ def column_of(reference: str) -> int:
     """Return the number of the column of a cell such as BC12, from 1."""
     number = 0
     for letter in reference.rstrip("0123456789").upper():
-        if not "A" <= letter <= "Z" or number > MOST_COLUMNS:
-            raise SheetError(f"a cell {reference!r:.20}")
-        number = 26 * number + ord(letter) - 64
+        number = 26 * number + ord(letter) - 64 if "A" <= letter <= "Z" else MOST_COLUMNS + 1
+        if number > MOST_COLUMNS:
+            break
     if not 1 <= number <= MOST_COLUMNS:
-        raise SheetError(f"a cell {reference!r:.20}")
+        raise SheetError(f"a cell {reference!r:.20}, expected at most {MOST_COLUMNS:,} columns")
     return number
 
 

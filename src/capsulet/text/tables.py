@@ -187,6 +187,7 @@ def label_name(value: object) -> str | None:
 
 def label_names(value: object, separator: str) -> tuple[str, ...] | None:
     """Return labels as strings, each once, from a list or a string with separators; None if they are no labels."""
+    value = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
     values = (
         value if isinstance(value, (list, tuple)) else value.split(separator) if isinstance(value, str) else [value]
     )

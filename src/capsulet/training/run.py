@@ -165,7 +165,8 @@ def train_files(
     parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
-        history.epochs, history.stopped, time.perf_counter() - started, tuple(map(spell, warnings)),
+        history.epochs, history.stopped, time.perf_counter() - started,
+        tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
         classes=measures.evaluation.classes if measures else (),
