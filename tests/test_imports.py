@@ -27,7 +27,7 @@ LAYERS = (
     {"runtime"},
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
-    {"training.model_writer"},
+    {"training.model_writer", "training.progress"},
     {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray"},

@@ -43,14 +43,15 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 def train(
     files: Paths, out: str | Path, *, valid: Paths = (), recipe: str = "default", reading: ReadOptions | None = None,
-    monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", **values: Any,
+    monitor: Monitor | None = None, tell: Tell = silent, progress: bool | None = None, resume: bool = False,
+    cache: str | Path | None = "", report: str | Path | None = "", **values: Any,
 ) -> Training:  # fmt: skip
     """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
 
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. The processes that torchrun starts share the work.
+    None writes none. `progress` shows messages, time and epochs; None shows them in a notebook and at the prompt of
+    Python only, and not if `monitor` or `tell` is given. The processes that torchrun starts share the work.
     """
     started = time.perf_counter()
     options = build_options(recipe, **values)
@@ -68,12 +69,17 @@ def train(
     from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
+    from capsulet.training.progress import progress_monitor
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
         workers = scratch.enter_context(join_workers(options.training.device))
         if workers.rank:  # only the first process prints
-            tell, monitor = silent, None
+            tell, monitor, progress = silent, None, False
+        quiet = monitor is None and tell is silent
+        if quiet and (view := progress_monitor(progress)) is not None:
+            scratch.enter_context(view)
+            monitor, tell = view, view.tell
         monitor = monitor or Silence()
         text, fraction = options.text, options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
@@ -99,7 +105,7 @@ def train(
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
-        history, measures = linear or NOTHING, None
+        history, measures, decision = linear or NOTHING, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
@@ -109,6 +115,7 @@ def train(
                 partial(stored_options, out if workers.rank == 0 else None),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
+            decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
@@ -120,6 +127,7 @@ def train(
         history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
+        decision=decision,
     )  # fmt: skip
 
 
@@ -136,15 +144,16 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     from capsulet.report.measures import interval
 
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    value, name = epoch.valid_accuracy, ""
+    value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
     if alone:
-        return f"{minutes} linear model (one row per class cannot show how good it is) → {out}"
+        return f"{minutes} linear model: one row per class cannot show how good it is; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
-    spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
+    single = epoch.valid_micro_f1 is None
+    spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
+    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
