@@ -28,7 +28,7 @@ LAYERS = (
     {"runtime"},
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
-    {"training.model_writer", "training.growth"},
+    {"training.model_writer", "training.growth", "training.progress"},
     {"training.network_stage"},
     {"training.run"},
     {"compression", "checking", "runtime.ray", "labelling", "diagnosis"},

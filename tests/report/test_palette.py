@@ -29,6 +29,6 @@ def test_colours_are_mixed() -> None:
 
 
 def test_marks_of_a_terminal() -> None:
-    assert terminal_mark(1.0, 1.0) == f"black on {DARK['one']}"
-    assert terminal_mark(-1.0, 1.0) == f"black on {DARK['two']} underline"
-    assert terminal_mark(1.0, 0.1) not in (f"black on {DARK['soft']}", terminal_mark(1.0, 0.2))
+    assert terminal_mark(1.0, 1.0) == f"{DARK['on-deep']} on {DARK['one']}"
+    assert terminal_mark(-1.0, 1.0) == f"{DARK['on-deep']} on {DARK['two']} underline"
+    assert terminal_mark(1.0, 0.1) not in (terminal_mark(1.0, 0.2), terminal_mark(-1.0, 0.1))

@@ -33,7 +33,7 @@ from capsulet.cli.options import (
     values_of,
 )  # fmt: skip
 from capsulet.cli.output import clock, percent, print_json, tell
-from capsulet.cli.progress import LineMonitor, bar_monitor, validation
+from capsulet.training.progress import LineMonitor, bar_monitor
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -128,13 +128,12 @@ def summary(result: Training, select: str | None) -> str:
         "early": f"stopped early, no better epoch after {result.best.epoch}: ",
         "interrupted": "interrupted, the best model so far is kept" + (", --resume continues: " if resumable else ": "),
     }
-    kept = "the n-gram features are the model"
+    kept = "the model is linear"
     if not result.linear_only:
-        kept = f"epoch {result.best.epoch} of {len(result.epochs)} is kept"
-        kept += " with the n-gram features" if result.linear else ""
-    name = "" if result.best.valid_micro_f1 is not None else "accuracy "
-    quality = f"{name}{validation(result.best)} {measured_on(result)}{higher(result, select)}"
-    if result.folds and result.train_rows == len(result.labels) and name:
+        network = f"the network of epoch {result.best.epoch} of {len(result.epochs)}"
+        kept = f"the model is the linear model and {network}" if result.linear else f"the model is {network}"
+    quality = f"{result.best.metric} {measured_on(result)}{higher(result, select)}"
+    if result.folds and result.train_rows == len(result.labels) and result.best.valid_micro_f1 is None:
         quality = "one row per class cannot show how good it is"
     return (
         f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "

@@ -47,8 +47,8 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 def train(
     files: Data, out: str | Path, *, valid: Data = (), recipe: str = "default", reading: ReadOptions | None = None,
-    monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
+    monitor: Monitor | None = None, tell: Tell = silent, progress: bool | None = None, resume: bool = False,
+    cache: str | Path | None = "", report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
     from_model: str | Path | None = None, replay: Data = (), **values: Any,
 ) -> Training:  # fmt: skip
     """Train on labelled files or data and write the best model to a folder; docs/reference/options.md lists `values`.
@@ -57,14 +57,15 @@ def train(
     (text, label) pairs. `values` may also be options of `ReadOptions`, such as text_columns and label_column.
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. `sample_weight` is a weight above 0 for each training row: it multiplies the loss of the row, in
-    the n-gram features and in the network; only ratios of weights matter. `from_model` grows a model by the files, and
-    `replay` are the files that it was trained on (docs/how-to/grow.md). The processes that torchrun starts share the
-    work.
+    None writes none. `progress` shows messages, time and epochs; None shows them in a notebook and at the prompt of
+    Python only, and not if `monitor` or `tell` is given. `sample_weight` is a weight above 0 for each training row: it
+    multiplies the loss of the row, in the n-gram features and in the network; only ratios of weights matter.
+    `from_model` grows a model by the files, and `replay` are the files that it was trained on (docs/how-to/grow.md).
+    The processes that torchrun starts share the work.
     """
     columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
     reading, old_rows = reading_options(reading, columns), sources(replay)
-    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "resume": resume, "report": report}
+    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
     if from_model is None:
         if old_rows:
             raise InputError("--replay has the old rows of a model that grows: name the model with --from")
@@ -98,11 +99,12 @@ def train(
 
 def train_files(
     labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
-    tell: Tell, resume: bool, report: str | Path | None, command: str | None = None,
+    tell: Tell, progress: bool | None, resume: bool, report: str | Path | None, command: str | None = None,
 ) -> Training:  # fmt: skip
     """Train on labelled files from the beginning; `command` is the one to store, if it is not that of these values."""
     started = time.perf_counter()
-    options, spell, tell = build_options(recipe, **values), speller(tell), spoken(tell)
+    options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
+    tell = spoken(tell)
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
     labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
@@ -116,12 +118,16 @@ def train_files(
     from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
+    from capsulet.training.progress import progress_monitor
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
         workers = scratch.enter_context(join_workers(options.training.device))
         if workers.rank:  # only the first process prints
-            tell, monitor = silent, None
+            tell, monitor, progress = silent, None, False
+        if quiet and (view := progress_monitor(progress)) is not None:
+            scratch.enter_context(view)
+            monitor, tell = view, spoken(view.tell)
         monitor = monitor or Silence()
         text, fraction = options.text, options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
@@ -147,7 +153,7 @@ def train_files(
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
-        history, measures = linear or NOTHING, None
+        history, measures, decision = linear or NOTHING, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
@@ -157,6 +163,7 @@ def train_files(
                 partial(stored_options, out if workers.rank == 0 else None),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
+            decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
@@ -170,6 +177,7 @@ def train_files(
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
         classes=measures.evaluation.classes if measures else (),
+        decision=decision,
     )  # fmt: skip
 
 
@@ -196,15 +204,16 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     from capsulet.report.measures import interval
 
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    value, name = epoch.valid_accuracy, ""
+    value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
     if alone:
-        return f"{minutes} linear model (one row per class cannot show how good it is) → {out}"
+        return f"{minutes} linear model: one row per class cannot show how good it is; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
-    spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
+    single = epoch.valid_micro_f1 is None
+    spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
+    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
