@@ -17,6 +17,7 @@ from capsulet.text.cache import Cache, default_folder
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.hub import local_files
 from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
@@ -56,6 +57,7 @@ def prepare(
     """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
         raise InputError("no files were given: name at least one file of labelled texts")
+    files = dataclasses.replace(files, train=local_files(files.train), valid=local_files(files.valid))
     every_file = [*files.train, *files.valid]
     for path in every_file:
         check_path(path)

@@ -8,6 +8,7 @@ from capsulet.errors import InputError
 from capsulet.text.files import Stream, check_path, open_bytes, peek_lines, read_chunks, source_name
 from capsulet.text.flags import FORMATS
 from capsulet.text.formats import LABEL_PREFIX, fasttext_rows, json_rows, line_rows, parquet_rows, table_rows
+from capsulet.text.hub import local_files
 from capsulet.text.rows import Reading, ReadOptions, Row, SkippedRows
 from capsulet.text.tables import recognise_delimiter, split_first_row
 
@@ -20,7 +21,7 @@ def read_rows(
     skipped: SkippedRows | None = None, allow_empty: bool = False,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of the files, in order. With `labelled`, a row without a label is a bad row."""
-    paths = [paths] if isinstance(paths, str) else list(paths)
+    paths = local_files([paths] if isinstance(paths, str) else list(paths))
     if not paths:
         raise InputError("no file given, expected one or more (- is standard input)")
     for path in paths:
