@@ -180,6 +180,50 @@ class Classifier:
                 pass
             raise
 
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, as `capsulet train` does: model file, card and log."""
+        from pathlib import Path
+
+        from capsulet.storage.folder import CARD, LOG, write_folder
+        from capsulet.storage.model_file import MODEL
+
+        files = self.files()
+        write_folder(Path(folder), files[MODEL], files[CARD], files[LOG])
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | os.PathLike[str], *, revision: str | None = None, token: str | None = None,
+        threads: int | None = None, precision: str = "auto",
+    ) -> Classifier:  # fmt: skip
+        """Load a model folder, or the model OWNER/NAME of the Hugging Face Hub (extra `hub`)."""
+        if os.path.exists(name):  # noqa: PTH110 - pathlib takes long to import
+            return load(name, threads, precision)
+        from capsulet.storage.hub import download_model
+
+        return load(download_model(os.fspath(name), revision, token), threads, precision)
+
+    def push_to_hub(
+        self, repo_id: str, *, private: bool | None = None, token: str | None = None, revision: str | None = None,
+        commit_message: str = "Upload a capsulet model",
+    ) -> str:  # fmt: skip
+        """Upload the model to the Hugging Face Hub as OWNER/NAME (extra `hub`); return the address of the commit."""
+        from capsulet.storage.hub import upload_model
+
+        return upload_model(repo_id, self.files(), private, token, commit_message, revision)
+
+    def files(self) -> dict[str, bytes]:
+        """The files of the model folder by name; the card and the log are those beside the model, if there are any."""
+        from pathlib import Path
+
+        from capsulet.storage.folder import CARD, LOG, read_log
+        from capsulet.storage.model_file import MODEL, parse_model
+
+        data: bytes = self.session.core.file()
+        readme = Path(self.path) / CARD
+        beside = (Path(self.path) / MODEL).is_file()
+        card = readme.read_bytes() if beside and readme.is_file() else parse_model(data, self.path).card.encode()
+        return {MODEL: data, CARD: card, LOG: read_log(Path(self.path)) if beside else b""}
+
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False,
         spelled: bool = False,

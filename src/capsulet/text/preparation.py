@@ -18,6 +18,7 @@ from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.hub import local_files
 from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
 from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions
@@ -58,6 +59,7 @@ def prepare(
     """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
         raise InputError("no files were given: name at least one file of labelled texts")
+    files = dataclasses.replace(files, train=local_files(files.train), valid=local_files(files.valid))
     every_file = [*files.train, *files.valid]
     for source in every_file:
         if not isinstance(source, Records):

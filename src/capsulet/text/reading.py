@@ -28,6 +28,7 @@ from capsulet.text.formats import (
     spreadsheet_rows,
     table_rows,
 )  # fmt: skip
+from capsulet.text.hub import local_files
 from capsulet.text.records import Records
 from capsulet.text.rows import Reading, ReadOptions, Row, SkippedRows, Tell
 from capsulet.text.tables import recognise_delimiter, split_first_row
@@ -50,7 +51,7 @@ def read_rows(
 
     `tell` gets notes about encodings and columns, `used` the columns of each source; `keep`: rows have all columns.
     """
-    sources: list[Source] = [paths] if isinstance(paths, (str, Records)) else list(paths)
+    sources: list[Source] = local_files([paths] if isinstance(paths, (str, Records)) else list(paths))
     if not sources:
         raise InputError("no file given, expected one or more (- is standard input)")
     for source in sources:
