@@ -4,7 +4,7 @@ Every Python on the PATH and in ~/.pyenv is tried, from 3.10 on. The environment
 switch it off), no compiler and no other package. With --packages, each extra is installed from a folder of
 wheels, and the model of the tutorial is trained:
 
-  pip download --dest wheels 'dist/WHEEL[train,onnx]' && python -m release.smoke --packages wheels
+  pip download --dest wheels 'dist/WHEEL[train,onnx,scale,hub]' && python -m release.smoke --packages wheels
 
 A Python for another processor is a command, such as the one that `python -m release.debian_python DIR` prints.
 """
@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +170,13 @@ def probes() -> list[str]:
     return texts
 
 
+def extras_of(wheel: Path) -> list[str]:
+    """The extras that a wheel names."""
+    with zipfile.ZipFile(wheel) as file:
+        name = next(name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
+        return re.findall(r"^Provides-Extra: (\S+)$", file.read(name).decode(), re.MULTILINE)
+
+
 def try_extra(environment: Environment, wheel: Path, extra: str, packages: Path) -> str:
     """Install an extra from a folder of wheels, import its packages, and use the best known ones."""
     environment.install(f"{wheel}[{extra}]", packages)
@@ -201,7 +210,7 @@ def main() -> int:
     )
     parser.add_argument("--python", action="append", default=[], metavar="COMMAND", help="an interpreter to try, too")
     parser.add_argument("--packages", type=Path, metavar="DIR", help="wheels of the extras, for one version of Python")
-    parser.add_argument("--extras", nargs="*", default=["train", "onnx"], help="with --packages (default: train onnx)")
+    parser.add_argument("--extras", nargs="*", help="with --packages (default: every extra of the wheel)")
     arguments = parser.parse_args()
     tried = 0
     for python in [*found_here(), *(facts(shlex.split(command)) for command in arguments.python)]:
@@ -215,7 +224,7 @@ def main() -> int:
             tried += 1
             own = f"{sys.version_info.major}.{sys.version_info.minor}"
             if arguments.packages and python.is_program and python.version == own:
-                for extra in arguments.extras:
+                for extra in extras_of(wheel) if arguments.extras is None else arguments.extras:
                     said = try_extra(environment, wheel, extra, arguments.packages.resolve())
                     print(f"{python}, extra {extra}: {said}", flush=True)
     print(f"{tried} environments, no problem" if tried else "no wheel runs here: build them with `make wheels`")

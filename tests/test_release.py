@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from capsulet import __version__
-from release import audit, smoke
+from release import audit, debian_python, smoke
 from release.targets import TARGETS, named
 
 ROOT = Path(__file__).parents[1]
@@ -86,3 +86,28 @@ def test_targets() -> None:
     assert {(target.system, target.processor) for target in TARGETS} == {
         (system, processor) for system in ("linux", "macos", "windows") for processor in ("x86_64", "aarch64")
     }
+
+
+def test_packages_of_debian_with_what_they_need() -> None:
+    records = {
+        "python3.13-minimal": {
+            "Depends": "libpython3.13-minimal (= 3.13.5-2), libc6 (>= 2.38) | other",
+            "Pre-Depends": "libc6",
+        },
+        "libpython3.13-minimal": {"Depends": "libc6"},
+        "libc6": {"Depends": "libgcc-s1, missing"},
+        "libgcc-s1": {},
+        "unrelated": {},
+    }
+    found = debian_python.needed(["python3.13-minimal"], records)
+    assert set(found) == set(records) - {"unrelated"} and len(found) == 4
+
+
+def test_the_wheel_of_an_interpreter(tmp_path: Path) -> None:
+    for target in TARGETS:
+        (tmp_path / f"capsulet-1-cp310-abi3-{target.tag}.whl").touch()
+    own = smoke.Python(("python3",), "3.12", "aarch64", musl=False)
+    assert str(smoke.wheel_for(own, tmp_path)).endswith("-manylinux_2_17_aarch64.whl")
+    other = smoke.Python(("python3",), "3.12", "x86_64", musl=True)
+    assert str(smoke.wheel_for(other, tmp_path)).endswith("-musllinux_1_2_x86_64.whl")
+    assert smoke.wheel_for(smoke.Python(("x",), "3.12", "riscv64", musl=False), tmp_path) is None

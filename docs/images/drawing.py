@@ -7,8 +7,8 @@ from html import escape
 from capsulet.report.svg import DARK, LIGHT
 
 STYLE = """
-text { fill: var(--ink); font: 13px system-ui, sans-serif; text-anchor: middle; }
-.small { fill: var(--soft); font-size: 11px; } .left { text-anchor: start; } .bold { font-weight: 600; }
+text { fill: var(--ink); font: 14px system-ui, sans-serif; text-anchor: middle; }
+.small { fill: var(--soft); font-size: 12px; } .left { text-anchor: start; } .bold { font-weight: 600; }
 .paper { fill: var(--paper); } .box { fill: var(--panel); stroke: var(--line); stroke-width: 1.5; }
 .one { fill: var(--one); fill-opacity: 0.16; stroke: var(--one); }
 .two { fill: var(--two); fill-opacity: 0.16; stroke: var(--two); }

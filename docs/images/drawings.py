@@ -12,7 +12,7 @@ IMAGES = Path(__file__).parent
 def overview() -> Drawing:
     """From labelled texts to answers."""
     picture = Drawing(760, 300, "Labelled texts are trained into one model file, which runs in many places")
-    picture.box(16, 100, 130, 96, "labelled texts", "CSV, JSONL, Parquet,", "fastText; 20 to", "millions of rows")
+    picture.box(16, 100, 130, 96, "labelled texts", "CSV, JSONL, …;", "20 to millions", "of rows")
     picture.box(186, 100, 140, 96, "train", "n-gram features,", "then a network if", "it helps; CPU only", kind="one")
     picture.box(
         366,
@@ -116,7 +116,7 @@ def calibration() -> Drawing:
     )
     picture.arrow(570, 90, 620, 52).arrow(570, 118, 620, 158)
     picture.box(622, 24, 122, 50, "label", "confident enough", kind="two")
-    return picture.box(622, 134, 122, 50, "no label", "below the threshold")
+    return picture.box(622, 134, 122, 50, "no label", "below threshold")
 
 
 def explanation() -> Drawing:
@@ -170,14 +170,14 @@ def compression() -> Drawing:
     """A word vector as a sum of codewords."""
     picture = Drawing(760, 220, "A word is stored as one codeword per codebook; weights have few bits")
     picture.box(16, 80, 110, 52, "match", "a word")
-    picture.arrow(126, 106, 166, 106).box(168, 80, 110, 52, "3 · 14 · 0 · 9", "codes, 2 to 4 bytes", kind="two")
+    picture.arrow(126, 106, 158, 106).box(160, 80, 122, 52, "3 · 14 · 0 · 9", "codes, 2 to 4 bytes", kind="two")
     for book in range(4):
         x = 330 + 64 * book
         for row in range(6):
             picture.box(x, 30 + 24 * row, 48, 20, kind="one" if row == (2, 5, 0, 3)[book] else "")
         picture.text(x + 24, 194, f"codebook {book + 1}", "small")
-    picture.arrow(278, 106, 326, 106).arrow(574, 106, 610, 106)
-    picture.box(612, 74, 132, 64, "vector of the word", "sum of the chosen", "codewords", kind="one")
+    picture.arrow(282, 106, 326, 106).arrow(574, 106, 610, 106)
+    picture.box(612, 74, 132, 64, "word vector", "sum of the chosen", "codewords", kind="one")
     return picture.text(454, 18, "16 codewords each", "small")
 
 
