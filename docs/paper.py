@@ -11,7 +11,7 @@ from benchmarks.record import read, stored
 from capsulet.config import Options, build_options
 from docs.pages import DOCS, ROOT, circumstances_of, made_at
 from paper import published
-from paper.datasets import DATA_SETS
+from paper.datasets import DATA_SETS, closest
 from paper.plan import BUDGETS
 from paper.rows import TABLES, TITLES, Table
 from paper.runs import PROTOCOLS
@@ -296,7 +296,7 @@ def protocol(group: Group) -> str:
     """The protocol, and whether the rows are those of the paper."""
     same = (
         ""
-        if group.whole
+        if group.whole or closest(group.set) is None
         else "; the rows are not those of the published set, so differences have two causes, method and data"
     )
     return f"protocol `{group.protocol}`: {PROTOCOLS[group.protocol]}{same}"

@@ -157,7 +157,7 @@ def trained(run: Run, folder: Path, threads: int) -> Result:
     looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
     given = {"recipe": run.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
     continued, before = Path(f"{folder}.checkpoint").exists(), time.process_time()
-    training = capsulet.train(run.files.train, folder, resume=True, **given)
+    training = capsulet.train(run.files.train, folder, resume=True, report=None, **given)
     if training.stopped == "interrupted":
         raise KeyboardInterrupt
     found: Result = {

@@ -160,10 +160,9 @@ def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
 
 
 def shown_rows(table: Table, group: Group) -> list[tuple[Row, str]]:
-    """Rows with their recipes: all of the recipe that has the most runs, and those of other recipes that have runs."""
+    """Rows with their recipes: every row with the recipe `published` if it was run at all, others that were run."""
     made = {(run["row"], run["recipe"]) for run in group.runs}
-    counts = {recipe: sum(one == recipe for _, one in made) for recipe in RECIPES}
-    first = max(RECIPES, key=lambda recipe: counts[recipe])
-    found = [(row, row.recipe or first) for row in table.rows]
-    second = [(row, recipe) for recipe in RECIPES for row in table.rows if recipe != first and not row.recipe]
-    return found + [(row, recipe) for row, recipe in second if (row.name, recipe) in made]
+    whole = any(recipe == RECIPES[0] for _, recipe in made)
+    pairs = [(row, row.recipe or recipe) for recipe in RECIPES for row in table.rows if not row.recipe]
+    pairs += [(row, row.recipe) for row in table.rows if row.recipe]
+    return [(row, one) for row, one in pairs if (row.name, one) in made or (whole and one != RECIPES[1])]
