@@ -38,9 +38,12 @@ $(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/
 	touch $@
 
 # What the tests need. Dependency groups need pip 25.1 or newer.
-$(VENV)/.dev: $(VENV)/.train requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.train requirements/dev.txt requirements/serve.txt requirements/site.txt
 	$(LOCKED) requirements/dev.txt
-	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures --group site
+	$(LOCKED) requirements/serve.txt
+	$(LOCKED) requirements/site.txt
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale,tune,sklearn,serve,serve-ray,hub]' \
+	  --group dev --group figures --group site --group clients --group deploy
 	touch $@
 
 # What the tests of `capsulet serve` need: Ray Serve, and clients of other projects. They are skipped without them.

@@ -18,7 +18,7 @@ from packaging.tags import Tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ("train", "dev")
+SECTIONS = ("train", "dev", "serve", "site")
 HEAD = "# Written by `python requirements/make.py` from constraints.txt."
 OLDEST, NEWEST = 10, 14  # CPython 3.x
 PLATFORMS = re.compile(r"any|manylinux.*_(x86_64|aarch64)|macosx_.*|win_(amd64|arm64)")
