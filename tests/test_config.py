@@ -96,13 +96,24 @@ def test_the_paper_recipe_is_the_papers() -> None:
     assert not options.model.scale_coupling
 
 
+def test_the_published_recipe_is_what_the_code_of_the_paper_computes() -> None:
+    printed, options = build_options("paper"), build_options("published")
+    training = options.training
+    assert (options.model.agreement, training.focal, training.linear_margin) == ("dot", "softmax", "logits")
+    assert (training.sum_margin, training.schedule, training.transforms) == (True, "steps", "xavier")
+    assert (training.learning_rate, training.code_learning_rate, training.head_learning_rate) == (0.001, 0.001, 0.0001)
+    differences = {"agreement", "sum_margin", "focal", "linear_margin", "head_learning_rate", "schedule", "transforms"}
+    assert explicit_values(options, "paper").keys() == differences
+    assert options.text == printed.text
+
+
 def test_what_is_said_explicitly_beats_the_recipe() -> None:
     assert build_options("paper", epochs=3).training.epochs == 3
     assert explicit_values(build_options("paper", epochs=3), "paper") == {"epochs": 3}
 
 
 WRONG = {
-    "recipe": ({"recipe": "papr"}, "recipe 'papr' is unknown: expected one of default, paper"),
+    "recipe": ({"recipe": "papr"}, "recipe 'papr' is unknown: expected one of default, paper, published"),
     "near": ({"epoch": 3}, "option 'epoch' is unknown; did you mean 'epochs'?"),
     "far": ({"zzz": 3}, "option 'zzz' is unknown: expected one of size, embedding, "),
     "choice": ({"embedding": "glove"}, "--embedding is 'glove': expected one of cwc, cc, plain"),
@@ -118,6 +129,7 @@ WRONG = {
     "nan": ({"learning_rate": float("nan")}, "--learning-rate is nan: expected a finite number"),
     "infinite": ({"learning_rate": float("inf")}, "--learning-rate is inf: expected a finite number"),
     "beyond the tokenizer": ({"max_words": 10**30}, "--max-words is 1000000000000000000000000000000: expected 1 to"),
+    "competing labels": ({"multi_label": True, "focal": "softmax"}, "--focal is softmax, in which classes compete"),
     "indivisible": ({"hidden_size": 100}, "--hidden-size 100 is not a multiple of --primary-length 8"),
 }
 

@@ -28,20 +28,22 @@ LAYERS = (
     {"runtime"},
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
-    {"training.model_writer"},
+    {"training.model_writer", "training.growth", "training.progress"},
     {"training.network_stage"},
     {"training.run"},
-    {"compression", "checking", "runtime.ray"},
-    {"training.ray", "tuning"},
+    {"compression", "checking", "runtime.ray", "labelling", "diagnosis"},
+    {"training.ray", "tuning", "sklearn"},
+    {"serve"},
     {"cli"},
     {"__init__", "__main__"},
 )
-HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "tokenizers", "pyarrow", "ray"}
+HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "tokenizers", "pyarrow", "ray", "httptools", "uvloop"}
 AT_MODULE_LEVEL = {
     "model": {"torch", "onnx"},  # onnx: graph.py and graph_builder.py
     "training": {"torch"},
     "storage": {"onnxruntime"},  # onnx_runtime.py, which export.py imports late
     "compression": {"torch"},  # in modules that compress.py imports late
+    "serve": {"httptools"},  # connection.py, which run.py imports late
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -86,6 +88,7 @@ def module_level(tree: ast.Module) -> ast.Module:
 
     class Prune(ast.NodeTransformer):
         def visit_FunctionDef(self, node: ast.FunctionDef) -> None: ...
+        def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None: ...
         def visit_If(self, node: ast.If) -> ast.If | None:
             return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
 

@@ -1,6 +1,6 @@
 """Colours of pages, charts, notebooks and the terminal. `one` marks words for a label, `two` words against it.
 
-js/page has the same colours and the same FAINT; tests/report/test_palette.py compares them.
+serve/page has the same colours and the same FAINT; tests/report/test_palette.py compares them.
 """
 
 LIGHT = {
@@ -34,4 +34,4 @@ def middle(name: str) -> str:
 def terminal_mark(contribution: float, strength: float) -> str:
     """Return the style of a word on a terminal, whose ground may be light or dark: grey if weak, coloured if strong."""
     name, line = ("one", "") if contribution > 0 else ("two", " underline")  # the line: also without colours
-    return f"black on {mixed(DARK['soft'], DARK[name], 0.3 + 0.7 * strength)}{line}"
+    return f"{DARK['on-deep']} on {mixed(DARK['soft'], DARK[name], 0.3 + 0.7 * strength)}{line}"

@@ -1,6 +1,11 @@
-"""How a result is looked at: as a dictionary, as a table of pandas, and as HTML in a notebook."""
+"""How results and messages are looked at: on one line, as dictionary, as table of pandas, as HTML in a notebook."""
 
 from __future__ import annotations
+
+import sys
+
+from capsulet.spelling import told_in_flags
+from capsulet.text.visible import visible
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -45,10 +50,17 @@ class Table(Result):
         return html
 
 
+@told_in_flags
+def tell(line: str) -> None:
+    """Print a message on standard error."""
+    try:  # noqa: SIM105 - contextlib takes long to import
+        print(visible(line), file=sys.stderr, flush=True)  # noqa: T201 - this is the place that prints
+    except OSError:  # a closed or unusable standard error must not stop the work
+        pass
+
+
 def named(words: str) -> str:
     """Return a label or a word for a description on one line."""
-    from capsulet.text.visible import visible
-
     shown = visible(words)
     return shown if len(shown) <= MOST_NAMED else f"{shown[: MOST_NAMED - 1]}…"
 

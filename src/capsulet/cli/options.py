@@ -158,7 +158,8 @@ def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default"
     """Add `--recipe`."""
     from capsulet.config import RECIPES
 
-    words = f"values of the options that you do not set: capsulet's or the paper's (default: {default})"
+    words = "values of the options that you do not set: capsulet's, those that the paper prints, or those that its "
+    words += f"published code computes (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 

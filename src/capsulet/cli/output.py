@@ -12,7 +12,7 @@ from capsulet.presentation import clock as clock
 from capsulet.presentation import count as count
 from capsulet.presentation import cut as cut
 from capsulet.presentation import percent as percent
-from capsulet.spelling import told_in_flags
+from capsulet.presentation import tell as tell
 from capsulet.text.visible import visible, visible_json
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
 Part = str | tuple[str, str]  # a text, or a text with its style
 COLUMNS = 100  # width of a table if standard output is not a terminal
-
-
-@told_in_flags
-def tell(line: str) -> None:
-    """Print a message on standard error."""
-    try:  # noqa: SIM105 - contextlib takes long to import
-        print(visible(line), file=sys.stderr, flush=True)
-    except OSError:  # a closed or unusable standard error must not stop the work
-        pass
 
 
 def print_json(value: Any) -> None:

@@ -4,7 +4,7 @@ A notebook may be light or dark whatever the screen is. So the style takes the c
 makes lines and grounds of it. All rules are inside `.capsulet`: the rest of the notebook keeps its own style.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from capsulet.palette import middle
@@ -43,5 +43,10 @@ thead th {{ position: static; }} article {{ border: 0; margin: 0; }} h3 {{ margi
 
 def notebook_html(result: Any) -> str:
     """Return a result as HTML."""
-    parts = "\n".join(filter(None, CARDS[type(result).__name__](result)))
-    return f'<div class="capsulet"><style>{NOTEBOOK_STYLE}</style>\n{parts}\n</div>'
+    return styled(CARDS[type(result).__name__](result))
+
+
+def styled(parts: Iterable[str]) -> str:
+    """Return HTML with its style."""
+    body = "\n".join(filter(None, parts))
+    return f'<div class="capsulet"><style>{NOTEBOOK_STYLE}</style>\n{body}\n</div>'

@@ -8,7 +8,7 @@ import time
 from capsulet.errors import InputError, unknown_label
 from capsulet.prediction import Prediction
 from capsulet.runtime.matrix import Matrix
-from capsulet.runtime.session import Session, open_session
+from capsulet.runtime.session import Session, open_session, session_of
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class Classifier:
 
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the bytes of the model file; they are checked when they are loaded, and never run."""
+        session = self.session
+        return restored, (session.core.file(), self.path, session.threads, session.precision)
 
     if TYPE_CHECKING:
 
@@ -220,6 +225,11 @@ def load(path: str | os.PathLike[str], threads: int | None = None, precision: st
     every machine; float32 is closer to the training.
     """
     return Classifier(open_session(path, threads, precision), str(path))
+
+
+def restored(data: bytes, path: str, threads: int, precision: str) -> Classifier:
+    """Rebuild a pickled classifier from the bytes of its model file."""
+    return Classifier(session_of(data, threads, precision, path), path)
 
 
 def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capsulet.choices import PAPER
 from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
@@ -32,6 +33,8 @@ class LabelledFiles:
     valid: Sequence[Source]
     reading: ReadOptions
     cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
+    weights: Sequence[float] | None = None  # of the rows of the training files, in their order
+    known: Sequence[str] = ()  # labels that need no rows: those of a model that grows
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ def prepare(
         if not isinstance(source, Records):
             check_path(source)
     try:
-        if files.cache is None or not all(map(is_file, every_file)):
-            # a pipe or an iterator can be read only once, and the cache would hash it first
+        if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
+            # a pipe or an iterator can be read only once, and the cache would hash it first; it knows no weights
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
@@ -118,7 +121,8 @@ def build(
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{named(files.train)}: no usable row, expected a label and a text in each row")
-    check_classes(labels, rows, files.train)
+    check_classes(sorted({*labels, *files.known}), rows, files.train)
+    writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
@@ -145,6 +149,18 @@ def build(
     unknown_words = decided(resolved.unknown_words)
     writer.columns = next((columns for columns in used if not columns.usual), None)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
+
+
+def checked_weights(weights: Sequence[float], rows: int) -> NDArray[np.float64]:
+    """The weights of these rows as an array; InputError unless each row has one that is finite and above 0."""
+    found = np.asarray(weights, np.float64)
+    if found.shape != (rows,):
+        expected = f"expected one number for each of the {rows:,} rows"
+        raise InputError(f"sample_weight has the shape {found.shape}: {expected}; rows that are skipped have none")
+    if wrong := [(row, value) for row, value in enumerate(found.tolist()) if not 0 < value < float("inf")][:1]:
+        place = f"the weight of row {wrong[0][0]:,} is {wrong[0][1]:g}"
+        raise InputError(f"sample_weight: {place}, expected a finite number above 0: leave out rows of weight 0")
+    return found
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Sequence[Source]) -> None:

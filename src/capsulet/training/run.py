@@ -6,12 +6,14 @@ import dataclasses
 import importlib.util
 import shlex
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
+from capsulet.choices import PRINTED
 from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError, some
@@ -45,8 +47,9 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 def train(
     files: Data, out: str | Path, *, valid: Data = (), recipe: str = "default", reading: ReadOptions | None = None,
-    monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", **values: Any,
+    monitor: Monitor | None = None, tell: Tell = silent, progress: bool | None = None, resume: bool = False,
+    cache: str | Path | None = "", report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
+    from_model: str | Path | None = None, replay: Data = (), **values: Any,
 ) -> Training:  # fmt: skip
     """Train on labelled files or data and write the best model to a folder; docs/reference/options.md lists `values`.
 
@@ -54,14 +57,56 @@ def train(
     (text, label) pairs. `values` may also be options of `ReadOptions`, such as text_columns and label_column.
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. The processes that torchrun starts share the work.
+    None writes none. `progress` shows messages, time and epochs; None shows them in a notebook and at the prompt of
+    Python only, and not if `monitor` or `tell` is given. `sample_weight` is a weight above 0 for each training row: it
+    multiplies the loss of the row, in the n-gram features and in the network; only ratios of weights matter.
+    `from_model` grows a model by the files, and `replay` are the files that it was trained on (docs/how-to/grow.md).
+    The processes that torchrun starts share the work.
     """
-    started = time.perf_counter()
     columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
-    options, spell, tell = build_options(recipe, **values), speller(tell), spoken(tell)
+    reading, old_rows = reading_options(reading, columns), sources(replay)
+    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
+    if from_model is None:
+        if old_rows:
+            raise InputError("--replay has the old rows of a model that grows: name the model with --from")
+        labelled = LabelledFiles(sources(files), sources(valid), reading, cache, sample_weight)
+        return train_files(labelled, out, recipe=recipe, values=values, **call)
+    from capsulet.training.growth import extend, inherited, measured, open_old
+
+    out = folder_of(out)
+    old = open_old(from_model, out, values.get("threads"))
+    if sample_weight is not None:
+        raise InputError("sample_weight is for a training from the beginning: leave it out, or leave out from_model")
+    words = ["--from", str(from_model), *(word for file in old_rows for word in ("--replay", str(file)))]
+    reading = reading.for_model(old.config.multi_label, old.config.columns)
+    labelled = LabelledFiles(sources(files), sources(valid), reading, cache, known=old.config.labels)
+    if not old_rows:
+        from capsulet.training.interruption import Interruption
+
+        check_target(out)
+        require_training(network=False)
+        command = command_line(labelled, "default", build_options(**values), words)
+        with Interruption() as interruption:
+            training = extend(old, out, labelled, values, command, spoken(tell), interruption.requested)
+    else:
+        all_rows = dataclasses.replace(labelled, train=[*old_rows, *labelled.train])
+        recipe = old.config.recipe if recipe == "default" else recipe
+        command = command_line(labelled, recipe, build_options(recipe, **values), words)
+        values = {**inherited(old.config), **values}
+        training = train_files(all_rows, out, recipe=recipe, values=values, command=command, **call)
+    return measured(training, old, labelled, spoken(tell))
+
+
+def train_files(
+    labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
+    tell: Tell, progress: bool | None, resume: bool, report: str | Path | None, command: str | None = None,
+) -> Training:  # fmt: skip
+    """Train on labelled files from the beginning; `command` is the one to store, if it is not that of these values."""
+    started = time.perf_counter()
+    options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
+    tell = spoken(tell)
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
-    reading = reading_options(reading, columns).for_model(options.model.multi_label)
-    labelled = LabelledFiles(sources(files), sources(valid), reading, cache)
+    labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
     if page:
         check_report(page)
@@ -73,19 +118,23 @@ def train(
     from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
+    from capsulet.training.progress import progress_monitor
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
         workers = scratch.enter_context(join_workers(options.training.device))
         if workers.rank:  # only the first process prints
-            tell, monitor = silent, None
+            tell, monitor, progress = silent, None, False
+        if quiet and (view := progress_monitor(progress)) is not None:
+            scratch.enter_context(view)
+            monitor, tell = view, spoken(view.tell)
         monitor = monitor or Silence()
         text, fraction = options.text, options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
         corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
-        command, num_classes = command_line(labelled, recipe, options), len(corpora.labels)
+        command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
         asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
         rows = decided(options.model.ngram_features)
@@ -104,7 +153,7 @@ def train(
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
-        history, measures = linear or NOTHING, None
+        history, measures, decision = linear or NOTHING, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
@@ -114,6 +163,7 @@ def train(
                 partial(stored_options, out if workers.rank == 0 else None),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
+            decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
@@ -126,6 +176,8 @@ def train(
         tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
+        classes=measures.evaluation.classes if measures else (),
+        decision=decision,
     )  # fmt: skip
 
 
@@ -152,15 +204,16 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     from capsulet.report.measures import interval
 
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    value, name = epoch.valid_accuracy, ""
+    value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
     if alone:
-        return f"{minutes} linear model (one row per class cannot show how good it is) → {out}"
+        return f"{minutes} linear model: one row per class cannot show how good it is; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
-    spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
+    single = epoch.valid_micro_f1 is None
+    spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
+    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
@@ -244,10 +297,11 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
 def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     """Warnings about this data and these options."""
     lines, number = [], len(corpora.labels)
-    if options.training.loss == "focal" and options.model.head == "capsule" and not options.model.multi_label:
+    alone = options.training.loss == "focal" and options.training.focal == PRINTED
+    if alone and options.model.head == "capsule" and not options.model.multi_label:
         lines.append(
             "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
-            "try --loss margin+focal"
+            "try --loss margin+focal, or --focal softmax"
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
@@ -301,9 +355,9 @@ def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
     return {**values, "texts": corpora.digest, **({} if weights is None else {"class_weights": weights})}
 
 
-def command_line(files: LabelledFiles, recipe: str, options: Options) -> str:
-    """The command that trains this model, with a placeholder for --out."""
-    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split()]
+def command_line(files: LabelledFiles, recipe: str, options: Options, more: Sequence[str] = ()) -> str:
+    """The command that trains this model, with a placeholder for --out; `more` are more flags."""
+    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split(), *more]
     words += [word for file in files.valid for word in ("--valid", str(file))]
     words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
