@@ -74,6 +74,9 @@ def test_json_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(tmp_path, "c.json", '[{"text": "a", "label": "x"},\n{"text": oops}]')
     )
     assert "no rows" in refusal(write(tmp_path, "d.json", "[]"))
+    texts = write(tmp_path, "e.json", json.dumps([text for text, _ in WORLD]))
+    assert pairs(texts, labelled=False) == [(text, None) for text, _ in WORLD]
+    assert "JSON is a str, expected an object" in refusal(texts)
 
 
 def test_spreadsheets_keep_what_is_written(tmp_path: Path) -> None:
@@ -168,4 +171,6 @@ def test_random_bytes_end_in_one_line(tmp_path: Path) -> None:
 def test_pairs_are_those_of_the_formats(tmp_path: Path) -> None:
     path = write(tmp_path, "a.psv", "text|label\n" + "".join(f"{text}|{label}\n" for text, label in PAIRS))
     assert pairs(path) == PAIRS
+    excel = write(tmp_path, "excel.csv", "sep=;\r\nreview;class\r\ngood, really;pos\r\n")
+    assert [(row.text, row.label, row.line) for row in read(excel)] == [("good, really", "pos", 3)]
     assert "Quote texts that contain vertical bars" in refusal(write(tmp_path, "b.psv", "text|label\na|b|c\n"))

@@ -19,13 +19,11 @@ from capsulet.text.numbering import NO_WORD, Words
 FEWEST_ROWS = 10  # of a class, or with a value: fewer are chance
 MOST_VALUES = 2_000  # different values of a column that are counted
 REPEATED, PURE = 0.9, 0.98  # share of rows whose value occurs again; share of rows that the value of a column predicts
-IN_CLASS, OF_CLASS = (
-    0.8,
-    0.995,
-)  # share of the rows of a class with a token, and of the rows with it that are of the class
+# share of the rows of a class with a token, and of the rows with it that are of the class
+IN_CLASS, OF_CLASS = 0.9, 0.995
 SAMPLE, LONGEST = 200, 300  # texts of a class in the sample, and tokens of each
 RUN = 5  # tokens in a row that make boilerplate
-SHARED, ELSEWHERE = 0.25, 0.1  # share of the texts of a class with a run; largest part of that share in other classes
+SHARED, ELSEWHERE = 0.33, 0.1  # share of the texts of a class with a run; largest part of that share in other classes
 MOST_CLASSES = 500  # with a sample
 AT_ONCE = 1 << 20  # pairs of a token and a class
 DIGITS = re.compile(r"\d+")

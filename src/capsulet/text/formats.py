@@ -21,6 +21,7 @@ from capsulet.text.json_records import JsonRecord, array_records, line_records
 from capsulet.text.rows import EMPTY_TEXT, NO_LABEL, Reading, Row
 
 LABEL_PREFIX = "__label__"
+SEPARATOR_LINE = re.compile(r"sep=([,;|\t])", re.IGNORECASE)
 FASTTEXT_LABEL = re.compile(rf"(?<!\S){LABEL_PREFIX}\S*")  # anywhere in a line, as in fastText
 
 
@@ -63,6 +64,11 @@ def has_header(fields: Sequence[str], reading: Reading) -> bool:
 def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a table with or without a header."""
     options, labelled = reading.options, reading.labelled
+    if named_delimiter := SEPARATOR_LINE.fullmatch(head.lines[0].strip('"\r ')):  # Excel's own way to name it
+        delimiter = named_delimiter[1]
+        records = chain.from_iterable(tables.record_batches(chunks, delimiter, reading.reject))
+        rest = (record for record in records if record[0] > head.first)
+        return laid_out_rows(rest, tables.DELIMITERS[delimiter], reading)
     delimiter = tables.recognise_delimiter(
         head.lines, preferred, options.text_columns[:1], options.remembered, integers=True
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from capsulet.errors import InputError
+from capsulet.text.columns import TEXT
 from capsulet.text.files import MAX_LINE_BYTES, Chunk, printable
 from capsulet.text.rows import Reading
 from capsulet.text.tables import kind
@@ -41,7 +42,10 @@ def invalid(error: Exception, line: str) -> tuple[str, str]:
 
 
 def array_records(chunks: Iterator[Chunk], reading: Reading) -> Iterator[JsonRecord]:
-    """Yield the objects of one array. The text is decoded object by object, so that memory is bounded."""
+    """Yield the objects of one array. It is decoded object by object, so that memory is bounded.
+
+    Without labels, an item may also be a text.
+    """
     source, decoder = Buffer(chunks, reading), json.JSONDecoder()
     source.skip("[")
     while not source.at("]"):
@@ -54,6 +58,8 @@ def array_records(chunks: Iterator[Chunk], reading: Reading) -> Iterator[JsonRec
             raise InputError(f"{problem}. Write an array of objects: [{{…}}, {{…}}]") from None
         if isinstance(record, dict):
             yield line, record
+        elif isinstance(record, str) and not reading.labelled:
+            yield line, {TEXT: record}
         else:
             reading.reject(line, f"JSON is {kind(record)}, expected an object", EXAMPLE)
         source.skip(",", optional=True)

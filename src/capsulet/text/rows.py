@@ -78,11 +78,19 @@ class ReadOptions:
         return words + ["--on-bad-row", self.on_bad_row] * (self.on_bad_row != "fail")
 
 
+OF_A_MODEL = ("multi_label", "remembered")  # fields that a model decides, not the caller
+READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in OF_A_MODEL)
+
+
+def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Take the options for reading out of keyword arguments that also have other options."""
+    return {name: values.pop(name) for name in READ_NAMES if name in values}
+
+
 def reading_options(reading: ReadOptions | None, given: Mapping[str, Any], **defaults: Any) -> ReadOptions:
     """The options for reading: those of `reading`, with the given ones on top, such as text_columns."""
-    names = [spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in ("multi_label", "remembered")]
-    if unknown := next((name for name in given if name not in names), None):
-        raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(names)}")
+    if unknown := next((name for name in given if name not in READ_NAMES), None):
+        raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(READ_NAMES)}")
     return dataclasses.replace(reading or ReadOptions(**defaults), **given)
 
 

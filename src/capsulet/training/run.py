@@ -28,7 +28,7 @@ from capsulet.text.batch import read_lengths
 from capsulet.text.corpus import Corpora
 from capsulet.text.labelled import Data, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
-from capsulet.text.rows import ReadOptions, reading_options
+from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.training.class_weights import NONE, Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
 
-READ_NAMES = {spec.name for spec in dataclasses.fields(ReadOptions)} - {"multi_label", "remembered"}
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
 UNEVEN = 20  # rows of the largest class per row of the smallest: worth a note
@@ -63,7 +62,7 @@ def train(
     `from_model` grows a model by the files, and `replay` are the files that it was trained on (docs/how-to/grow.md).
     The processes that torchrun starts share the work.
     """
-    columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
+    columns = pop_columns(values)
     reading, old_rows = reading_options(reading, columns), sources(replay)
     call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
     if from_model is None:

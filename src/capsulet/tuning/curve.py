@@ -12,9 +12,10 @@ import numpy as np
 from capsulet.config import build_options
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
+from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.labelled import Data, Pair, Tell, labelled_pairs, silent
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.tuning.curve_picture import draw_curve
 from capsulet.tuning.extrapolation import Level, forecasts
 from capsulet.tuning.parts import Rows, StoredRows, store_rows, stratified_draw
@@ -38,12 +39,13 @@ def curve(
     """
     from capsulet.training.run import require_training, train
 
+    columns, tell = pop_columns(values), spoken(tell)
     options = build_options(**values)
     if not isinstance(draws, int) or draws < 1:
         raise InputError(f"draws is {draws!r}: expected an integer of at least 1")
     if plot is not None:
         check_place(Path(plot), ".svg")
-    reading = (reading or ReadOptions()).for_model(options.model.multi_label)
+    reading = reading_options(reading, columns).for_model(options.model.multi_label)
     require_training("A learning curve", network=not options.training.linear_only)
     with tempfile.TemporaryDirectory(prefix="capsulet-curve-") as scratch:
         folder = Path(scratch)

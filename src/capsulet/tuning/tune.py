@@ -12,10 +12,11 @@ import numpy as np
 
 from capsulet.config import build_options, seconds_of
 from capsulet.errors import CapsuletError, InputError
+from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.tuning.parts import store_rows, stratified_draw
 from capsulet.tuning.results import Trial, Tuning
 from capsulet.tuning.space import allowed_sizes, shown, suggest
@@ -48,6 +49,7 @@ def tune(
     from capsulet.compression.setting import parse_size
     from capsulet.training.run import require_training
 
+    columns, tell = pop_columns(values), spoken(tell)
     options = build_options(**values)
     multi_label = options.model.multi_label
     metric = metric or (MICRO_F1 if multi_label else ACCURACY)
@@ -66,7 +68,7 @@ def tune(
     size = None if target_size is None else parse_size(target_size)
     job = Job(metric, size, dict(values), ReadOptions(multi_label=multi_label))
     search = Search(job, out, Path(f"{out.resolve()}.tuning"), limit, trials, tell)
-    reading = (reading or ReadOptions()).for_model(multi_label)
+    reading = reading_options(reading, columns).for_model(multi_label)
     return search.run(files, reading, resume, Path(picture) if picture else None)
 
 
