@@ -28,6 +28,7 @@ from tests.core import ngram_oracle
 VARIANTS = [
     *itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"], ["mean+max"]),
     ("cwc", "capsule", "kmeans", "mean"),
+    ("cwc", "capsule", "kmeans-dot", "mean+max"),
     ("cwc", "linear", "kmeans", "max"),
     ("cwc", "capsule", "kmeans", "max"),
 ]
@@ -93,7 +94,9 @@ def load_trained(path: Path) -> Trained:
 def trained(request, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     embedding, head, routing, pooling = request.param
     path = tmp_path_factory.mktemp("contract") / "model"
+    routing, _, agreement = routing.partition("-")
     options = {**TINY, "embedding": embedding, "head": head, "routing": routing, "pooling": pooling}
+    options["agreement"] = agreement or "cosine"
     if embedding == "cc":  # choices are drawn in training, which takes longer
         options["epochs"] = 60
     capsulet.train(rows_file, path, valid=rows_file, **options)

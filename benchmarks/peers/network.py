@@ -111,7 +111,7 @@ def fit(
     for epoch in range(1, loop.epochs + 1):
         model.network.train()
         for batch in training_batches(train_corpus, loop.batch_size, generator):
-            ids, lengths, targets = map(torch.from_numpy, batch)
+            ids, lengths, targets = map(torch.from_numpy, batch[:3])
             loss = F.cross_entropy(model.network(ids, lengths), targets)
             for optimiser in optimisers:
                 optimiser.zero_grad()

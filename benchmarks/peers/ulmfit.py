@@ -143,7 +143,7 @@ def train_classifier(
             factor = slanted_triangle(full_step if last else step, steps * (epochs if last else 1))
             full_step += last
             set_rates(optimiser, [rate * factor for rate in rates])
-            ids, lengths, targets = map(torch.from_numpy, batch)
+            ids, lengths, targets = map(torch.from_numpy, batch[:3])
             loss = F.cross_entropy(network(ids, lengths), targets)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()

@@ -1,6 +1,6 @@
 """Colours of pages, charts, notebooks and the terminal. `one` marks words for a label, `two` words against it.
 
-js/page has the same colours and the same FAINT; tests/report/test_palette.py compares them.
+serve/page has the same colours and the same FAINT; tests/report/test_palette.py compares them.
 """
 
 LIGHT = {

@@ -242,6 +242,8 @@ class Training(Table):
     linear: Epoch | None = None  # how the n-gram features performed alone
     judged: int = 0  # texts that `best` was measured on
     decision: str = ""  # why the network is in the model, or why it was left out
+    classes: tuple[ClassScores, ...] = ()  # metrics of each class, on texts that the model was not trained on
+    growth: "Growth | None" = None  # of a model that was grown: the old model beside the new one
 
     def __repr__(self) -> str:
         return f"<Training: {self.best.metric}, {count(len(self.labels), 'label')}, {clock(self.seconds)}; {self.path}>"
@@ -249,6 +251,36 @@ class Training(Table):
     def records(self) -> list[dict[str, Any]]:
         """Return one row per epoch of the network; none if no network was trained."""
         return [epoch.record() for epoch in self.epochs]
+
+
+@dataclass(frozen=True)
+class GrowthRow(Result):
+    """Accuracy of the old and of the new model on the same kind of texts."""
+
+    texts: str  # which texts
+    count: int
+    before: float | None  # accuracy of the old model; None: not measured
+    after: float | None  # accuracy of the new model
+
+    def __repr__(self) -> str:
+        shares = ("not measured" if share is None else percent(share) for share in (self.before, self.after))
+        return f"<{self.count:,} {self.texts}: {' → '.join(shares)}>"
+
+
+@dataclass(frozen=True)
+class Growth(Result):
+    """What a model has gained and forgotten by growing."""
+
+    path: str  # of the old model, which is unchanged
+    new_labels: tuple[str, ...]
+    rows: tuple[GrowthRow, ...]
+    forgotten: float | None  # accuracy lost on texts of the old classes; None: not measured
+    note: str  # how it was measured, or why not
+    kept: float | None = None  # without old rows: share of made-up texts of old words that keep their answer
+
+    def __repr__(self) -> str:
+        lost = "not measured" if self.forgotten is None else f"{100 * self.forgotten:.2f} points"
+        return f"<Growth: {count(len(self.new_labels), 'new label')}, forgotten: {lost}>"
 
 
 @dataclass(frozen=True)
@@ -364,6 +396,7 @@ class Drift(Table):
     absent: dict[str, str]  # histograms that were not compared, with the reason
     unknown_words: tuple[tuple[str, int], ...]  # the most frequent unknown words, with the number of texts
     windows: tuple[DriftWindow, ...] = ()
+    summary: str = ""  # what moved, in one sentence
 
     def __repr__(self) -> str:
         return f"<Drift: {self.verdict}, p {self.p_value:.2g}, {count(self.texts, 'text')}>"

@@ -57,7 +57,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
     rows = [(["animal", "Place"] if number < 3 else labels, text) for number, (labels, text) in enumerate(clean_rows())]
     found = by_kind(capsulet.check(write(tmp_path / "rows.jsonl", rows), multi_label=True))
     assert found["small_classes"].details == "Place (3)"
-    assert found["similar_labels"].details == "'Place' and 'place'"
+    assert found["similar_labels"].details == "'place' (58 rows) and 'Place' (3 rows)"
     assert set(found) == {"small_classes", "similar_labels", "imbalance"}
     test = write(tmp_path / "test.jsonl", [(["animal", "river"], "a text of its own that stands here")])
     only = by_kind(capsulet.check(tmp_path / "rows.jsonl", test=test, multi_label=True))["unknown_labels"]
@@ -67,7 +67,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "message"),
     [
-        ([([], "one"), ([], "two")], {}, "none of 2 rows has a label; name the right column with --label-column"),
+        ([([], "one"), ([], "two")], {}, "none of 2 rows has a label; name the right column with label_column=…"),
         ([(["a"], "one"), (["a"], "two")], {"labels": True}, "expected at least two labels"),
     ],
 )
@@ -77,9 +77,9 @@ def test_too_few_labels(tmp_path: Path, rows: Rows, more: dict[str, bool], messa
 
 
 def test_what_does_not_go_together(model: Path, rows_file: Path) -> None:
-    with pytest.raises(InputError, match="is a single-label model: leave out --multi-label"):
+    with pytest.raises(InputError, match="is a single-label model: leave out multi_label=True"):
         capsulet.check(rows_file, model=model, multi_label=True)
-    with pytest.raises(InputError, match="--label-separator is for multi-label rows: add --multi-label"):
+    with pytest.raises(InputError, match="label_separator is for multi-label rows: add multi_label=True"):
         capsulet.check(rows_file, reading=ReadOptions(label_separator=";"))
 
 

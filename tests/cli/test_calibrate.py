@@ -57,7 +57,7 @@ def test_no_label_in_json_and_csv(run, model: Path) -> None:
     assert rows[0]["label"] == "sport" and "sport" in rows[0]["set"] and "reason" not in rows[0]
     assert rows[1]["label"] is None and rows[1]["reason"] == "unknown words" and rows[1]["guess"]
     header, one, other = csv.reader(run(*call, "--to", "csv").out.splitlines())
-    assert header == ["label", "probability", "set"]
+    assert header == ["label", "probability", "set", "reason"] and (one[3], other[3]) == ("", "unknown words")
     assert (one[0], other[0]) == ("sport", "")
     assert json.loads(one[2]) == rows[0]["set"]
 

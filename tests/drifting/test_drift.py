@@ -244,12 +244,12 @@ def without_histograms(model: Path, path: Path) -> Path:
 def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_path: Path) -> None:
     old = without_histograms(folder, tmp_path / "old")
     with pytest.raises(
-        InputError, match=r"no histograms of its validation texts.*`capsulet calibrate .*old TRAINING_FI"
+        InputError, match=r"no histograms of its validation texts.*`capsulet.calibrate.*old', TRAINING_FI"
     ):
         capsulet.drift(old, texts=texts_of(30, 1))
     file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
-        InputError, match=r"no histograms.*`capsulet calibrate FOLDER TRAINING_FILE` on its model folder"
+        InputError, match=r"no histograms.*`capsulet\.calibrate\(FOLDER, TRAINING_FILE\)` on its model folder"
     ):
         capsulet.drift(file, texts=texts_of(30, 1))
     capsulet.calibrate(old, rows)
@@ -269,10 +269,10 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
         ({"files": "a.csv", "texts": ["a"]}, "drift takes either files or texts"),
         ({"texts": "one"}, "drift got one str as texts"),
         ({"texts": ["one", 2]}, "text 1 is of type int"),
-        ({"texts": ["a"], "false_alarm": 0}, "--false-alarm is 0: expected a share from 0.001 to 0.5"),
-        ({"texts": ["a"], "false_alarm": float("nan")}, "--false-alarm is nan: expected a share"),
-        ({"texts": ["a"], "false_alarm": True}, "--false-alarm is True: expected a share"),
-        ({"texts": ["a"], "window": 3}, "--window is 3: expected at least 20 texts"),
+        ({"texts": ["a"], "false_alarm": 0}, "false_alarm is 0: expected a share from 0.001 to 0.5"),
+        ({"texts": ["a"], "false_alarm": float("nan")}, "false_alarm is nan: expected a share"),
+        ({"texts": ["a"], "false_alarm": True}, "false_alarm is True: expected a share"),
+        ({"texts": ["a"], "window": 3}, "window is 3: expected at least 20 texts"),
     ],
 )
 def test_what_cannot_be_compared(classifier: capsulet.Classifier, more: dict[str, Any], message: str) -> None:

@@ -9,21 +9,18 @@ import pytest
 
 from capsulet.palette import DARK, FAINT, LIGHT, middle, mixed, terminal_mark
 
-PAGE = Path(__file__).parents[2] / "js" / "page"
+PAGE = Path(__file__).parents[2] / "src" / "capsulet" / "serve" / "page"
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
 def test_the_page_has_the_same_colours(place: int) -> None:
     colours = (LIGHT, DARK)[place]
-    found = {name: re.findall(rf"--{name}: (#\w+);", (PAGE / "page.css").read_text())[place] for name in NAMES}
-    assert found == {"for": colours["one"], "against": colours["two"], "accent": colours["one"]}
-
-
-NAMES = ("for", "against", "accent")
+    style = (PAGE / "palette.css").read_text()
+    assert {name: re.findall(rf"--{name}: (#\w+);", style)[place] for name in colours} == colours
 
 
 def test_the_page_marks_the_same_words() -> None:
-    assert f"const MIN_STRENGTH = {FAINT};" in (PAGE / "page.js").read_text()
+    assert f"const FAINT = {FAINT};" in (PAGE / "words.js").read_text()
 
 
 def test_colours_are_mixed() -> None:

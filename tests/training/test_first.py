@@ -71,7 +71,7 @@ def test_without_torch_a_network_is_refused_in_one_line(rows_file: Path, tmp_pat
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["train", str(rows_file), "--out", str(tmp_path / "model")]) == 2
     assert capsys.readouterr().err == (
-        "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'\n"
+        'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"\n'
     )
 
 

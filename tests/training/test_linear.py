@@ -219,6 +219,22 @@ def test_the_usual_number_of_passes_is_close() -> None:
         assert best - 1e-3 <= near <= 1.01 * best
 
 
+def test_texts_with_weights_and_bases_have_the_gradient_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "SETTLED", 1e-6)
+    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    corpus, generator = problem(), np.random.default_rng(0)
+    matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
+    worth = generator.choice([0.2, 1.0, 5.0], len(corpus)).astype(np.float32)
+    bases = generator.normal(size=(len(corpus), 3)).astype(np.float32)
+    truth = replace(truth_of(replace(corpus, worth=worth), all_rows(corpus), None), bases=bases)
+    fitted = fit_table(matrix, truth, 3.0, 1)
+    assert fitted is not None
+    values, table = with_constant(dense(matrix), *fitted, linear.INTERCEPT)
+    signs = signs_of(truth, len(corpus), 3)
+    errors = 1 / (1 + np.exp(signs * (values @ table + bases)))
+    np.testing.assert_allclose(table, values.T @ (3.0 * worth[:, None] * signs * errors), atol=0.05)
+
+
 def test_a_heavier_class_is_found_more_often() -> None:
     corpus = problem()
     matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))

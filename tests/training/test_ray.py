@@ -107,7 +107,7 @@ def check_labels(out: Path, shards: Path, model: Path) -> None:
 @pytest.mark.slow
 def test_labels_are_complete_after_a_worker_was_killed(start, model: Path, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    call = ["predict", model, shards, "--engine", "ray", "--workers", "2", "--out", out, "--keep", "id"]
+    call = ["predict", model, shards, "--engine", "ray", "--workers", "2", "--out", out, "--columns", "id"]
     running = start(*call)
     kill_one("ShardLabeller", running, lambda: out.exists() and 2 <= len(list(out.glob("*.parquet"))) < SHARDS - 2)
     _, said = running.communicate(timeout=200)
@@ -153,7 +153,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
     _, said = running.communicate(timeout=200)
     assert running.returncode == 2 and "bad.jsonl line 2: no key 'text'" in said.splitlines()[-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl"]
-    running = start("predict", model, shards, "--engine", "ray", "--out", tmp_path / "labels", "--keep", "nothing")
+    running = start("predict", model, shards, "--engine", "ray", "--out", tmp_path / "labels", "--columns", "nothing")
     _, said = running.communicate(timeout=200)
     assert running.returncode == 2 and "no column 'nothing', found: id, text" in said.splitlines()[-1]
 
@@ -174,9 +174,9 @@ def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsy
     assert not list(tmp_path.iterdir())
 
 
-def test_flags_of_the_cluster_need_the_cluster(model: Path, capsys) -> None:
-    assert main(["predict", str(model), "--text", "x", "--keep", "id"]) == 2
-    assert "need --engine ray" in capsys.readouterr().err
+def test_texts_of_the_command_line_have_no_columns(model: Path, capsys) -> None:
+    assert main(["predict", str(model), "--text", "x", "--columns", "id"]) == 2
+    assert "--columns copies columns of files" in capsys.readouterr().err
 
 
 def test_labels_do_not_replace_texts(model: Path, shards: Path, capsys) -> None:

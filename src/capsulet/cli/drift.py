@@ -62,6 +62,7 @@ def print_drift(result: Drift) -> None:
 
     drifted = [part for part in result.parts if part.drifted]
     show(verdict(result), style="bold red" if result.drifted else "bold")
+    show(result.summary)
     rows, wide = [], columns() >= NARROW
     for part in result.parts:
         cells = (

@@ -55,11 +55,11 @@ def json_line(value: Any) -> str:
     return line
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass."""
+def fields_of(value: Any) -> dict[str, Any] | str:
+    """The fields of a dataclass; any other value, such as a date of a file, as a string."""
     import dataclasses
 
-    return dataclasses.asdict(value)
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def check_text_file(path: str | None, ending: str) -> Path | None:

@@ -11,6 +11,7 @@ examples:
   capsulet train big.parquet --out model --engine ray --workers 8
   capsulet train topics.csv --out model --multi-label             any number of labels per row, such as sport|money
   capsulet train tickets.csv --out model --class-weight balanced --select macro-f1
+  capsulet train new.csv --from model --out larger                 grow a model; --replay old.csv adds its old rows
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
 A file is CSV or TSV (with a header, or the label first), JSONL, Parquet or fastText lines, also gzipped; - is standard
@@ -38,13 +39,15 @@ TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
 
-    from capsulet.results import Training
+    from capsulet.results import Growth, Training
 
 INTERRUPTED = 130
 ARGUMENTS = {
     **LABELLED_FILES,
     "--out DIR!": "folder to write the model to; an existing model is replaced",
     "--valid FILE…": "validation texts (default: a part of the training texts, or cross-validation with few of them)",
+    "--from MODEL": "grow this model by the files: more rows, new words, new classes; the model itself is kept",
+    "--replay FILE…": "with --from: the files that the model was trained on, so that nothing is forgotten",
     "--resume": "continue an interrupted training, with the same files and options",
     "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
     "--no-report": "write no report",
@@ -60,11 +63,15 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
-    kinds = option_classes()
-    add_option_flags(parser, kinds, basic=[True])
+    add_basic_options(parser)
     add_recipe_flag(parser)
     words = "the defaults suit most data; docs/concepts/method.md explains the terms"
-    add_option_flags(parser.add_argument_group("research options", words), kinds, basic=[False])
+    add_option_flags(parser.add_argument_group("research options", words), option_classes(), basic=[False])
+
+
+def add_basic_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a training that most users need."""
+    add_option_flags(parser, option_classes(), basic=[True])
 
 
 def option_classes() -> tuple[type, ...]:
@@ -79,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     import dataclasses
     import os
 
+    from capsulet.errors import InputError
     from capsulet.training.run import train
 
     reading = reading_options(arguments)
@@ -88,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
         from capsulet.text.preparation import LabelledFiles
         from capsulet.training.ray import train_on_ray
 
+        if getattr(arguments, "from"):
+            raise InputError("--from does not work with --engine ray: leave out --engine ray")
         files = LabelledFiles(arguments.files, arguments.valid, reading, arguments.cache)
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
@@ -95,10 +105,12 @@ def run(arguments: argparse.Namespace) -> int:
             values["tell"] = monitor.tell
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,
-                monitor=monitor, **values,
+                monitor=monitor, from_model=getattr(arguments, "from"), replay=arguments.replay, **values,
             )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # only the first of several workers prints
         tell(summary(result, getattr(arguments, "select", None)))
+        if result.growth:
+            show_growth(result.growth)
         if arguments.json:
             epochs = [epoch.record() for epoch in result.epochs]
             print_json({**dataclasses.asdict(result), "best": result.best.record(), "epochs": epochs})
@@ -126,6 +138,22 @@ def summary(result: Training, select: str | None) -> str:
         f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "
         f"the model is in {result.path}" + (f", the report is {result.report}" if result.report else "")
     )
+
+
+def show_growth(growth: Growth) -> None:
+    """Print the old model beside the new one."""
+    width = max(len(row.texts) for row in growth.rows)
+    tell(f"{'':{width}}    texts   before    after")
+    for row in growth.rows:
+        before, after = ("-" if share is None else f"{100 * share:.1f} %" for share in (row.before, row.after))
+        tell(f"{row.texts:{width}} {row.count:8,} {before:>8} {after:>8}")
+    if growth.forgotten is not None:
+        less = f"{100 * growth.forgotten:.1f} points are forgotten"
+        tell(f"{less if growth.forgotten > 0 else 'nothing is forgotten'} on texts of old classes")
+    tell(f"({growth.note})")
+    if growth.kept is not None:
+        tell(f"made-up texts of old words that keep their answer: {100 * growth.kept:.1f} %")
+    tell(f"the old model is unchanged in {growth.path}")
 
 
 def measured_on(result: Training) -> str:

@@ -2,17 +2,23 @@
 
 Multi-label targets are zeros and ones (B, C). Focal loss and cross entropy then are binary per class, summed over the
 classes. Weights (C,) multiply the loss of a text by the weight of its class; multi-label: the terms of present classes.
+`worth` (B,) multiplies the loss of each text; the mean is over the number of texts.
 """
+
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.nn import functional as F
 
+from capsulet.choices import PRINTED, PROBABILITIES
 from capsulet.model.heads import Classes
 
 SMALLEST_LENGTH = 1e-7  # keeps the logarithm finite
 
 
-def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False, weights: Tensor | None = None) -> Tensor:
+def margin_loss(
+    lengths: Tensor, targets: Tensor, add_up: bool = False, weights: Tensor | None = None, worth: Tensor | None = None
+) -> Tensor:
     """Sabour et al. 2017: present classes at least 0.9 long, absent classes at most 0.1.
 
     The mean over the classes, as in the paper, or their sum (`add_up`), as in Sabour et al. With a thousand classes the
@@ -27,10 +33,12 @@ def margin_loss(lengths: Tensor, targets: Tensor, add_up: bool = False, weights:
     terms = present * short + 0.5 * (1 - present) * long
     if weights is not None and not multi_label:
         terms = weights[targets].unsqueeze(1) * terms
+    if worth is not None:
+        terms = worth.unsqueeze(1) * terms
     return terms.sum(1).mean() if add_up else terms.mean()
 
 
-def focal_loss(lengths: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+def focal_loss(lengths: Tensor, targets: Tensor, weights: Tensor | None = None, worth: Tensor | None = None) -> Tensor:
     """Lin et al. 2017 on the length p of the true class: -0.25 (1 - p)^2 log p.
 
     Multi-label: also -0.75 p^2 log(1 - p) for every absent class, as in Lin et al.
@@ -40,28 +48,49 @@ def focal_loss(lengths: Tensor, targets: Tensor, weights: Tensor | None = None) 
     terms = -0.25 * (1 - true).square() * true.clamp(min=SMALLEST_LENGTH).log()
     if weights is not None:
         terms = (weights if multi_label else weights[targets]) * terms
-    if not multi_label:
-        return terms.mean()
-    absent = -0.75 * lengths.square() * (1 - lengths).clamp(min=SMALLEST_LENGTH).log()
-    return (targets * terms + (1 - targets) * absent).sum(1).mean()
+    if multi_label:
+        absent = -0.75 * lengths.square() * (1 - lengths).clamp(min=SMALLEST_LENGTH).log()
+        terms = (targets * terms + (1 - targets) * absent).sum(1)
+    return terms.mean() if worth is None else (worth * terms).mean()
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+def cross_entropy(
+    logits: Tensor, targets: Tensor, weights: Tensor | None = None, worth: Tensor | None = None
+) -> Tensor:
     """Cross entropy over the classes; multi-label: the sum of the binary cross entropies."""
     if targets.dim() == 2:
-        return F.binary_cross_entropy_with_logits(logits, targets, pos_weight=weights, reduction="sum") / len(logits)
-    if weights is None:
+        rows = None if worth is None else worth.unsqueeze(1)
+        total = F.binary_cross_entropy_with_logits(logits, targets, rows, pos_weight=weights, reduction="sum")
+        return total / len(logits)
+    if weights is None and worth is None:
         return F.cross_entropy(logits, targets)
-    return (weights[targets] * F.cross_entropy(logits, targets, reduction="none")).mean()
+    terms = F.cross_entropy(logits, targets, reduction="none")
+    terms = terms if weights is None else weights[targets] * terms
+    return terms.mean() if worth is None else (worth * terms).mean()
+
+
+class Reading(NamedTuple):
+    """How the losses read the classes. The published code of the paper has the second choice of each."""
+
+    sum_margin: bool = False  # the mean over the classes, or their sum
+    focal: str = PRINTED  # of the lengths, or of the softmax over the class scores, in which classes compete
+    linear_margin: str = PROBABILITIES  # a linear head's margin loss is of its probabilities, or of its logits
+
+
+DEFAULT = Reading()
 
 
 def total_loss(
-    name: str, classes: Classes, targets: Tensor, sum_margin: bool = False, weights: Tensor | None = None
-) -> Tensor:
+    name: str, classes: Classes, targets: Tensor, reading: Reading = DEFAULT, weights: Tensor | None = None,
+    worth: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Sum of the losses in a name such as `margin+focal`."""
+    # the logits of capsules are their lengths
+    margin_of = classes.lengths if reading.linear_margin == PROBABILITIES else classes.logits
+    focal_of = classes.lengths if reading.focal == PRINTED else classes.logits.softmax(-1)
     losses = {
-        "margin": lambda: margin_loss(classes.lengths, targets, sum_margin, weights),
-        "focal": lambda: focal_loss(classes.lengths, targets, weights),
-        "cross-entropy": lambda: cross_entropy(classes.logits, targets, weights),
+        "margin": lambda: margin_loss(margin_of, targets, reading.sum_margin, weights, worth),
+        "focal": lambda: focal_loss(focal_of, targets, weights, worth),
+        "cross-entropy": lambda: cross_entropy(classes.logits, targets, weights, worth),
     }
     return sum((losses[part]() for part in name.split("+")), classes.lengths.new_zeros(()))

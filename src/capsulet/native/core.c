@@ -111,6 +111,13 @@ static PyObject *Model_config(Model *self, PyObject *nothing) {
   return PyBytes_FromStringAndSize(self->facts.config, (Py_ssize_t)self->facts.config_size);
 }
 
+static PyObject *Model_file(Model *self, PyObject *nothing) {
+  (void)nothing;
+  if (!self->bytes) return PyBytes_FromStringAndSize(self->mapping.data, (Py_ssize_t)self->mapping.size);
+  Py_INCREF(self->bytes);
+  return self->bytes;
+}
+
 /* ---- texts ---- */
 
 struct texts {
@@ -503,6 +510,7 @@ static PyMethodDef model_methods[] = {
     METHOD(facts, METH_NOARGS, "Sizes of the model and the name of the kernel."),
     METHOD(labels, METH_NOARGS, "The labels."),
     METHOD(config, METH_NOARGS, "The configuration: JSON."),
+    METHOD(file, METH_NOARGS, "The bytes of the model file."),
     METHOD(classify, METH_VARARGS, "Class lengths (n, C) and shares of unknown words (n) of texts, both of 32 bits."),
     METHOD(ngrams, METH_VARARGS, "Scores (n, C) of the n-gram features of texts."),
     METHOD(encode, METH_VARARGS, "Ids of all texts one after the other, and how many each has."),

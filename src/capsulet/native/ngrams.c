@@ -355,6 +355,8 @@ struct fit {
   float constant; /* square of the value of the feature that all texts have, whose weights are the bias */
   float *table, *bias, *duals;
   const float *priors; /* variances (F, C) of the weights before the fit; NULL: all are 1 */
+  const float *worth;  /* (n): factor of the costs of each text; NULL: all are 1 */
+  const float *bases;  /* (n, C): scores that the fit starts from and does not change; NULL: all are 0 */
 };
 
 /* One pass of dual coordinate descent (Yu, Huang and Lin 2011) over texts in the order given, for every class at once: a text of
@@ -367,7 +369,8 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
     int64_t text = fit->order[place], labels_end = fit->label_starts[text + 1];
     float under[2], *own = fit->duals + text * classes;
     divisors(problem, text, under);
-    float square = score(problem, text, under, fit->table, fit->bias, scores);
+    float square = score(problem, text, under, fit->table, fit->bias, scores), worth = fit->worth ? fit->worth[text] : 1;
+    for (int64_t class = 0; fit->bases && class < classes; class++) scores[class] += fit->bases[text * classes + class];
     for (int64_t class = 0; class < classes; class++) squares[class] = fit->constant + (fit->priors ? 0 : square);
     for (int64_t at = problem->starts[text]; fit->priors && at < problem->starts[text + 1]; at++) {
       const float *prior = fit->priors + problem->columns[at] * classes;
@@ -383,7 +386,7 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
         continue;
       }
       /* single-label: every class costs what the class of the text costs; multi-label: only its labels do */
-      float cost = fit->costs[fit->shared ? fit->labels[fit->label_starts[text]] : sign > 0 ? class : classes];
+      float cost = worth * fit->costs[fit->shared ? fit->labels[fit->label_starts[text]] : sign > 0 ? class : classes];
       float next = solve(squares[class], sign * scores[class], own[class], cost);
       moved += fabs((double)(next - own[class]) / (double)cost);
       changes[class] = sign * (next - own[class]);
@@ -409,14 +412,14 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
 
 static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals, priors;
+  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals, priors, worth, bases;
   struct problem problem;
   struct fit fit;
-  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
-                        &fit.constant, &table, &bias, &duals, &priors))
+  if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnnnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
+                        &fit.constant, &table, &bias, &duals, &priors, &worth, &bases))
     return NULL;
   PROBLEM_POINTERS(problem);
-  fit.priors = (const float *)priors;
+  fit.priors = (const float *)priors, fit.worth = (const float *)worth, fit.bases = (const float *)bases;
   fit.order = (const int64_t *)order, fit.label_starts = (const int64_t *)label_starts, fit.labels = (const int32_t *)labels;
   fit.costs = (const float *)costs, fit.table = (float *)table, fit.bias = (float *)bias, fit.duals = (float *)duals;
   float *room = malloc(3 * (size_t)problem.classes * sizeof *room);

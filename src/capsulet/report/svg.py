@@ -4,6 +4,7 @@ A chart is part of a page, whose style sheet has its colours, or a file of its o
 reader's screen is.
 """
 
+import base64
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -164,3 +165,9 @@ def picture(title: str, width: float, height: float, parts: Iterable[str]) -> st
         f'<rect class="paper" {size}/>', *parts, "</svg>",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def image(drawing: str, words: str) -> str:
+    """Return an SVG file as an image of an HTML page, whose styles it does not touch; `words` describe it."""
+    data = base64.b64encode(drawing.encode()).decode()
+    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}">'

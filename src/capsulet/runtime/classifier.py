@@ -8,7 +8,7 @@ import time
 from capsulet.errors import InputError, unknown_label
 from capsulet.prediction import Prediction
 from capsulet.runtime.matrix import Matrix
-from capsulet.runtime.session import Session, open_session
+from capsulet.runtime.session import Session, open_session, session_of
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -51,18 +51,22 @@ class Classifier:
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the bytes of the model file; they are checked when they are loaded, and never run."""
+        session = self.session
+        return restored, (session.core.file(), self.path, session.threads, session.precision)
+
     if TYPE_CHECKING:
 
         @overload
-        def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
+        def predict(self, texts: Iterator[Any], top_k: int = 1, **options: Any) -> Iterator[Prediction]: ...
         @overload
-        def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+        def predict(self, texts: Any, top_k: int = 1, **options: Any) -> list[Prediction]: ...
 
-    def predict(
-        self, texts: Iterable[str], top_k: int = 1, *, lengths: bool = False, **options: Any
-    ) -> Iterable[Prediction]:
-        """Predict one label per text, in order. A list or tuple gives a list; any other iterable is streamed.
+    def predict(self, texts: Any, top_k: int = 1, *, lengths: bool = False, **options: Any) -> Iterable[Prediction]:
+        """Predict one label per text, in order. An iterator or generator is streamed; all else gives a list.
 
+        Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
         Probabilities are those of `predict_proba`: calibrated if the model has a calibration. `lengths` adds the class
         length, and gives class lengths in `top` and `labels`.
         `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
@@ -73,10 +77,22 @@ class Classifier:
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
         rules = self.abstention_rules(**options) if options else None
-        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
-            windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
+        is_stream = False
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, is_stream = self.texts_of(texts)
+        if not is_stream:  # the caller waits for all answers: windows are as large as possible
+            given = texts if isinstance(texts, (list, tuple)) else list(texts)
+            windows_of = (given[start : start + LARGEST_WINDOW] for start in range(0, len(given), LARGEST_WINDOW))
             return list(self.answers(windows_of, top_k, lengths, rules))
         return self.answers(windows(texts, FIRST_WINDOW), top_k, lengths, rules)
+
+    def texts_of(self, data: Any) -> tuple[Iterable[str], bool]:
+        """Return the texts of data that are not a list of strings, and whether they are a stream."""
+        if isinstance(data, (list, tuple)) and (not data or not isinstance(data[0], dict)):
+            return data, False  # an error will name the first item that is no text
+        from capsulet.text.labelled import texts_of
+
+        return texts_of(data, self.config.columns), hasattr(data, "__next__")
 
     def answers(
         self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
@@ -129,7 +145,7 @@ class Classifier:
 
         return find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
-    def predict_proba(self, texts: Iterable[str]) -> Any:
+    def predict_proba(self, texts: Any) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
@@ -137,6 +153,8 @@ class Classifier:
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, _ = self.texts_of(texts)
         parts = [self.probabilities(self.lengths(window)) for window in windows(texts, LARGEST_WINDOW)]
         whole = Matrix(b"".join(bytes(part.values) for part in parts), len(self.labels), "d")
         try:
@@ -161,6 +179,50 @@ class Classifier:
             for _ in checked(texts, first):
                 pass
             raise
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, as `capsulet train` does: model file, card and log."""
+        from pathlib import Path
+
+        from capsulet.storage.folder import CARD, LOG, write_folder
+        from capsulet.storage.model_file import MODEL
+
+        files = self.files()
+        write_folder(Path(folder), files[MODEL], files[CARD], files[LOG])
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | os.PathLike[str], *, revision: str | None = None, token: str | None = None,
+        threads: int | None = None, precision: str = "auto",
+    ) -> Classifier:  # fmt: skip
+        """Load a model folder, or the model OWNER/NAME of the Hugging Face Hub (extra `hub`)."""
+        if os.path.exists(name):  # noqa: PTH110 - pathlib takes long to import
+            return load(name, threads, precision)
+        from capsulet.storage.hub import download_model
+
+        return load(download_model(os.fspath(name), revision, token), threads, precision)
+
+    def push_to_hub(
+        self, repo_id: str, *, private: bool | None = None, token: str | None = None, revision: str | None = None,
+        commit_message: str = "Upload a capsulet model",
+    ) -> str:  # fmt: skip
+        """Upload the model to the Hugging Face Hub as OWNER/NAME (extra `hub`); return the address of the commit."""
+        from capsulet.storage.hub import upload_model
+
+        return upload_model(repo_id, self.files(), private, token, commit_message, revision)
+
+    def files(self) -> dict[str, bytes]:
+        """The files of the model folder by name; the card and the log are those beside the model, if there are any."""
+        from pathlib import Path
+
+        from capsulet.storage.folder import CARD, LOG, read_log
+        from capsulet.storage.model_file import MODEL, parse_model
+
+        data: bytes = self.session.core.file()
+        readme = Path(self.path) / CARD
+        beside = (Path(self.path) / MODEL).is_file()
+        card = readme.read_bytes() if beside and readme.is_file() else parse_model(data, self.path).card.encode()
+        return {MODEL: data, CARD: card, LOG: read_log(Path(self.path)) if beside else b""}
 
     def explain(
         self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False,
@@ -207,6 +269,11 @@ def load(path: str | os.PathLike[str], threads: int | None = None, precision: st
     every machine; float32 is closer to the training.
     """
     return Classifier(open_session(path, threads, precision), str(path))
+
+
+def restored(data: bytes, path: str, threads: int, precision: str) -> Classifier:
+    """Rebuild a pickled classifier from the bytes of its model file."""
+    return Classifier(session_of(data, threads, precision, path), path)
 
 
 def unknown_shares(encoded: Sequence[Any], session: Session) -> list[float]:

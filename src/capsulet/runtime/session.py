@@ -43,8 +43,8 @@ class Parts:
 class Session:
     """A loaded model. It may be used by several threads at the same time."""
 
-    def __init__(self, core: Any, threads: int | None, source: str) -> None:
-        self.core, self.source, self.threads = core, source, count_threads(threads)
+    def __init__(self, core: Any, threads: int | None, source: str, precision: str = "auto") -> None:
+        self.core, self.source, self.threads, self.precision = core, source, count_threads(threads), precision
         facts = core.facts()
         self.facts: dict[str, Any] = facts
         self.labels: tuple[str, ...] = core.labels()
@@ -251,7 +251,7 @@ def start(where: str | bytes, source: str, threads: int | None, precision: str) 
         raise InputError(f"precision is {precision!r}: expected one of {', '.join(PRECISIONS)}")
     try:
         core = core_module().Model(where, PRECISIONS[precision], os.environ.get("CAPSULET_KERNEL"))
-        return Session(core, threads, source)
+        return Session(core, threads, source, precision)
     except MemoryError:
         raise CapsuletError(f"{source} cannot be loaded: not enough memory") from None
     except (ValueError, OSError) as error:

@@ -13,7 +13,7 @@ MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {letter: f"\\{letter}" for l
 def model_card(config: ModelConfig) -> str:
     """What a model is, how it was trained and how it performs, as Markdown."""
     data = config.data
-    return f"""# A text classifier with {len(config.labels)} labels
+    return f"""{metadata(config)}# A text classifier with {len(config.labels)} labels
 
 Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_version}.
 
@@ -43,6 +43,29 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 
 {limits(config)}
 """
+
+
+def metadata(config: ModelConfig) -> str:
+    """YAML at the head of the card, which the Hugging Face Hub reads: library, task and figures."""
+    metrics, judged = config.metrics, config.metrics.folds or config.data.valid_rows
+    how = f"{metrics.folds}-fold cross-validation" if metrics.folds else "validation texts"
+    figures = [
+        ("accuracy", "Subset accuracy" if config.multi_label else "Accuracy", metrics.valid_accuracy),
+        ("f1", "Micro-F1", metrics.valid_micro_f1),
+        ("f1", "Macro-F1", metrics.valid_macro_f1 if metrics.valid_f1 else None),
+    ]
+    lines = ["---", "library_name: capsulet", "pipeline_tag: text-classification", "tags:", "- text-classification"]
+    lines += ["- multi-label"] * config.multi_label
+    if judged:
+        lines += [
+            "model-index:", "- name: capsulet", "  results:", "  - task:", "      type: text-classification",
+            "      name: Text classification", "    dataset:", "      type: private", f"      name: {how}",
+            "    metrics:",
+        ]  # fmt: skip
+        for kind, name, value in figures:
+            if value is not None:
+                lines += [f"    - type: {kind}", f"      name: {name}", f"      value: {round(value, 4)}"]
+    return "\n".join([*lines, "---", "", ""])
 
 
 def network_rows(config: ModelConfig) -> list[str]:

@@ -24,6 +24,7 @@ class Batch(NamedTuple):
     ids: NDArray[np.int64]  # (B, T)
     lengths: NDArray[np.int64]  # (B,)
     targets: NDArray[np.int64] | NDArray[np.float32]  # (B,) classes; multi-label: (B, C) zeros and ones
+    worth: NDArray[np.float32] | None = None  # (B,) weights of the texts; None: all have weight 1
 
 
 def pad(texts: Sequence[NDArray[np.int32] | array[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -66,7 +67,7 @@ def gather(corpus: Corpus, rows: Rows, windows: Windows | None = None) -> Batch:
     ids[real] = corpus.ids[(starts[rows, None] + steps)[real]]
     if corpus.read_as is not None:
         ids = corpus.read_as[ids].astype(np.int64)
-    return Batch(ids, lengths, targets_of(corpus, rows))
+    return Batch(ids, lengths, targets_of(corpus, rows), None if corpus.worth is None else corpus.worth[rows])
 
 
 def targets_of(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float32]:

@@ -13,6 +13,10 @@ words.read                    int32, the id of the vocabulary that each word is 
 In a multi-label corpus, targets holds the classes of all texts one after the other, with two more files:
 
 train.label_starts, valid.label_starts  int64, start of the classes of each text, and the end of the last ones
+
+If the training texts have weights, there is one more file:
+
+train.worth  float32, weight of each training text, with a mean of 1
 """
 
 import hashlib
@@ -22,7 +26,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.choices import APART, PAPER, PIECES, SIMILAR
+from capsulet.text.columns import Columns
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.scripts import script_of
 from capsulet.text.strings import Labels
@@ -42,7 +47,7 @@ LARGEST = 2**31 - 1  # tokens of a text
 TOO_LONG = "…" * 86  # stands for words of more than 255 bytes, which have no id and no features
 RARE = 2  # a number, link or name that occurs less often is read as its shape
 PARTS = ("train", "valid")
-DESCRIPTION, WORDS, READ_AS = "corpus.json", "words.txt", "words.read"
+DESCRIPTION, WORDS, READ_AS, WORTH = "corpus.json", "words.txt", "words.read", "train.worth"
 FILES = (WORDS, READ_AS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
 LABEL_STARTS = tuple(f"{part}.label_starts" for part in PARTS)  # more files of a multi-label corpus
 
@@ -82,6 +87,7 @@ class Corpus:
     num_classes: int = 0
     read_as: NDArray[np.int32] | None = None  # word that the network reads for each word; None: itself
     spellings: Spellings | None = None  # None: the words are not known
+    worth: NDArray[np.float32] | None = None  # weight of each text in training; None: all have weight 1
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -106,6 +112,7 @@ class Corpora:
     notes: list[str]  # messages to the user about the files
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
     digest: str  # of corpus.json, which has the digests of all files
+    columns: Columns | None = None  # of the training files, if they have other names than text and label
 
 
 class DamagedCorpusError(Exception):
@@ -154,6 +161,8 @@ class CorpusWriter:
         self.label_numbers: dict[str, int] = {}
         self.label_starts = array("q", [0]) if multi_label else None
         self.digests: dict[str, dict[str, Any]] = {}
+        self.columns: Columns | None = None  # of the training files, if they have other names than text and label
+        self.worth: NDArray[np.float64] | None = None  # weights of the first texts, which are for training
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -242,10 +251,13 @@ class CorpusWriter:
                 self.write(f"{part}.label_starts", [places_of(np.diff(starts)[rows_mask])])
             self.write(f"{part}.targets", [targets[mask]])
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
+        if self.worth is not None:
+            own = self.worth[~valid[: len(self.worth)]]
+            self.write(WORTH, [(own / own.mean()).astype(np.float32)])
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
             "scripts": scripts, "notes": list(notes), **({} if starts is None else {"multi_label": True}),
-            "files": self.digests,
+            **({} if self.columns is None else {"columns": asdict(self.columns)}), "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
@@ -323,6 +335,7 @@ def open_corpora(folder: Path) -> Corpora:
         description = json.loads(text)
         multi_label, labels = description.get("multi_label", False), description["labels"]
         names = (*FILES, *LABEL_STARTS) if multi_label else FILES
+        names = (*names, WORTH) if WORTH in description["files"] else names
         with ThreadPoolExecutor(2) as pool:  # hashing releases the interpreter lock
             for name, digest in zip(names, pool.map(file_digest, (folder / name for name in names)), strict=True):
                 if description["files"][name] != digest:
@@ -338,14 +351,22 @@ def open_corpora(folder: Path) -> Corpora:
             )
             for part in PARTS
         )  # fmt: skip
+        if WORTH in names:
+            train = replace(train, worth=mapped(folder / WORTH, np.float32))
         counts = description["label_counts"]
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, vocab_size, description["scripts"], description["notes"],
             [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
+            stored_columns(description.get("columns")),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
+
+
+def stored_columns(value: Any) -> Columns | None:
+    """The columns in the description of a folder."""
+    return None if value is None else Columns(tuple(value["text"]), value["label"])
 
 
 def read_words(path: Path) -> Spellings:
@@ -377,6 +398,8 @@ def choose_rows(corpus: Corpus, rows: RowNumbers) -> Corpus:
         runs = [values[starts[row] : starts[row + 1]] for row in rows]
         return np.concatenate([values[:0], *runs]), places_of(np.array([len(run) for run in runs]))
 
+    if corpus.worth is not None:
+        corpus = replace(corpus, worth=corpus.worth[np.asarray(rows, np.int64)])
     ids, starts = choose(corpus.ids, corpus.starts)
     if corpus.label_starts is None:
         return replace(corpus, ids=ids, starts=starts, targets=corpus.targets[np.asarray(rows, np.int64)])

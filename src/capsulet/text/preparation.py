@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capsulet.choices import PAPER
 from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
+from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
-from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.hub import local_files
+from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
+from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN, UNICODE_RULE
@@ -24,12 +28,14 @@ from capsulet.text.tokens import TOKEN, UNICODE_RULE
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Training files, validation files if there are any, and how to read them."""
+    """Training files or data, validation files or data if there are any, and how to read them."""
 
-    train: list[str]
-    valid: list[str]
+    train: Sequence[Source]
+    valid: Sequence[Source]
     reading: ReadOptions
     cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
+    weights: Sequence[float] | None = None  # of the rows of the training files, in their order
+    known: Sequence[str] = ()  # labels that need no rows: those of a model that grows
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,14 @@ def prepare(
     """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
         raise InputError("no files were given: name at least one file of labelled texts")
+    files = dataclasses.replace(files, train=local_files(files.train), valid=local_files(files.valid))
     every_file = [*files.train, *files.valid]
-    for path in every_file:
-        check_path(path)
+    for source in every_file:
+        if not isinstance(source, Records):
+            check_path(source)
     try:
-        if files.cache is None or not all(Path(path).is_file() for path in every_file):
-            # a pipe can be read only once, and the cache would hash it first
+        if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
+            # a pipe or an iterator can be read only once, and the cache would hash it first; it knows no weights
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
@@ -76,7 +84,7 @@ def cached(
         "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
         "valid_fraction": fraction, "token": TOKEN if options.tokens == PAPER else UNICODE_RULE,
     }  # fmt: skip
-    key = cache.key({"train": files.train, "valid": files.valid}, settings)
+    key = cache.key({"train": list(map(str, files.train)), "valid": list(map(str, files.valid))}, settings)
     if cache.entry(key).exists():
         try:
             corpora = open_corpora(cache.entry(key))
@@ -108,13 +116,15 @@ def build(
 
     reading = files.reading
     writer = CorpusWriter(folder, options.max_tokens, reading.multi_label, options.tokens)
-    writer.add(labelled_pairs(files.train, reading, note), listener.rows_read)
+    used = list[Columns]()
+    writer.add(labelled_pairs(files.train, reading, note, used=used), listener.rows_read)
     rows = len(writer)
     fraction = held_out_fraction(valid_fraction, rows)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
-        raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
-    check_classes(labels, rows, files.train)
+        raise InputError(f"{named(files.train)}: no usable row, expected a label and a text in each row")
+    check_classes(sorted({*labels, *files.known}), rows, files.train)
+    writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
@@ -124,7 +134,7 @@ def build(
     if files.valid:
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
-            raise InputError(f"{', '.join(files.valid)}: no usable row, expected a label and a text in each row")
+            raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
         _, valid_rows = stratified_split(writer.classes(labels), fraction)
@@ -139,10 +149,23 @@ def build(
         )
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
+    writer.columns = next((columns for columns in used if not columns.usual), None)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
 
 
-def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
+def checked_weights(weights: Sequence[float], rows: int) -> NDArray[np.float64]:
+    """The weights of these rows as an array; InputError unless each row has one that is finite and above 0."""
+    found = np.asarray(weights, np.float64)
+    if found.shape != (rows,):
+        expected = f"expected one number for each of the {rows:,} rows"
+        raise InputError(f"sample_weight has the shape {found.shape}: {expected}; rows that are skipped have none")
+    if wrong := [(row, value) for row, value in enumerate(found.tolist()) if not 0 < value < float("inf")][:1]:
+        place = f"the weight of row {wrong[0][0]:,} is {wrong[0][1]:g}"
+        raise InputError(f"sample_weight: {place}, expected a finite number above 0: leave out rows of weight 0")
+    return found
+
+
+def check_classes(labels: Sequence[str], rows: int, files: Sequence[Source]) -> None:
     """Raise an InputError if there are fewer than two labels."""
     if len(labels) >= 2:
         return
@@ -150,6 +173,5 @@ def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
     if labels:
         problem, remedy = f"the only label of the {rows:,} rows is {labels[0]!r}", "add rows of another class, or "
     raise InputError(
-        f"{', '.join(paths(files))}: {problem}, expected at least two labels; {remedy}name the right column with "
-        "--label-column"
+        f"{named(files)}: {problem}, expected at least two labels; {remedy}name the right column with --label-column"
     )

@@ -116,6 +116,8 @@ class Truth:
     labels: NDArray[np.int32]
     multi_label: bool
     costs: Floats  # relative cost of an error per class, and of a label that is not given
+    worth: Floats | None = None  # (n,) factor of the costs of each text; None: all are 1
+    bases: Floats | None = None  # (n, C) scores that the fit starts from and does not change; None: all are 0
 
     def flags(self, rows: Rows, classes: int) -> NDArray[np.bool_]:
         """Whether some texts have each class: (n, C)."""
@@ -157,12 +159,13 @@ def truth_of(corpus: Corpus, rows: Rows, weights: Weights) -> Truth:
     costs = np.ones(corpus.num_classes + 1, np.float32)
     if weights is not None:
         costs[:-1] = weights
+    worth = None if corpus.worth is None else np.ascontiguousarray(corpus.worth[rows])
     if corpus.label_starts is None:
         starts = np.arange(len(rows) + 1, dtype=np.int64)
-        return Truth(starts, corpus.targets[rows].astype(np.int32), False, costs)
+        return Truth(starts, corpus.targets[rows].astype(np.int32), False, costs, worth)
     parts = [corpus.targets[corpus.label_starts[row] : corpus.label_starts[row + 1]] for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
-    return Truth(starts, np.concatenate([corpus.targets[:0], *parts]).astype(np.int32), True, costs)
+    return Truth(starts, np.concatenate([corpus.targets[:0], *parts]).astype(np.int32), True, costs, worth)
 
 
 class Solver:
@@ -188,11 +191,16 @@ class Solver:
                 *self.matrix.arguments(), address(order), len(order), address(self.truth.starts),
                 address(self.truth.labels), address(costs), not self.truth.multi_label, self.intercept**2,
                 address(self.table), address(self.bias), address(self.duals),
-                0 if self.priors is None else address(self.priors),
+                *(0 if one is None else address(one) for one in (self.priors, self.truth.worth, self.truth.bases)),
             )  # fmt: skip
             if moved < SETTLED:
                 break
         return True
+
+    def scores(self, rows: Rows) -> Floats:
+        """Scores of some texts by the last fit: (n, C)."""
+        found = self.matrix.scores(self.table, self.bias, rows)
+        return found if self.truth.bases is None else found + self.truth.bases[rows]
 
 
 def fit_table(
@@ -306,7 +314,7 @@ class Regression:
             solver = self.solver(rows[folds != fold], best.setting.class_priors)
             if not solver.fit(best.setting.cost, self.stop):
                 return None
-            scores[folds == fold] = solver.matrix.scores(solver.table, solver.bias, rows[folds == fold])
+            scores[folds == fold] = solver.scores(rows[folds == fold])
         return OutOfFold(rows, folds, scores, best.setting, losses)
 
     def sweep(
@@ -321,14 +329,17 @@ class Regression:
             for left_out, solver in solvers:
                 if not solver.fit(cost, self.stop):
                     return None
-                scores[left_out] = solver.matrix.scores(solver.table, solver.bias, rows[left_out])
-            losses[Setting(cost, specific)] = loss = log_loss(scores[chosen], flags[chosen])
+                scores[left_out] = solver.scores(rows[left_out])
+            worth = None if self.truth.worth is None else self.truth.worth[rows[chosen]]
+            losses[Setting(cost, specific)] = loss = log_loss(scores[chosen], flags[chosen], worth)
             if loss > min(losses.values()):
                 break
             best = scores
         return OutOfFold(rows, folds, best, min(losses, key=losses.__getitem__), losses)
 
 
-def log_loss(scores: Floats, flags: NDArray[np.bool_]) -> float:
+def log_loss(scores: Floats, flags: NDArray[np.bool_], worth: Floats | None = None) -> float:
     """Log losses of one binary regression per class, per text: scores (n, C), and which classes texts have (n, C)."""
-    return float(np.logaddexp(0, np.where(flags, -scores, scores)).sum(dtype=np.float64)) / max(len(scores), 1)
+    losses = np.logaddexp(0, np.where(flags, -scores, scores))
+    losses = losses if worth is None else losses * worth[:, None]
+    return float(losses.sum(dtype=np.float64)) / max(len(scores), 1)

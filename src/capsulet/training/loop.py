@@ -16,8 +16,9 @@ from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.metrics import macro_f1
 from capsulet.evaluation.thresholds import fit_thresholds
+from capsulet.model.embedding import ChosenCodes
 from capsulet.model.heads import Classes
-from capsulet.model.losses import total_loss
+from capsulet.model.losses import Reading, total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
@@ -40,12 +41,12 @@ class Objective(NamedTuple):
     """The loss of a training, and the strength of its adversarial perturbation."""
 
     loss: str
-    sum_margin: bool
+    reading: Reading
     class_weights: Tensor | None
     adversarial: float
 
-    def __call__(self, classes: Classes, targets: Tensor) -> Tensor:
-        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights)
+    def __call__(self, classes: Classes, targets: Tensor, worth: Tensor | None = None) -> Tensor:
+        return total_loss(self.loss, classes, targets, self.reading, self.class_weights, worth)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Task:
         """What the network minimises."""
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
-        return Objective(options.loss, options.sum_margin, tensor, decided(options.adversarial))
+        reading = Reading(options.sum_margin, options.focal, options.linear_margin)
+        return Objective(options.loss, reading, tensor, decided(options.adversarial))
 
 
 class Validation(NamedTuple):
@@ -95,7 +97,12 @@ def train_network(network: Network, task: Task) -> History:
     one, and a training on several workers like a training on one.
     """
     options, train, workers, objective = task.options, task.train, task.workers, task.objective
-    initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
+    initialise(
+        network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks,
+        options.transforms,
+    )  # fmt: skip
+    if isinstance(network.embedding, ChosenCodes):
+        network.embedding.draws = options.code_draws
     network.to(options.device)
     optimiser = Optimiser(network, options)
     size, epochs, select = decided(options.batch_size), decided(options.epochs), decided(options.select)
@@ -178,10 +185,10 @@ def history_of(state: State, stopped: str) -> History:
 
 def backward(network: Network, batch: Batch, noise: Noise, objective: Objective, share: float) -> float:
     """Add the gradients of a batch, times its share, to those of the parameters; return its loss times its share."""
-    ids, lengths, targets = (torch.from_numpy(part).to(noise.step.device) for part in batch)
+    ids, lengths, targets, worth = on_device(batch, noise.step.device)
 
     def loss_at(words: Tensor, noise: Noise) -> Tensor:
-        return share * objective(network.classify(words, lengths, noise), targets)
+        return share * objective(network.classify(words, lengths, noise), targets, worth)
 
     embedded = network.embed(ids, noise)  # (B, T, D)
     if not objective.adversarial:
@@ -203,6 +210,12 @@ def backward(network: Network, batch: Batch, noise: Noise, objective: Objective,
     assert moved.grad is not None
     embedded.backward(words.grad + moved.grad)  # type: ignore[no-untyped-call]
     return float(loss.item())
+
+
+def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Ids, lengths, targets and weights of the texts of a batch, as tensors."""
+    ids, lengths, targets = (torch.from_numpy(part).to(device) for part in (batch.ids, batch.lengths, batch.targets))
+    return ids, lengths, targets, None if batch.worth is None else torch.from_numpy(batch.worth).to(device)
 
 
 def exhausted(state: State, patience: int) -> bool:
@@ -239,9 +252,9 @@ def validate(network: Network, corpus: Corpus, objective: Objective, select: str
     counts = np.zeros((3, corpus.num_classes), np.int64)  # right, true and predicted per class
     scores = np.zeros((len(corpus) if multi_label else 0, corpus.num_classes), np.float32)
     for rows, batch in ordered_batches(corpus, EVALUATION_BATCH, workers.rank, workers.size):
-        ids, lengths, targets = (torch.from_numpy(part).to(device) for part in batch)
+        ids, lengths, targets, worth = on_device(batch, device)
         classes = network(ids, lengths)
-        total += objective(classes, targets).item() * len(targets)
+        total += objective(classes, targets, worth).item() * len(targets)
         if multi_label:
             scores[rows] = classes.lengths.cpu().numpy()
         else:

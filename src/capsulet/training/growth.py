@@ -1,0 +1,403 @@
+"""Grow a model: to more texts, new words and new classes.
+
+Without its old texts, the network of the old model stays as it is, with empty capsules for new classes; its n-gram
+features learn the new texts, and made-up texts keep them from forgetting (training/extension.py, rehearsal.py). With
+its old texts, the model is trained again on all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capsulet import __version__
+from capsulet.config import build_options, explicit_values
+from capsulet.errors import InputError, some
+from capsulet.evaluation.calibrate import describe_answers
+from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.evaluation.metrics import LabelCounts
+from capsulet.model.ngrams import NgramTable
+from capsulet.model.shapes import BIAS, CHECKS, LEVELS, SCALES, num_parameters, shapes_of
+from capsulet.results import Epoch, Evaluation, Growth, GrowthRow, Training
+from capsulet.runtime.classifier import Classifier, load
+from capsulet.runtime.matrix import Matrix
+from capsulet.runtime.session import session_of
+from capsulet.storage.card import model_card
+from capsulet.storage.folder import write_folder
+from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
+from capsulet.storage.model_config import NgramTable as TableConfig
+from capsulet.storage.model_file import ModelFile, pack_model, read_model
+from capsulet.storage.tensors import from_array
+from capsulet.storage.weights import unpack_weights
+from capsulet.text.corpus import Corpus, CorpusWriter, open_corpora, spelled_texts
+from capsulet.text.labelled import Tell, labelled_pairs, named, sorted_labels
+from capsulet.text.preparation import LabelledFiles, Listener, prepare
+from capsulet.training.extension import (
+    ExtendedTable,
+    Extension,
+    best_shift,
+    fit_extension,
+    joined,
+    spread_folds,
+    with_features,
+)
+from capsulet.training.folds import FOLDS
+from capsulet.training.linear import Floats, Truth
+from capsulet.training.mixture import Output, log_losses
+from capsulet.training.rehearsal import classes_of, made_up_texts
+
+UNKNOWN = (
+    "new texts: accuracy in cross-validation. What is forgotten of the old texts is not measured, because they were "
+    "not given: add --replay OLD.csv, or --valid FILE with texts of old classes"
+)
+OLD_CALIBRATION = (
+    "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "
+    "with texts of all classes (capsulet calibrate --valid FILE)"
+)
+TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
+USED = {"seed", "threads"}  # options of a training that matter without old rows
+MOST_LOST, MARGIN = 0.0005, 2.0  # share of made-up texts that a new class may take, and by how much it must be better
+MOST_ROWS = 1 << 19  # of an extended table
+TRANSFORMS, HEAD = "head.transforms", "head.weight"  # axis of the classes: 2 and 0
+NEEDS_OLD_ROWS = "give the rows that it was trained on with --replay"
+
+
+@dataclass(frozen=True)
+class OldModel:
+    """The model that grows."""
+
+    path: Path
+    file: ModelFile
+    classifier: Classifier
+
+    @property
+    def config(self) -> ModelConfig:
+        """Its configuration."""
+        return self.file.config
+
+
+def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
+    """Open the model that grows; InputError if it cannot, or if `out` would replace it."""
+    path = Path(path)
+    file, classifier = read_model(path), load(path, threads)
+    if path.resolve() == out.resolve():
+        raise InputError(f"--out and --from are both {path}, and the old model is kept: choose another --out")
+    if file.config.dictionary_words is not None:
+        raise InputError(f"{path} is a compressed model, which cannot grow: name the model that it was made from")
+    return OldModel(path, file, classifier)
+
+
+def inherited(config: ModelConfig) -> dict[str, Any]:
+    """Options of the old model for a training on all rows: what was set, and is not decided by the size of the data."""
+    usual = dataclasses.asdict(build_options(config.recipe))
+    automatic = {name for group in usual.values() for name, value in group.items() if value is None}
+    values = explicit_values(config.options, config.recipe)
+    if config.options.training.class_weight not in ("none", "balanced"):
+        values.pop("class_weight", None)  # a file, which may be gone
+    return {name: value for name, value in values.items() if name not in automatic and name != "device"}
+
+
+def check_values(values: Mapping[str, Any]) -> None:
+    """Refuse options that have no effect without old rows."""
+    if unused := next((name for name in values if name not in USED), None):
+        flag = unused.replace("_", "-")
+        raise InputError(
+            f"--{flag} has no effect on a model that grows without its old rows: leave it out, or give them with "
+            "--replay"
+        )
+
+
+@dataclass(frozen=True)
+class NewTexts:
+    """The texts that a model grows by, and made-up texts of the old model behind them."""
+
+    corpus: Corpus
+    made_up: Corpus
+    classes: NDArray[np.int64]  # (n + m,) of both
+    count: int  # n, of the new ones
+
+
+def extend(
+    old: OldModel, out: Path, sources: LabelledFiles, values: Mapping[str, Any], command: str, tell: Tell,
+    stop: Callable[[], bool],
+) -> Training:  # fmt: skip
+    """Grow a model without its old rows and write it to a folder."""
+    started, config = time.perf_counter(), old.config
+    check_values(values)
+    if config.multi_label or config.ngrams is None or not config.ngrams.strength:
+        kind = "a multi-label model" if config.multi_label else "a model without n-gram features"
+        raise InputError(f"{old.path} is {kind}, which cannot grow without its old rows: {NEEDS_OLD_ROWS}")
+    seed = values.get("seed", 1)
+    with ExitStack() as scratch:
+        sources = replace(sources, valid=[], known=config.labels)
+        listener = Listener(tell, stop=stop)
+        corpora = prepare(sources, config.options.text, 0.0, scratch, listener)
+        added = [label for label in corpora.labels if label not in config.labels]
+        labels = (*config.labels, *sorted_labels(set(added)))
+        tell(
+            f"{len(corpora.train):,} new texts, {len(config.labels):,} old classes, {len(added):,} new classes"
+            + (f" ({some(added)})" if added else "")
+        )
+        places = {label: place for place, label in enumerate(labels)}
+        own = np.array([places[label] for label in corpora.labels], np.int64)[corpora.train.targets]
+        made_up, answers = made_up_corpus(old, seed, scratch)
+        texts = NewTexts(corpora.train, made_up, np.concatenate([own, answers]), len(own))
+        grown = fit(old, labels, texts, seed, stop)
+        if grown is None:
+            raise KeyboardInterrupt
+        counts = {
+            label: config.data.label_counts.get(label, 0) + corpora.train_counts.get(label, 0) for label in labels
+        }
+        data = TrainingData(
+            config.data.train_rows + texts.count, 0, config.data.train_tokens + len(texts.corpus.ids), counts,
+            scripts=added_up(config.data.scripts or {}, corpora.scripts),
+        )  # fmt: skip
+        start = replace(
+            config, capsulet_version=__version__, labels=labels, data=data, command=command, compression=None,
+            ngrams=TableConfig(len(grown.table.checks), config.ngrams.strength),
+        )  # fmt: skip
+        return write(old, out, start, grown, texts, started, tell)
+
+
+def added_up(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    """Sums of two counts, the largest first."""
+    sums = {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def made_up_corpus(old: OldModel, seed: int, scratch: ExitStack) -> tuple[Corpus, NDArray[np.int64]]:
+    """Made-up texts of the old model, and their classes."""
+    checks = np.array(unpack_weights(old.file)[CHECKS])
+    texts, answers = made_up_texts(old.classifier, checks, seed)
+    options, labels = old.config.options.text, old.config.labels
+    folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
+    writer = CorpusWriter(folder, options.max_tokens, rule=options.tokens)
+    writer.add(((text, labels[place]) for text, place in zip(texts, answers, strict=True)), lambda rows: None)
+    writer.finish(labels, np.zeros(0, np.int64), 1, options.max_words, [])
+    return open_corpora(folder).train, answers
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The weights of a grown model, and its answers to texts that it was not fitted on."""
+
+    table: NgramTable
+    weights: dict[str, Any]
+    lengths: Floats  # (n + m, C) out of fold
+
+
+def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: Callable[[], bool]) -> Grown | None:
+    """Fit the n-gram features of a model to new texts and made-up texts; None: stopped."""
+    weights, model = dict(unpack_weights(old.file)), old.config.options.model
+    assert old.config.ngrams is not None
+    strength, before = old.config.ngrams.strength, len(old.config.labels)
+    stored = NgramTable(
+        np.array(weights[LEVELS]), np.array(weights[SCALES]), np.array(weights[CHECKS]), model.pieces,
+        np.array(weights[BIAS]),
+    )  # fmt: skip
+    extended = with_features(stored, texts.corpus, len(labels), MOST_ROWS)
+    table = extended.table
+    weights |= {
+        name: widened(weights[name], axis, len(labels))
+        for name, axis in ((TRANSFORMS, 2), (HEAD, 0))
+        if name in weights
+    }
+    parts = [(corpus, np.arange(len(corpus), dtype=np.int64)) for corpus in (texts.corpus, texts.made_up)]
+    rows = joined(*(table.rows_of(*part) for part in parts))
+    values = table.scores(rows) + network_values(old, labels, weights, table, parts)
+    # one regression per class: what all scores of a text share does not count, and is chosen to suit regressions
+    common = values[:, :before].mean(1, keepdims=True) / strength
+    scores = values / strength - common
+    known = texts.classes < before
+    shift = best_shift(scores[known][:, :before], texts.classes[known])
+    absent = np.ones((known.sum(), before), bool)
+    absent[np.arange(len(absent)), texts.classes[known]] = False
+    bias = table.bias / strength
+    bias[before:] = scores[known][:, :before][
+        absent
+    ].mean()  # a new class starts like a class that a text does not have
+    bases = (scores + bias - table.bias / strength + shift).astype(np.float32)
+    starts = np.arange(len(texts.classes) + 1, dtype=np.int64)
+    costs = np.ones(len(labels) + 1, np.float32)
+    truth = Truth(starts, texts.classes.astype(np.int32), False, costs, bases=np.ascontiguousarray(bases))
+    unit = replace(table, scales=table.scales / np.float32(strength), bias=bias.astype(np.float32))
+    learning = np.isin(np.arange(len(labels)), texts.classes[: texts.count])  # the others have no new texts
+    folds = spread_folds(texts.classes, seed)
+    found = fit_extension(ExtendedTable(unit, extended.known), rows, truth, folds, learning, seed, stop)
+    if found is None:
+        return None
+    found = held_back(found, texts.count, before, learning)
+    final = replace(
+        found.table, scales=found.table.scales * np.float32(strength), bias=found.table.bias * np.float32(strength)
+    )
+    output = Output(model.head == "capsule" and not old.config.linear_only, False)
+    lengths = output.lengths(strength * (found.scores - shift + common))
+    return Grown(final, {**weights, **final.weights()}, lengths)
+
+
+def held_back(found: Extension, count: int, before: int, learning: NDArray[np.bool_]) -> Extension:
+    """The extension with lower scores of new classes, so that hardly any made-up text gets one of them.
+
+    `count` is the number of new texts, `before` of old classes. Made-up texts are less alike to new ones than real old
+    texts are, so a new class must also be better by a margin. With new texts of every old class nothing is held back.
+    """
+    made_up = found.scores[count:]
+    if learning[:before].all() or before == found.scores.shape[1] or not len(made_up):
+        return found
+    leads = made_up[:, before:].max(1) - made_up[:, :before].max(1)
+    less = np.float32(max(np.quantile(leads, 1 - MOST_LOST) + MARGIN, 0.0))
+    scores, bias = found.scores.copy(), found.table.bias.copy()
+    scores[:, before:] -= less
+    bias[before:] -= less
+    return Extension(replace(found.table, bias=bias), scores)
+
+
+def widened(values: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+    """An array with zeros for new classes on an axis."""
+    shape = list(values.shape)
+    shape[axis] = size - shape[axis]
+    return np.ascontiguousarray(np.concatenate([values, np.zeros(shape, values.dtype)], axis))
+
+
+def network_values(
+    old: OldModel, labels: Sequence[str], weights: Mapping[str, Any], table: NgramTable,
+    parts: Sequence[tuple[Corpus, NDArray[np.int64]]],
+) -> Floats:  # fmt: skip
+    """What the network of the grown model adds to the n-gram features, for all texts (n, C); 0 without a network."""
+    config = old.config
+    if config.linear_only:
+        return np.zeros((sum(len(rows) for _, rows in parts), len(labels)), np.float32)
+    assert config.ngrams is not None
+    silent = replace(table, levels=np.zeros_like(table.levels), bias=np.zeros_like(table.bias))
+    alone = replace(config, labels=tuple(labels), ngrams=replace(config.ngrams, rows=len(table.checks)))
+    classifier = in_memory(old, alone, {**weights, **silent.weights()})
+    lengths = [
+        np.asarray(classifier.session.classify(spelled_texts(corpus, rows[start : start + 4096]), spelled=True)[0])
+        for corpus, rows in parts
+        for start in range(0, len(rows), 4096)
+    ]
+    found = np.concatenate(lengths).astype(np.float64)
+    if config.options.model.head == "capsule":
+        return np.sqrt(found / np.maximum(1 - found, 1e-6)).astype(np.float32)
+    return np.log(np.maximum(found, 1e-12)).astype(np.float32)
+
+
+def in_memory(old: OldModel, config: ModelConfig, weights: Mapping[str, Any]) -> Classifier:
+    """A model with other weights and the words of the old model."""
+    return Classifier(session_of(file_of(old, config, weights), old.classifier.session.threads), "the new model")
+
+
+def file_of(old: OldModel, config: ModelConfig, weights: Mapping[str, Any]) -> bytes:
+    """The bytes of a model file with other weights and the words of the old model."""
+    tensors = {**old.file.tensors, **{name: from_array(value) for name, value in weights.items()}}
+    return pack_model(tensors, config, model_card(config))
+
+
+def write(
+    old: OldModel, out: Path, start: ModelConfig, grown: Grown, texts: NewTexts, started: float, tell: Tell
+) -> Training:
+    """Calibrate, measure and write a grown model."""
+    lengths, truth = grown.lengths[: texts.count], texts.classes[: texts.count]
+    flags = np.arange(len(start.labels)) == truth[:, None]
+    right = lengths.argmax(1) == truth
+    metrics, before = start.metrics, len(old.config.labels)
+    loss = float(log_losses(np.log(np.maximum(lengths, 1e-9)), flags, False).mean()) if len(truth) > 1 else 0.0
+    counts = LabelCounts(len(start.labels))
+    counts.add([(place,) for place in truth.tolist()], lengths.tolist())
+    evaluation = counts.evaluation(start.labels)
+    classes = tuple(scores for scores in evaluation.classes if scores.count)
+    metrics = TrainingMetrics(
+        float(right.mean()), loss, metrics.best_epoch, metrics.epochs, "finished", folds=FOLDS,
+        valid_macro_f1=evaluation.macro_f1 if flags.any(0).all() else None,
+        valid_f1={scores.label: scores.f1 for scores in classes}, valid_measured=len(truth),
+    )  # fmt: skip
+    config = replace(start, metrics=metrics, histograms=None, parameters=num_parameters(shapes_of(grown.weights)))
+    spelled = spelled_texts(texts.corpus, np.arange(texts.count))
+    if flags.any(0).all():  # else there is nothing to calibrate the absent classes with
+        classifier = in_memory(old, config, grown.weights)
+        encoded = classifier.session.encode(spelled, True)
+        config = replace(
+            config,
+            **describe_answers(classifier, encoded, Matrix(np.ascontiguousarray(lengths), len(start.labels)), flags),
+        )
+    else:
+        tell(f"note: {OLD_CALIBRATION}")
+    write_folder(out, file_of(old, config, grown.weights), model_card(config).encode(), b"")
+    known = truth < before
+    answers = classes_of(old.classifier, spelled)
+    rows = [
+        row("new texts of old classes", known, answers == truth, right),
+        row("new texts of new classes", ~known, None, right),
+    ]
+    kept = float((grown.lengths[texts.count :].argmax(1) == texts.classes[texts.count :]).mean())
+    growth = Growth(str(old.path), start.labels[before:], tuple(one for one in rows if one.count), None, UNKNOWN, kept)
+    epoch = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, loss, metrics.valid_accuracy, True)
+    return Training(
+        str(out), start.labels, config.parameters, texts.count, 0, epoch, (), "finished", time.perf_counter() - started,
+        warnings=() if flags.any(0).all() else (OLD_CALIBRATION,), linear_only=config.linear_only, folds=FOLDS,
+        judged=texts.count, classes=classes, growth=growth,
+    )  # fmt: skip
+
+
+def row(texts: str, chosen: NDArray[np.bool_], before: NDArray[np.bool_] | None, after: NDArray[np.bool_]) -> GrowthRow:
+    """Shares of right answers to some texts."""
+    shares = (float(right[chosen].mean()) if right is not None and chosen.any() else None for right in (before, after))
+    return GrowthRow(texts, int(chosen.sum()), *shares)
+
+
+def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> Training:
+    """The training with the old model beside the new one: on the validation files, if there are any."""
+    labels = tuple(label for label in training.labels if label not in old.config.labels)
+    if sources.valid:
+        rows, note = on_files(training, old, sources, tell), f"both models on {named(sources.valid)}"
+    elif training.growth is not None:
+        return training
+    else:
+        rows, note = from_trainings(training, old), TRAININGS
+    first = rows[0]
+    lost = None if first.before is None or first.after is None else first.before - first.after
+    kept = training.growth.kept if training.growth else None
+    growth = Growth(str(old.path), labels, tuple(one for one in rows if one.count), lost, note, kept)
+    return replace(training, growth=growth)
+
+
+def on_files(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> list[GrowthRow]:
+    """Accuracy of both models on validation files; multi-label: micro-F1."""
+    pairs = list(labelled_pairs(sources.valid, sources.reading, tell, known=training.labels))
+    old_labels, new = set(old.config.labels), load(training.path, old.classifier.session.threads)
+    known = [pair for pair in pairs if old_labels.issuperset([pair[1]] if isinstance(pair[1], str) else pair[1])]
+    others = [pair for pair in pairs if pair not in known]
+    found = []
+    for texts, own in (("texts of old classes", known), ("texts with new classes", others)):
+        before, after = evaluate_pairs(old.classifier, own if own is known else []), evaluate_pairs(new, own)
+        found.append(GrowthRow(texts, len(own), share(before) if before.count else None, share(after) if own else None))
+    return found
+
+
+def share(evaluation: Evaluation) -> float:
+    """Accuracy; multi-label: micro-F1."""
+    return evaluation.accuracy if evaluation.micro_f1 is None else evaluation.micro_f1
+
+
+def from_trainings(training: Training, old: OldModel) -> list[GrowthRow]:
+    """Accuracy of both models on texts that they were not trained on, as their trainings measured it."""
+    config, labels = old.config, set(old.config.labels)
+    was = config.metrics.valid_accuracy if config.metrics.folds or config.data.valid_rows else None
+    found = []
+    for texts, before, chosen in (
+        ("texts of old classes", was, [one for one in training.classes if one.label in labels]),
+        ("texts of new classes", None, [one for one in training.classes if one.label not in labels]),
+    ):
+        count = sum(one.count for one in chosen)
+        right = sum(one.recall * one.count for one in chosen)
+        found.append(GrowthRow(texts, count, None if config.multi_label else before, right / count if count else None))
+    return found
