@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 
-from capsulet.cli.output import clock, json_line
+from capsulet.cli.output import clock, json_line, layout, show_table
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,19 @@ def test_json_can_always_be_written(monkeypatch: pytest.MonkeyPatch, encoding: s
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(BytesIO(), encoding=encoding))
     assert json_line("你") == written
     assert json.loads(json_line("\udcff")) == "\udcff"
+
+
+@pytest.mark.parametrize(("width", "framed"), [(100, True), (22, True), (21, False), (5, False)])
+def test_a_narrow_table_has_no_frame_and_cuts_no_number(width: int, framed: bool) -> None:
+    cells = [[("multiprocessing", ""), ("1,234", "")], [("xml", ""), ("7", "")]]
+    assert layout(("label", ">precision"), cells, True, width) == (framed, [6, 9])
+
+
+@pytest.mark.parametrize("width", [100, 30, 12])
+def test_all_digits_are_shown(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rich = pytest.importorskip("rich.console")
+    target = rich.Console(width=width, record=True, file=StringIO())
+    monkeypatch.setattr("capsulet.cli.output.console", lambda table=False: target)
+    show_table(("label", ">precision", ">texts"), [("multiprocessing", "100.0", "12,345,678")])
+    shown = target.export_text()
+    assert "100.0" in shown and "12,345,678" in shown

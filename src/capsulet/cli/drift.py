@@ -15,7 +15,7 @@ expected by chance. No labels are needed. The exit status is 0; with --strict it
 from __future__ import annotations
 
 from capsulet.cli.options import JSON, MODEL, READING, reading_options
-from capsulet.cli.output import percent, print_json, show, show_table, tell
+from capsulet.cli.output import columns, percent, print_json, show, show_table, tell
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from capsulet.results import Drift, DriftPart, DriftWindow
 
 BARS = "▁▂▃▄▅▆▇█"
-MOST_BARS, WIDTH = 12, 10
+MOST_BARS, WIDTH, NARROW = 12, 10, 80  # a narrower terminal has no room for bars
 ARGUMENTS = {
     **MODEL,
     "FILE…": "new texts, labelled or not, in any format or one per line; - is standard input",
@@ -63,15 +63,16 @@ def print_drift(result: Drift) -> None:
     drifted = [part for part in result.parts if part.drifted]
     show(verdict(result), style="bold red" if result.drifted else "bold")
     show(result.summary)
-    rows = []
+    rows, wide = [], columns() >= NARROW
     for part in result.parts:
         cells = (
             "●" if part.drifted else "·", DRIFT_PARTS[part.name], probability(part.adjusted_p_value),
             percent(part.moved, 0), percent(part.moved_by_chance, 0),
-            f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part),
+            *([f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part)] if wide else []),
         )  # fmt: skip
         rows.append([(cell, "red" if part.drifted else "") for cell in cells])
-    show_table(("", "", ">p", ">moved", ">chance", "", "before", "after"), rows, frame=False)
+    drawn = ("", "before", "after") if wide else ()
+    show_table(("", "", ">p", ">moved", ">chance", *drawn), rows, frame=False)
     for part in drifted:
         show(f"● {part.change}")
     for name, reason in result.absent.items():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Part = str | tuple[str, str]  # a text, or a text with its style
 COLUMNS = 100  # width of a table if standard output is not a terminal
+LEAST_WIDTH = 6  # columns that words keep in a narrow terminal
+GAP = 2  # columns between those of a table without a frame
 
 
 def print_json(value: Any) -> None:
@@ -135,12 +137,29 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
+    frame, least = layout(titles, cells, frame, target.width)
     table = Table(title=title, title_justify="left", pad_edge=frame)
     if not frame:
         table.box = None
-    for name in titles:
+    for name, size in zip(titles, least, strict=True):
         right = name.startswith(">")
-        table.add_column(name.lstrip(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        table.add_column(
+            name.lstrip(">"), justify="right" if right else "left", no_wrap=right, overflow="fold", min_width=size
+        )
     for row in cells:
         table.add_row(*(Text(words, style) for words, style in row))
+    target.width = max(target.width, sum(least) + GAP * (len(least) - 1))  # a narrower terminal breaks the lines
     target.print(table)
+
+
+def layout(
+    titles: Sequence[str], cells: Sequence[Sequence[tuple[str, str]]], frame: bool, width: int
+) -> tuple[bool, list[int]]:
+    """Whether a table has room for its frame, and the least width of each column: numbers are never cut."""
+    sizes = [len(name.lstrip(">")) for name in titles]
+    for row in cells:
+        for place, (words, _) in enumerate(row):
+            sizes[place] = max(sizes[place], len(words))
+    least = [size if name.startswith(">") else min(size, LEAST_WIDTH) for name, size in zip(titles, sizes, strict=True)]
+    framed = frame and sum(least) + 3 * len(least) + 1 <= width
+    return framed, least

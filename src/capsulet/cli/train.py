@@ -85,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Train."""
     import dataclasses
     import os
-    from contextlib import nullcontext
 
     from capsulet.errors import InputError
     from capsulet.training.run import train
@@ -102,11 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
         files = LabelledFiles(arguments.files, arguments.valid, reading, arguments.cache)
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
-        bar = bar_monitor()
-        with bar or nullcontext():
+        with bar_monitor() or LineMonitor() as monitor:
+            values["tell"] = monitor.tell
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,
-                monitor=bar or LineMonitor(), from_model=getattr(arguments, "from"), replay=arguments.replay, **values,
+                monitor=monitor, from_model=getattr(arguments, "from"), replay=arguments.replay, **values,
             )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # only the first of several workers prints
         tell(summary(result, getattr(arguments, "select", None)))

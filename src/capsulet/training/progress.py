@@ -91,6 +91,7 @@ class BarMonitor:
 
     def tell(self, line: str) -> None:
         """Print a message above the bar."""
+        self.status.update("working")  # until texts are read again, or the network is trained
         self.bar.console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
 
     def reading(self, rows: int) -> None:

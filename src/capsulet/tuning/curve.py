@@ -61,7 +61,7 @@ def curve(
             for draw in range(1 if whole else draws):
                 chosen = rest if whole else rest[stratified_draw(stored.classes[rest], count, SEED + draw)]
                 stored.write({folder / "part.jsonl": chosen})
-                own_values = {"seed": options.training.seed + draw, **values}
+                own_values = {"seed": options.training.seed + draw, "progress": False, **values}
                 train(folder / "part.jsonl", folder / "model", reading=own, cache=None, report=None, **own_values)
                 found.append(answers(load(folder / "model"), pairs))
             levels.append(Level(len(chosen), *(np.array(part, dtype=float) for part in zip(*found, strict=True))))
