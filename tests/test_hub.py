@@ -18,6 +18,7 @@ from capsulet.storage import hub as storage_hub
 from capsulet.storage.folder import FILES
 from capsulet.storage.model_file import MODEL, read_model
 from capsulet.text.hub import chosen, local_files
+from capsulet.text.reading import read_rows
 from tests.conftest import TEXTS
 from tests.hub_server import Hub, running
 
@@ -144,6 +145,38 @@ def test_a_data_set_in_another_format(hub: Hub) -> None:
     hub.repositories["datasets/me/texts@refs/convert/parquet"] = {"default/train/0000.parquet": b"PAR1"}
     (path,) = local_files(["hf://datasets/me/texts"])
     assert Path(path).read_bytes() == b"PAR1"
+
+
+def parquet(features: object, labels: list[Any]) -> bytes:
+    """A Parquet file as the library `datasets` writes it."""
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.table({"text": ["a text"] * len(labels), "label": labels})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+CLASSES = {"names": ["bad", "good"], "_type": "ClassLabel"}
+
+
+@pytest.mark.parametrize(
+    ("feature", "labels", "expected"),
+    [
+        (CLASSES, [1, 0, 1], ["good", "bad", "good"]),
+        (CLASSES, [1, -1, 7], ["good", "7"]),  # a number below 0 is no label
+        ({"names": [1, 2], "_type": "ClassLabel"}, [1, 0], ["1", "0"]),
+        ("nonsense", [1, 0], ["1", "0"]),
+        ({"feature": CLASSES, "_type": "List"}, [[0, 1], []], [("bad", "good"), ()]),
+    ],
+)
+def test_names_of_classes(hub: Hub, feature: object, labels: list[Any], expected: list[Any]) -> None:
+    hub.repositories["datasets/me/texts@main"] = {"train.parquet": parquet({"label": feature}, labels)}
+    options = capsulet.ReadOptions(on_bad_row="skip", multi_label=isinstance(labels[0], list))
+    found = read_rows(["hf://datasets/me/texts"], labelled=True, options=options)
+    assert [row.label if row.label is not None else row.labels for row in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,9 @@ def test_what_cannot_grow(files: dict[str, Path], sets_model: Path, tmp_path: Pa
     ):
         with pytest.raises(InputError, match=problem):
             grow(path, **values)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(InputError, match="in one process"):
+        patch.setenv("WORLD_SIZE", "2")
+        grow(files["model"])
     with pytest.raises(InputError, match="name the model with --from"):
         capsulet.train(files["new"], tmp_path / "grown", replay=files["old"])
     assert not (tmp_path / "grown").exists()

@@ -253,14 +253,36 @@ def parquet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:
             text_names = [names[place] for place in texts]
             needed = dict.fromkeys(text_names if label is None else [*text_names, names[label]])
             needed = dict.fromkeys(names) if reading.keep else needed
+            classes = [] if label is None else class_names(table.schema_arrow.metadata, names[label])
             numbers = count(1)
             for batch in table.iter_batches(batch_size=1024, columns=list(needed)):
                 columns = {name: tables.cells(batch.column(name)) for name in needed}
                 for place in range(batch.num_rows):
                     record = {name: columns[name][place] for name in needed}
                     values = {name: record[name] for name in text_names}
-                    value = None if label is None else record[names[label]]
+                    value = None if label is None else named(record[names[label]], classes)
                     yield from reading.row(next(numbers), values, value, record)
         except (pyarrow.ArrowException, OSError) as error:
             problem = f"{reading.source}: damaged Parquet file ({printable(str(error), 100)})"
             raise InputError(f"{problem}. Write or download it again") from error
+
+
+def class_names(metadata: Any, column: str) -> list[str]:
+    """Names of the numbers in a column, as files of data sets of the Hugging Face Hub have them; empty: no names."""
+    try:
+        feature = json.loads((metadata or {})[b"huggingface"])["info"]["features"][column]
+        names = (feature.get("feature") or feature)["names"]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return []
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+
+
+def named(value: object, classes: list[str]) -> object:
+    """A label, or a list of labels, with names instead of numbers; a number below 0 is no label."""
+    if not classes:
+        return value
+    if isinstance(value, list):
+        return [named(one, classes) for one in value]
+    if type(value) is not int or value >= len(classes):
+        return value
+    return classes[value] if value >= 0 else None

@@ -8,6 +8,7 @@ its old texts, the model is trained again on all of them.
 from __future__ import annotations
 
 import dataclasses
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import __version__
-from capsulet.config import build_options, explicit_values
+from capsulet.config import MOST_NGRAM_NUMBERS, MOST_NGRAM_ROWS, build_options, explicit_values
 from capsulet.errors import InputError, some
 from capsulet.evaluation.calibrate import describe_answers
 from capsulet.evaluation.evaluate import evaluate_pairs
@@ -66,7 +67,6 @@ OLD_CALIBRATION = (
 TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
 USED = {"seed", "threads"}  # options of a training that matter without old rows
 MOST_LOST, MARGIN = 0.0005, 2.0  # share of made-up texts that a new class may take, and by how much it must be better
-MOST_ROWS = 1 << 19  # of an extended table
 TRANSFORMS, HEAD = "head.transforms", "head.weight"  # axis of the classes: 2 and 0
 NEEDS_OLD_ROWS = "give the rows that it was trained on with --replay"
 
@@ -133,7 +133,9 @@ def extend(
     """Grow a model without its old rows and write it to a folder."""
     started, config = time.perf_counter(), old.config
     check_values(values)
-    if config.multi_label or config.ngrams is None or not config.ngrams.strength:
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise InputError("a model grows without its old rows in one process: leave out torchrun, or give --replay")
+    if config.multi_label or config.ngrams is None or not config.ngrams.strength > 0:
         kind = "a multi-label model" if config.multi_label else "a model without n-gram features"
         raise InputError(f"{old.path} is {kind}, which cannot grow without its old rows: {NEEDS_OLD_ROWS}")
     seed = values.get("seed", 1)
@@ -204,7 +206,8 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
         np.array(weights[LEVELS]), np.array(weights[SCALES]), np.array(weights[CHECKS]), model.pieces,
         np.array(weights[BIAS]),
     )  # fmt: skip
-    extended = with_features(stored, texts.corpus, len(labels), MOST_ROWS)
+    most = min(MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS // len(labels))
+    extended = with_features(stored, texts.corpus, len(labels), max(most, len(stored.checks)))
     table = extended.table
     weights |= {
         name: widened(weights[name], axis, len(labels))

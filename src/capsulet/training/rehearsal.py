@@ -29,7 +29,7 @@ def made_up_texts(classifier: Classifier, checks: NDArray[np.uint8], seed: int) 
     `checks` are those of its table of n-gram features.
     """
     data, words = classifier.config.data, classifier.session.words()[FIRST_WORD:]
-    counts = np.array([data.label_counts.get(label, 0) for label in classifier.labels], np.float64)
+    counts = np.array([max(data.label_counts.get(label, 0), 0) for label in classifier.labels], np.float64)
     wanted = np.ceil(counts * min(1.0, MOST_TEXTS / max(counts.sum(), 1))).astype(np.int64)
     mean_tokens = min(max(data.train_tokens / max(data.train_rows, 1), 1.0), LONGEST)
     generator, hashes = np.random.default_rng([seed, 4]), word_hashes(words)
