@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 from release.targets import Target, named
 
@@ -55,6 +56,21 @@ def link_flags(target: Target, folder: Path) -> list[str]:
     return ["-shared", "-s"]
 
 
+def adapt_setuptools(target: Target) -> None:
+    """Let setuptools name the files of modules as the target does, and not the folder of the build in them."""
+    from setuptools.command import build_ext
+
+    build_ext.get_abi3_suffix = lambda: target.suffix  # type: ignore[assignment]
+    if target.system == "macos":
+        original = build_ext.build_ext.build_extension
+
+        def build_extension(command: Any, module: Any) -> None:
+            module.extra_link_args = [*module.extra_link_args, f"-Wl,-install_name,{module.name}"]
+            original(command, module)
+
+        build_ext.build_ext.build_extension = build_extension  # type: ignore[method-assign]
+
+
 def build(target: Target, sources: Path, out: Path) -> None:
     """Run setup.py for a target."""
     scratch = sources / "build" / target.name
@@ -65,10 +81,9 @@ def build(target: Target, sources: Path, out: Path) -> None:
         CFLAGS="-Wno-unused-command-line-argument",
         ZIG_GLOBAL_CACHE_DIR=os.environ.get("ZIG_GLOBAL_CACHE_DIR", str(scratch / "cache")),
     )  # fmt: skip
-    import setuptools.command.build_ext
     from setuptools._distutils import core
 
-    setuptools.command.build_ext.get_abi3_suffix = lambda: target.suffix  # type: ignore[assignment]
+    adapt_setuptools(target)
     headers = copy_headers(scratch)
     os.chdir(sources)
     words = ["build", "--build-base", str(scratch), "build_ext", "--include-dirs", str(headers), "bdist_wheel"]

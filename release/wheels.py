@@ -24,7 +24,7 @@ CORE = "_core"  # the module without which a wheel is useless
 
 
 def commit_time() -> str:
-    """When the last commit was made; the same sources give the same bytes."""
+    """When the last commit was made: the time of all files in a wheel."""
     done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "315532800"
 

@@ -19,6 +19,8 @@ from release.targets import TARGETS, named
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("src", "core", "pyproject.toml", "setup.py", "backend.py", "MANIFEST.in", "README.md", "LICENSE")
+# results of other builds; kernels for training, which take longest to compile and are optional
+LEFT_OUT = ("*.so", "__pycache__", "*.egg-info", "gru.c", "routing.c", "rows.c")
 
 
 def test_one_version_everywhere() -> None:
@@ -57,6 +59,7 @@ def test_wheels_with_sources_or_without_core_headers_are_refused(tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_wheel_of_this_machine(tmp_path: Path) -> None:
     """Compiled for glibc 2.17 from the files that an image gets, and installed without network and compiler."""
     if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
@@ -66,9 +69,7 @@ def test_the_wheel_of_this_machine(tmp_path: Path) -> None:
     for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(
-                source, tmp_path / "x" / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
-            )
+            shutil.copytree(source, tmp_path / "x" / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
         else:
             shutil.copy(source, tmp_path / "x" / name)
     command = [sys.executable, "-m", "release.cross", target.name, str(tmp_path / "x"), str(tmp_path)]
@@ -111,3 +112,13 @@ def test_the_wheel_of_an_interpreter(tmp_path: Path) -> None:
     other = smoke.Python(("python3",), "3.12", "x86_64", musl=True)
     assert str(smoke.wheel_for(other, tmp_path)).endswith("-musllinux_1_2_x86_64.whl")
     assert smoke.wheel_for(smoke.Python(("x",), "3.12", "riscv64", musl=False), tmp_path) is None
+
+
+def test_the_guide_lists_the_extras() -> None:
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", project, re.MULTILINE | re.DOTALL)
+    assert extras
+    guide = (ROOT / "docs" / "how-to" / "install.md").read_text("utf-8")
+    assert set(re.findall(r"^(\w+) = ", extras[1], re.MULTILINE)) == set(
+        re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)
+    )
