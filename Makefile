@@ -108,6 +108,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
+	$(BIN)/python -m benchmarks.labelling --data $(DATA)/trec6/train.jsonl --labelling-rounds 5 --write
 	-$(PIP) --group servers
 	$(BIN)/python -m benchmarks.serve --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --peers --write
 	$(MAKE) docs

@@ -8,14 +8,16 @@
 - reloads: --reloads new models under load, and --ends SIGTERMs under load: nothing accepted is lost
 - with --peers, the same model behind LitServe and behind Starlette with uvicorn, if they are installed
 
-The server and the in-process loop take turns, and figures are medians of rounds. The command prints every missed bound
-and then exits with status 1. It needs two cores: one for the server, one for the clients.
+The server and the in-process loop take turns, and figures are medians of rounds. An overhead is the ratio of texts per
+second; on a machine that is busy with other things, the ratio of processor time says more. The command prints every
+missed bound and then exits with status 1. It needs two cores: one for the server, one for the clients.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -26,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -139,52 +142,44 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return figures
 
 
-def in_process(classifier: capsulet.Classifier, texts: list[str], size: int, seconds: float) -> float:
-    """Texts per second of calls of `predict` with some texts each."""
-    started, count = time.perf_counter(), 0
+def in_process(classifier: capsulet.Classifier, texts: list[str], size: int, seconds: float) -> tuple[float, float]:
+    """Texts per second of calls of `predict` with some texts each, and processor time per text."""
+    started, used, count = time.perf_counter(), time.process_time(), 0
     while (passed := time.perf_counter() - started) < seconds:
         place = count % (len(texts) - size + 1)
         classifier.predict(texts[place : place + size])
         count += size
-    return count / passed
+    return count / passed, (time.process_time() - used) / count
 
 
 def speeds(
     arguments: argparse.Namespace, classifier: capsulet.Classifier, texts: list[str], file: Path
 ) -> dict[str, Any]:
-    """Texts per second and latency with HTTP and without, in turns."""
+    """Texts per second, latency and processor time with HTTP and without, in turns."""
     server = Served(arguments.model)
     plans = {"one": {"size": 1, "clients": CLIENTS}, "batch": {"size": BATCH, "clients": 4}, "alone": {"clients": 1}}
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in plans}
-    direct: dict[str, list[float]] = {name: [] for name in plans}
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in plans}
     for _ in range(arguments.rounds):
         for name, plan in plans.items():
-            direct[name].append(in_process(classifier, texts, plan.get("size", 1), arguments.seconds))
+            size = plan.get("size", 1)
+            direct, direct_cpu = in_process(classifier, texts, size, arguments.seconds)
             before = server.cpu_seconds()
-            figures = load(server.port, file, seconds=arguments.seconds, **plan)
-            figures["cpu"] = (server.cpu_seconds() - before) / sum(figures["statuses"].values())
-            found[name].append(figures)
-    figures = {
-        "ready_seconds": server.ready_seconds,
-        "memory_megabytes": server.metric("capsulet_resident_memory_bytes") / 1e6,
-    }
+            found = load(server.port, file, seconds=arguments.seconds, **plan)
+            cpu = (server.cpu_seconds() - before) / (size * found["all_answers"])
+            rate = found["texts_per_second"]
+            rounds[name].append({
+                f"direct_{name}_texts_per_second": direct, f"http_{name}_texts_per_second": rate,
+                f"http_{name}_overhead": direct / rate, f"http_{name}_cpu_overhead": cpu / direct_cpu,
+                f"http_{name}_cpu_microseconds_per_text": 1e6 * cpu, "wrong": found["wrong"],
+                **{f"http_{name}_{share}_milliseconds": found[share] for share in ("p50", "p95", "p99")},
+            })  # fmt: skip
+    memory = server.metric("capsulet_resident_memory_bytes") / 1e6
+    figures: dict[str, Any] = {"ready_seconds": server.ready_seconds, "memory_megabytes": memory}
     server.end()
-    for name in plans:
-        own, other = found[name], statistics.median(direct[name])
-        middle = {
-            key: statistics.median(round[key] for round in own)
-            for key in ("texts_per_second", "p50", "p95", "p99", "cpu")
-        }
-        figures |= {
-            f"direct_{name}_texts_per_second": other, f"http_{name}_texts_per_second": middle["texts_per_second"],
-            f"http_{name}_overhead": statistics.median(
-                one / two["texts_per_second"] for one, two in zip(direct[name], own, strict=True)
-            ),
-            f"http_{name}_cpu_microseconds_per_request": 1e6 * middle["cpu"],
-            **{f"http_{name}_{share}_milliseconds": middle[share] for share in ("p50", "p95", "p99")},
-        }  # fmt: skip
+    for own in rounds.values():
+        figures |= {key: statistics.median(round[key] for round in own) for key in own[0] if key != "wrong"}
     figures["http_one_requests_per_second"] = figures["http_one_texts_per_second"]
-    return {**figures, "wrong_answers": sum(round["wrong"] for rounds in found.values() for round in rounds)}
+    return {**figures, "wrong_answers": sum(round["wrong"] for own in rounds.values() for round in own)}
 
 
 def peers(arguments: argparse.Namespace, file: Path, ours: float) -> dict[str, Any]:
@@ -253,17 +248,38 @@ def overload(arguments: argparse.Namespace, file: Path, held: float) -> dict[str
     }  # fmt: skip
 
 
+class MemorySamples:
+    """The memory of a server every second, in a thread."""
+
+    def __init__(self, server: Served) -> None:
+        self.server, self.ending = server, threading.Event()
+        self.values: list[float] = []
+        self.thread = threading.Thread(target=self.sample)
+        self.thread.start()
+
+    def sample(self) -> None:
+        """Ask until the end."""
+        while not self.ending.wait(1):
+            with contextlib.suppress(OSError):  # a busy server
+                self.values.append(self.server.metric("capsulet_resident_memory_bytes"))
+
+    def growth(self) -> float:
+        """Per cent by which the last quarter is above the second one."""
+        self.ending.set()
+        self.thread.join()
+        quarter = max(1, len(self.values) // 4)
+        second, last = self.values[quarter : 2 * quarter], self.values[-quarter:]
+        return 100 * (statistics.median(last) / statistics.median(second or last) - 1)
+
+
 def attack(arguments: argparse.Namespace, text: str, label: str) -> dict[str, Any]:
     """Attacks, and what is left of them."""
     server = Served(f"model={arguments.model}", "--timeout", 10, "--keep-alive", max(10, int(arguments.attack)))
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # the clients are cut off again and again
-    asyncio.run(Attack(server.port, text, label).run(5 + arguments.attack / 8, arguments.idle))  # a busy server
-    time.sleep(1)
-    memory, descriptors = (
-        server.metric(name) for name in ("capsulet_resident_memory_bytes", "capsulet_open_descriptors")
-    )
-    fuzzer = schemathesis(server.port, arguments.attack)
+    descriptors = server.metric("capsulet_open_descriptors")
+    fuzzer, samples = schemathesis(server.port, arguments.attack), MemorySamples(server)
     found = asyncio.run(Attack(server.port, text, label, seed=1).run(arguments.attack, arguments.idle))
+    growth = samples.growth()
     fuzzed = None if fuzzer is None else fuzzer.wait(120)
     time.sleep(3)
     figures = {
@@ -273,7 +289,8 @@ def attack(arguments: argparse.Namespace, text: str, label: str) -> dict[str, An
             count for counts in found["statuses"].values() for status, count in counts.items() if 500 <= status != 503
         ),
         "attack_schemathesis_status": fuzzed, "attack_alive": int(server.process.poll() is None),
-        "attack_memory_growth_percent": 100 * (server.metric("capsulet_resident_memory_bytes") / memory - 1),
+        "attack_memory_growth_percent": growth,
+        "attack_memory_megabytes": server.metric("capsulet_resident_memory_bytes") / 1e6,
         "attack_descriptors_left": server.metric("capsulet_open_descriptors") - descriptors,
     }  # fmt: skip
     return {**figures, "attack_exit_status": server.end()}
@@ -293,7 +310,8 @@ def schemathesis(port: int, seconds: float) -> subprocess.Popen[bytes] | None:
         str(int(seconds)),
     ]
     options = ["--checks", "not_a_server_error,response_schema_conformance", "--max-examples", "200"]
-    return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([*command, *options], cwd=tempfile.gettempdir(), **quiet)
 
 
 def reloads(arguments: argparse.Namespace, file: Path, scratch: Path) -> dict[str, Any]:
@@ -344,10 +362,11 @@ def ends(arguments: argparse.Namespace, file: Path) -> dict[str, Any]:
 def bounds(figures: dict[str, Any]) -> dict[str, bool]:
     """What must hold."""
     most = {
-        "ready_seconds": 1.0, "http_one_overhead": 3.0, "http_batch_overhead": 1.3, "wrong_answers": 0,
+        "ready_seconds": 1.0, "http_one_overhead": 3.0, "http_batch_overhead": 1.3, "http_one_cpu_overhead": 3.0,
+        "http_batch_cpu_overhead": 1.3, "wrong_answers": 0,
         "overload_other_statuses": 0, "overload_wrong": 0, "overload_lost": 0, "overload_memory_growth_percent": 5.0,
         "overload_p50_after_over_before": 2.0, "attack_wrong": 0, "attack_server_errors": 0,
-        "attack_memory_growth_percent": 10.0, "attack_descriptors_left": 5, "attack_exit_status": 0, "reload_wrong": 0,
+        "attack_memory_growth_percent": 5.0, "attack_descriptors_left": 1, "attack_exit_status": 0, "reload_wrong": 0,
         "reload_lost": 0, "reload_other_statuses": 0, "end_lost": 0, "end_wrong": 0, "end_failed": 0,
     }  # fmt: skip
     least = {"ours_over_litserve": 2.0, "ours_over_starlette": 1.0, "attack_alive": 1}

@@ -134,13 +134,14 @@ async def open_load(load: Load, rate: float, seconds: float) -> list[Client]:
 
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run the load and describe it."""
-    load = Load(arguments)
+    load, first = Load(arguments), 0
     if arguments.rate:
         clients = await open_load(load, arguments.rate, arguments.seconds)
         passed = arguments.seconds
     else:
         clients = await closed_load(load, arguments.clients)
         await asyncio.sleep(0.3)
+        first = len(load.seconds)
         load.clear()
         started = time.perf_counter()
         await asyncio.sleep(arguments.seconds)
@@ -152,6 +153,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "requests_per_second": counted / passed, "texts_per_second": counted * load.size / passed, **shares,
         "statuses": dict(load.statuses), "wrong": load.wrong, "lost": load.lost, "unsent": load.unsent,
+        "all_answers": first + len(load.seconds),
     }  # fmt: skip
 
 

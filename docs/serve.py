@@ -28,17 +28,23 @@ def figures() -> str:
         return not_measured("benchmarks.serve")
     result = read("serve")
     found = result["figures"]
-    columns = ("load", "texts per second", "in process", "overhead", "p50, ms", "p95, ms", "p99, ms")
+    columns = (
+        "load", "texts per second", "in process", "overhead", "overhead in processor time", "p50, ms", "p95, ms",
+        "p99, ms",
+    )  # fmt: skip
     names = {"one": "32 clients, one text each", "batch": "4 clients, 64 texts each", "alone": "1 client, one text"}
     table = markdown_table(columns, [row(found, name, words) for name, words in names.items()])
-    return "\n".join([*table, "", *map(str, facts(found)), "", circumstances("serve")])
+    busy = result["load_average"] > result["machine"]["cores"]
+    note = ["", "Other programs used the machine at the same time, so the rates are too low and vary."] if busy else []
+    return "\n".join([*table, *note, "", *facts(found), "", circumstances("serve")])
 
 
 def row(found: dict[str, Any], name: str, words: str) -> list[str]:
     """The figures of one load."""
     times = [f"{found[f'http_{name}_{share}_milliseconds']:.1f}" for share in ("p50", "p95", "p99")]
     rates = [f"{found[f'{kind}_{name}_texts_per_second']:,.0f}" for kind in ("http", "direct")]
-    return [words, *rates, f"{found[f'http_{name}_overhead']:.2f}", *times]
+    overheads = [f"{found[f'http_{name}_{kind}']:.2f}" for kind in ("overhead", "cpu_overhead")]
+    return [words, *rates, *overheads, *times]
 
 
 def facts(found: dict[str, Any]) -> list[str]:
@@ -46,7 +52,7 @@ def facts(found: dict[str, Any]) -> list[str]:
     lines = [
         f"One process is ready after {found['ready_seconds']:.2f} seconds and takes "
         f"{found['memory_megabytes']:.0f} MB. A request with one text takes "
-        f"{found['http_one_cpu_microseconds_per_request']:.0f} microseconds of a core, the model included."
+        f"{found['http_one_cpu_microseconds_per_text']:.0f} microseconds of a core, the model included."
     ]
     for name, words in (("litserve", "LitServe"), ("starlette", "Starlette with uvicorn")):
         if f"ours_over_{name}" in found:

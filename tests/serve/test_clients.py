@@ -93,11 +93,12 @@ def test_prometheus(server: Running) -> None:
 
 
 @pytest.mark.slow
-def test_schemathesis(server: Running) -> None:
+def test_schemathesis(server: Running, tmp_path: Path) -> None:
     """Requests that are made from the OpenAPI document, right and wrong ones; answers are as it says."""
     pytest.importorskip("schemathesis")
     command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.url}/openapi.json"]
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     options = ["--checks", checks, "--max-examples", "15", "--seed", "1", "--phases", "examples,coverage,fuzzing"]
-    done = subprocess.run([*command, *options, "--no-color"], capture_output=True, text=True, timeout=250)
+    words = [*command, *options, "--no-color"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=250, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:]

@@ -249,6 +249,7 @@ class Connection(asyncio.Protocol):
 
     def set_idle(self) -> None:
         """Set the deadline for the rest of the next request, or for its beginning."""
+        self.server.touch(self)
         if not self.full:
             self.quiet_since = self.server.loop.time()
             self.deadline = self.quiet_since + (self.settings.timeout if self.begun else self.settings.keep_alive)

@@ -39,7 +39,7 @@ def serve(
     cores = available_cores()
     count = cores if workers is None else workers
     if count < 1:
-        raise InputError(f"--workers is {count}: expected at least 1, or auto for one per core")
+        raise InputError(f"--workers is {count}: expected at least 1, or 0 for one per core")
     if count > 1 and not hasattr(os, "fork"):
         raise InputError("--workers is above 1, which this system cannot do: expected 1")
     if engine == "ray" and count > 1:

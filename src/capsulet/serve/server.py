@@ -7,8 +7,10 @@ import contextlib
 import socket
 import struct
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
+from itertools import islice
 from typing import Any, NamedTuple
 
 from capsulet.errors import CapsuletError
@@ -24,6 +26,7 @@ from capsulet.serve.settings import Settings
 SWEEP = 0.5  # seconds between two looks at deadlines and at the files of the models
 GRACE = 0.3  # seconds after SIGTERM in which new connections are accepted
 QUIET = 0.2  # seconds without a request after which a client is not about to send one
+LOOKED_AT = 64  # connections that are looked at to find an idle one
 STREAM_BUFFER = 4_000_000  # bytes of answers that a client may send questions before it reads
 
 
@@ -59,7 +62,7 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.queue = Queue(engine, settings)
         self.gate = Gate(settings)
-        self.connections: set[Connection] = set()
+        self.connections: OrderedDict[Connection, None] = OrderedDict()  # the longest idle ones first
         self.tasks: set[asyncio.Task[Any]] = set()
         self.streaming = 0
         self.buffered = 0  # bytes of unfinished requests and unread answers
@@ -71,19 +74,23 @@ class Server:
 
     def add(self, connection: Connection) -> None:
         """Keep a new connection; with too many, close the one that is idle for the longest time."""
-        self.connections.add(connection)
+        self.connections[connection] = None
         if len(self.connections) > self.settings.max_connections:
-            idle = [other for other in self.connections if other.idle and other is not connection]
-            if idle:
-                oldest = min(idle, key=lambda other: other.deadline)
+            oldest = next((other for other in islice(self.connections, LOOKED_AT) if other.idle), None)
+            if oldest is not None and oldest is not connection:
                 oldest.transport.abort()
                 self.remove(oldest)
             else:
                 connection.give_up(overloaded(f"{self.settings.max_connections:,} connections are open"))
 
+    def touch(self, connection: Connection) -> None:
+        """Note that a connection was just used."""
+        if connection in self.connections:
+            self.connections.move_to_end(connection)
+
     def remove(self, connection: Connection) -> None:
         """Forget a closed connection."""
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
 
     # ---- requests ----
 

@@ -1,6 +1,7 @@
 """Rows of one file in each format: tables, spreadsheets, JSON, fastText, plain lines, Parquet, folders of texts."""
 
 import gzip
+import json
 import re
 import shutil
 import tempfile
