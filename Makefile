@@ -99,6 +99,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.curve --data $(DATA) --write
 	$(BIN)/python -m benchmarks.hard_files --data $(DATA) --write
 	$(BIN)/python -m benchmarks.frontier --data $(DATA) --write
+	$(BIN)/python -m benchmarks.tuning --data $(DATA) --write
 	$(PIP) --group peers
 	$(BIN)/python -m benchmarks.migration --write
 	$(BIN)/python -m docs.images.make
