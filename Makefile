@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
+.PHONY: help wheels smoke setup wasm demo test check bench docs peers paper clean fuzz capsulet-run libcapsulet
 
 help:
 	@echo "make setup   install everything the tests need in $(VENV)"
@@ -14,7 +14,9 @@ help:
 	@echo "make fuzz    run each fuzz target of the core for SECONDS=60; needs clang"
 	@echo "make capsulet-run, make libcapsulet   build the command and the shared library of the core in build/"
 	@echo "make bench   run every benchmark; needs data sets in DATA (default: ../shared/data); takes hours"
-	@echo "make docs    write the generated parts of the docs"
+	@echo "make wheels  build the source archive and the wheels of a release in dist/, and check them"
+	@echo "make smoke   install the wheels of dist/ into empty environments and try them"
+	@echo "make docs    write the generated parts of the docs, and build the site in build/docs/site"
 	@echo "make peers   compare with other libraries (hours; installs transformers, fastText and others)"
 	@echo "make paper   run the paper's experiments (days; PAPER='--sets ag_news_61k --budget epochs=3' takes less)"
 
@@ -22,7 +24,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # only files with a hash of the list
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
-setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
+setup: $(VENV)/.dev $(VENV)/.serve $(VENV)/.browser $(VENV)/.core
 
 # What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
 # Without a C compiler, the package ziglang brings one (backend.py).
@@ -38,7 +40,13 @@ $(VENV)/.train: pyproject.toml setup.py backend.py constraints.txt requirements/
 # What the tests need. Dependency groups need pip 25.1 or newer.
 $(VENV)/.dev: $(VENV)/.train requirements/dev.txt
 	$(LOCKED) requirements/dev.txt
-	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures
+	$(PIP) --no-build-isolation --editable '.[train,onnx,scale]' --group dev --group figures --group site
+	touch $@
+
+# What the tests of `capsulet serve` need: Ray Serve, and clients of other projects. They are skipped without them.
+$(VENV)/.serve: $(VENV)/.dev
+	$(PIP) --no-build-isolation --editable '.[serve]'
+	-$(PIP) --no-build-isolation --editable '.[serve-ray]' --group clients --group deploy
 	touch $@
 
 # Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
@@ -88,6 +96,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.curve --data $(DATA) --write
 	$(BIN)/python -m benchmarks.hard_files --data $(DATA) --write
 	$(BIN)/python -m benchmarks.frontier --data $(DATA) --write
+	$(PIP) --group peers
+	$(BIN)/python -m benchmarks.migration --write
 	$(BIN)/python -m docs.images.make
 	$(BIN)/python -m benchmarks.size --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.trust --data $(DATA) --models $(MODELS) --write
@@ -95,10 +105,21 @@ bench: setup
 	$(BIN)/python -m benchmarks.faithfulness --data $(DATA) --models $(MODELS) --write
 	$(BIN)/python -m benchmarks.engine --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --train $(DATA)/ag_news_61k/train.csv --write
 	$(BIN)/python -m benchmarks.browser $(MODELS)/ag_news_61k-seed1/model.safetensors --texts $(DATA)/ag_news_61k/test.csv --write
+	-$(PIP) --group servers
+	$(BIN)/python -m benchmarks.serve --model $(MODELS)/ag_news_61k-seed1 --texts $(DATA)/ag_news_61k/test.csv --peers --write
 	$(MAKE) docs
+
+wheels: setup
+	$(PIP) --group release
+	$(BIN)/python -m release.wheels
+
+smoke: setup
+	$(BIN)/python -m release.smoke
 
 docs: setup
 	$(BIN)/python -m docs
+	$(BIN)/python -m docs.images.drawings
+	$(BIN)/python -m docs.site
 
 peers: setup
 	$(PIP) --group peers

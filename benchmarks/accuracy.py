@@ -79,7 +79,7 @@ def main() -> None:
     try:
         folders = find_sets(arguments.data, arguments.sets)
     except CapsuletError as error:
-        parser.error(str(error))
+        parser.error(error.message)
 
     try:
         build_options(**options)
@@ -87,7 +87,7 @@ def main() -> None:
             record.check_place(arguments.name)
         runs: list[Run] = record.stored(arguments.name) if arguments.write else []
     except CapsuletError as error:
-        parser.error(str(error))
+        parser.error(error.message)
     seeds: list[int | str] = [*([] if arguments.rivals_only else arguments.seeds)]
     seeds += [] if arguments.ours_only else RIVALS
     ours = {"source": source_digest(), "options": options}

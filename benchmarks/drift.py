@@ -160,17 +160,17 @@ def joined(one: Traits, other: Traits) -> Traits:
         codes = Matrix(np.concatenate([one.codes, other.codes]), one.codes.columns, "d")
     return Traits(
         [*one.unknown, *other.unknown], [*one.length, *other.length], codes, [*one.classes, *other.classes],
-        [*one.score, *other.score],
+        [*one.probability, *other.probability],
     )  # fmt: skip
 
 
 def chosen(traits: Traits, rows: NDArray[np.int64]) -> Traits:
     """Traits of some of the texts."""
-    unknown, length, classes, score = (
-        [values[row] for row in rows] for values in (traits.unknown, traits.length, traits.classes, traits.score)
+    unknown, length, classes, probability = (
+        [values[row] for row in rows] for values in (traits.unknown, traits.length, traits.classes, traits.probability)
     )
     codes = None if traits.codes is None else Matrix(np.asarray(traits.codes)[rows], traits.codes.columns, "d")
-    return Traits(unknown, length, codes, classes, score)
+    return Traits(unknown, length, codes, classes, probability)
 
 
 def misspelt(text: str, dice: random.Random) -> str:

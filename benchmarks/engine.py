@@ -11,7 +11,8 @@
 
 `--before` names the source folder (src) of another version and its model: the same figures of that version, and ratios.
 Classifiers run in processes of their own and take turns. A figure is a median; ratios compare measurements of the same
-run. The command prints every missed bound and then exits with status 1.
+run. The environment variable CAPSULET_KERNEL selects the instruction set of the engine. The command prints every missed
+bound and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def main() -> int:
     parser.add_argument("--before", nargs=2, metavar=("SOURCE", "MODEL"), help="source and model of another version")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of measurement (default: 5)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--variant", default="", help="name of another model or kernel: write engine_VARIANT.json")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/engine.json")
     arguments = parser.parse_args()
     pairs = [(text, str(label)) for text, label in labelled_pairs(arguments.texts, capsulet.ReadOptions(), silent)]
@@ -96,9 +98,8 @@ def main() -> int:
     figures |= ratios(figures)
     for name, value in figures.items():
         print(f"{name:<44} {value:14,.4f}", file=sys.stderr)
-    return record.conclude(
-        "engine", {"figures": figures, "kernel": kernel(arguments.model)}, bounds(figures), arguments
-    )
+    result = {"figures": figures, "kernel": kernel(arguments.model)}
+    return record.conclude("engine", result, bounds(figures), arguments, arguments.variant)
 
 
 def start_workers(arguments: argparse.Namespace, scratch: Path) -> dict[str, Worker]:

@@ -1,9 +1,9 @@
-"""Check explanations: delete the most important words and measure how far the score falls.
+"""Check explanations: delete the most important words and measure how far the class length falls.
 
     python -m benchmarks.faithfulness --data DATA --models models --write
     python -m benchmarks.faithfulness --data DATA --sets trec6 --texts 100
 
-For test texts of six words or more, the score (class length) of the predicted label is measured again after three words
+For test texts of six words or more, the class length of the predicted label is measured again after three words
 are deleted. The words are chosen by our contributions, by occlusion (deletes each word alone, one model run per word),
 by integrated gradients (Captum, 50 steps from the zero embedding), or at random (mean of ten draws). The benchmark
 needs `pip install --group faithfulness`. Models are loaded or trained as in benchmarks.trust.
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[str, Any]]:
-    """Mean fall of the score for each way to order the words."""
+    """Mean fall of the class length for each way to order the words."""
     classifier, network = capsulet.load(model, threads=1), network_of(model)
     chosen = np.random.default_rng(0).permutation(len(texts))
     session = classifier.session
@@ -105,7 +105,7 @@ def measure(name: str, model: Path, texts: list[str], most: int) -> list[dict[st
             "set": name,
             "order": order,
             "texts": len(kept),
-            "mean_fall_of_the_score": fall,
+            "mean_fall_of_the_length": fall,
             "times_random": fall / falls["random"],
             "milliseconds_a_text": 1000 * seconds[order] / len(kept),
         }
@@ -119,7 +119,7 @@ def ranked(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def contributions(classifier: capsulet.Classifier, text: str, label: int) -> NDArray[Any]:
-    """Contribution of each token to the score of a label, from `Classifier.explain`."""
+    """Contribution of each token to the class length of a label, from `Classifier.explain`."""
     return np.array([token.contribution for token in classifier.explain(text, classifier.labels[label]).tokens])
 
 

@@ -69,7 +69,7 @@ def main(words: list[str] | None = None) -> None:
             record.check_place(NAME)
         runs: list[Run] = record.stored(NAME) if arguments.write else []
     except CapsuletError as error:
-        parser.error(str(error))
+        parser.error(error.message)
     wanted = [
         (name, peer_runs.Run(folder, peer, arguments.seed, options, VALID_FRACTION, peer_runs.source_digest(peer)))
         for folder in folders

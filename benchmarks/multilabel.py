@@ -34,10 +34,10 @@ from benchmarks import record
 from benchmarks.accuracy import parse_option
 from benchmarks.debian import packages, source_of, tenth
 from benchmarks.peers.tfidf import build_vectorisers
-from capsulet.cli.progress import LineMonitor
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Evaluation
+from capsulet.training.progress import LineMonitor
 
 PARTS = {"test": (0, 1), "valid": (2,), "train": (3, 4, 5, 6, 7, 8, 9)}  # tenths of the sources
 FEWEST_TEXTS = 100  # training texts per label

@@ -120,8 +120,13 @@ def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path
     return path
 
 
-def conclude(name: str, figures: dict[str, Any], bounds: dict[str, bool], arguments: argparse.Namespace) -> int:
-    """Write and print the result as the options demand, print missed bounds, and return the exit status."""
+def conclude(
+    name: str, figures: dict[str, Any], bounds: dict[str, bool], arguments: argparse.Namespace, variant: str = ""
+) -> int:
+    """Write and print the result as the options demand, print missed bounds, and return the exit status.
+
+    A `variant` of a benchmark has a results file of its own: NAME_VARIANT.json.
+    """
     result = {
         **circumstances(command_line(f"benchmarks.{name}")),
         "load_average": os.getloadavg()[0],
@@ -129,7 +134,7 @@ def conclude(name: str, figures: dict[str, Any], bounds: dict[str, bool], argume
         "bounds_held": bounds,
     }
     if arguments.write:
-        write(name, result)
+        write(f"{name}_{variant}" if variant else name, result)
     if arguments.json:
         print(json.dumps(result))
     for bound, held in bounds.items():

@@ -46,7 +46,7 @@ class TextbookTraining:
 
     def step(self, ids: Tensor, targets: Tensor) -> None:
         """Train on one batch."""
-        loss = total_loss("margin+focal", self.network(ids), targets, False)
+        loss = total_loss("margin+focal", self.network(ids), targets)
         self.adam.zero_grad()
         loss.backward()
         self.adam.step()

@@ -3,11 +3,12 @@
     python -m benchmarks.trust --data DATA --models models --write
     python -m benchmarks.trust --data DATA --sets trec6 --seeds 1
 
-Figures on the test files, which are read once per model, at the end: expected calibration error (15 bins) of raw and
-calibrated scores; measured values for every requested coverage, set coverage and error rate; and the largest difference
-between the sum of word contributions and the score they explain, on 1,000 texts. If SET_oos/test.jsonl exists
-(clinc150): area under the ROC curve of in-scope against out-of-scope texts, and accuracy of the most confident 90 % of
-the in-scope texts, both also for TF-IDF with logistic regression and its largest softmax probability.
+Figures on the test files, which are read once per model, at the end: expected calibration error (15 bins) of class
+lengths and of calibrated probabilities; measured values for every requested coverage, set coverage and error rate; and
+the largest difference between the sum of word contributions and the number they explain, on 1,000 texts. If
+SET_oos/test.jsonl exists (clinc150): area under the ROC curve of in-scope against out-of-scope texts, and accuracy of
+the most confident 90 % of the in-scope texts, both also for TF-IDF with logistic regression and its largest softmax
+probability.
 
 --models DIR has model folders SET-seedN. Missing models are trained. Models without calibration are calibrated on the
 validation part of training. A set with a val.jsonl is also measured with a copy that is calibrated on that file.

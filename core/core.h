@@ -198,7 +198,7 @@ struct capsulet_model {
   float mean_share; /* of the mean in the pooling; the rest is the maximum */
 
   /* head */
-  bool capsules, dynamic, scale_coupling;
+  bool capsules, dynamic, dot, scale_coupling;
   int32_t primary, primary_length, class_length, iterations; /* N, P, L */
   const float *head;      /* (N, P, C, L) or (C, H) */
   float *own_head;

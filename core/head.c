@@ -42,11 +42,12 @@ static void weigh(const capsulet_model *model, const float *votes, const float *
     add_scaled(capsules + pair % classes * length, votes + pair * length, coupling[pair], length);
 }
 
+/* K-means routing. With `dot`, a vote is compared at its own length, otherwise by its direction. */
 static void kmeans(const capsulet_model *model, const float *votes, float *inverse, float *unit, float *coupling, float *capsules) {
   int64_t classes = model->classes, length = model->class_length, primary = model->primary;
   float factor = model->scale_coupling ? (float)classes : 1;
   for (int64_t pair = 0; pair < primary * classes; pair++) {
-    inverse[pair] = 1 / norm(votes + pair * length, length);
+    inverse[pair] = model->dot ? 1 : 1 / norm(votes + pair * length, length);
     coupling[pair] = 1 / (float)classes;
   }
   weigh(model, votes, coupling, capsules);

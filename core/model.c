@@ -226,6 +226,7 @@ static int which(const capsulet_model *model, const char *path, const char *cons
 static void open_network_options(capsulet_model *model, bool *fine) {
   static const char *const embeddings[] = {"cwc", "cc", "plain", NULL}, *const heads[] = {"capsule", "linear", NULL};
   static const char *const routings[] = {"kmeans", "dynamic", NULL}, *const poolings[] = {"mean", "max", "mean+max", NULL};
+  static const char *const agreements[] = {"cosine", "dot", NULL};
   static const float mean_shares[] = {1, 0, 0.5f};
   model->embedding = model->packed ? EMBEDDING_PACKED : (int)which(model, "options.model.embedding", embeddings, fine);
   model->size = (int32_t)integer(model, "options.model.embedding_size", 1, LARGEST_SIZE, fine);
@@ -236,6 +237,8 @@ static void open_network_options(capsulet_model *model, bool *fine) {
   model->mean_share = mean_shares[which(model, "options.model.pooling", poolings, fine)];
   model->capsules = which(model, "options.model.head", heads, fine) == 0;
   model->dynamic = which(model, "options.model.routing", routings, fine) == 1;
+  /* files from before this option have cosines */
+  model->dot = json_find(&model->config, "options.model.agreement") && which(model, "options.model.agreement", agreements, fine) == 1;
   model->scale_coupling = yes(model, "options.model.scale_coupling", fine);
   model->iterations = (int32_t)integer(model, "options.model.iterations", 1, MOST_ITERATIONS, fine);
   model->primary_length = (int32_t)integer(model, "options.model.primary_length", 1, LARGEST_SIZE, fine);

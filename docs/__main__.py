@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from docs import (
+    api,
     commands,
     curve,
     drift,
     frontier,
     hard_files,
     labels,
+    migration,
     options,
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
 )
 
-GENERATORS = (options, commands, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier)
+GENERATORS = (
+    options, commands, api, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier,
+    migration, serve,
+)  # fmt: skip
 
 
 def main() -> None:

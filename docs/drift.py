@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from capsulet.results import DRIFT_PARTS
 from docs.pages import DOCS, circumstances, read, rewrite
 
 PAGE = DOCS / "results" / "drift.md"
-NAMES = {
-    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",
-}  # fmt: skip
 
 
 def parts() -> dict[str, str]:
@@ -54,7 +52,7 @@ def missed_parts() -> list[str]:
         names = [f"{row['model']}_{row['texts']}_stored_at_{rate}" for rate in (0.01, 0.05)]
         if not all(result["bounds_held"][name] for name in names):
             shares = row["stored_by_part_at_0.05"].items()
-            listed = ", ".join(f"{NAMES[part]} {share:.3f}" for part, share in shares if share > 0)
+            listed = ", ".join(f"{DRIFT_PARTS[part]} {share:.3f}" for part, share in shares if share > 0)
             lines.append(f"- Alarms by histogram, {row['model']}, {row['texts']:,} texts, stored, rate 0.05: {listed}.")
     return ["", *lines] if lines else []
 
@@ -71,7 +69,7 @@ def power() -> str:
         cells = []
         for texts in (200, 1000):
             row = rows[model, change, texts]
-            raised = [NAMES[part] for part, share in row["by_part_at_0.01"].items() if share >= 0.5]
+            raised = [DRIFT_PARTS[part] for part, share in row["by_part_at_0.01"].items() if share >= 0.5]
             cells.append(f"{row['alarms_at_0.01']:.2f} | {', '.join(raised)}")
         lines.append(f"| {model} | {change} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", f"Each figure is a share of {result['power_draws']} samples; same command."])

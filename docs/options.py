@@ -11,6 +11,7 @@ from docs.pages import DOCS
 
 PAGE = DOCS / "reference" / "options.md"
 TITLES = {ModelOptions: "Network", TextOptions: "Text", TrainingOptions: "Training"}
+HEAD = "| option | type | default | meaning | `paper` | `published` |"
 INTRODUCTION = """\
 # Training options
 
@@ -18,7 +19,8 @@ Every option of `capsulet train` and `capsulet.train`. The flag `--batch-size` i
 
 An option whose default is `auto` is chosen from the data when training starts. In Python, automatic is `None`.
 
-`--recipe paper` replaces the defaults by the values in the last column. An option that you give replaces both.
+`--recipe paper` and `--recipe published` replace the defaults by the values in the last two columns. An option that you
+give replaces both. [The recipes](../results/paper.md#recipes) are compared on the page about the paper.
 
 This page is written by `python -m docs.options`."""
 
@@ -28,13 +30,14 @@ def render() -> str:
     lines = [INTRODUCTION]
     for kind, title in TITLES.items():
         hints = get_type_hints(kind)
-        lines += ["", f"## {title}", "", "| option | type | default | meaning | `paper` |", "| --- " * 5 + "|"]
+        lines += ["", f"## {title}", "", HEAD, "| --- " * 6 + "|"]
         for spec in dataclasses.fields(kind):
             choices = ", ".join(f"`{choice}`" for choice in spec.metadata["choices"])
             meaning = spec.metadata["help"] + (f": {choices}" if choices and spec.name != "loss" else "")
-            recipe = RECIPES["paper"]
-            paper = shown(recipe[spec.name]) if spec.name in recipe else ""
-            cells = (f"`{spec.name}`", type_name(hints[spec.name]), shown(spec.default), meaning, paper)
+            own = [
+                shown(RECIPES[name][spec.name]) if spec.name in RECIPES[name] else "" for name in ("paper", "published")
+            ]
+            cells = (f"`{spec.name}`", type_name(hints[spec.name]), shown(spec.default), meaning, *own)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

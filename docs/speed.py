@@ -8,7 +8,7 @@ from typing import Any
 from docs.pages import DOCS, circumstances, made_at, read, rewrite
 
 PAGE, SCALE = DOCS / "results" / "speed.md", DOCS / "how-to" / "scale.md"
-FILES = ("engine", "browser", "training", "encoder", "classes")
+FILES = ("engine", "engine_base", "engine_avx2", "browser", "training", "encoder", "classes")
 # training texts as the paper counts them, and tokens per text as estimated from samples
 DATA_SETS = {
     "AG's News": (120_000, 50),

@@ -56,13 +56,13 @@ def scope() -> str:
 
 
 def faithfulness() -> str:
-    """How much the score falls when the words that contribute most are deleted."""
+    """How much the class length falls when the words that contribute most are deleted."""
     lines = [
-        "| data set | words chosen by | texts | mean fall of the score | times random | milliseconds per text |",
+        "| data set | words chosen by | texts | mean fall of the class length | times random | milliseconds per text |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [
-        f"| {case['set']} | {case['order']} | {case['texts']} | {case['mean_fall_of_the_score']:.3f} | "
+        f"| {case['set']} | {case['order']} | {case['texts']} | {case['mean_fall_of_the_length']:.3f} | "
         f"{case['times_random']:.2f} | {case['milliseconds_a_text']:.1f} |"
         for case in read("faithfulness")["cases"]
     ]

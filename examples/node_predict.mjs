@@ -7,8 +7,8 @@ import { load } from '../js/src/index.js'; // after `npm install` of the package
 const [path, ...texts] = process.argv.slice(2);
 try {
   const model = await load(path);
-  const predictions = await model.predict(texts, { rawScores: true });
-  predictions.forEach(({ label, score }, row) => console.log(`${label}\t${score.toFixed(6)}\t${texts[row]}`));
+  const predictions = await model.predict(texts, { lengths: true });
+  predictions.forEach(({ label, length }, row) => console.log(`${label}\t${length.toFixed(6)}\t${texts[row]}`));
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;

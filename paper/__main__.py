@@ -9,15 +9,16 @@ figures:  stability, codes (these train models), curves, confusion (drawn from t
     python -m paper stability --data DATA --sets ag_news_61k --budget epochs=3
     python -m paper curves --table losses
     python -m paper losses --show
+    python -m paper all --data DIR              everything, in order of cost; --plan prints the hours first
+    python -m paper all --data DATA --sets trec6 r8 ag_news_61k --stages 1 2
 
 Results are written to paper/results/NAME.json after every run. If a command is repeated, it only makes the missing
-runs. `python -m docs.paper` writes the results to docs/results/paper.md.
+runs, and continues a training that was interrupted. `python -m docs.paper` writes the results to docs/results/paper.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -29,29 +30,31 @@ from rich.console import Console
 from benchmarks import record
 from benchmarks.accuracy import parse_option
 from capsulet.errors import CapsuletError, InputError
-from paper import codes, history, hub, parameters, plot, stability
+from paper import codes, history, hub, parameters, plan, plot, published, stability
 from paper.datasets import DATA_SETS, Source, find_source
+from paper.flags import ALL, RESULTS, build_parser
 from paper.prepared import Files, prepare
-from paper.rows import TABLES, Row, Table
-from paper.runs import PROTOCOLS, Result, Run, build_run, digest, find_done, measure, parse_budget, stored_runs
+from paper.queue import Job, make_runs, missing
+from paper.rows import RECIPES, TABLES, Row, Table
+from paper.runs import PROTOCOLS, Result, Run, build_run, measure, model_folder, parse_budget
 from paper.summary import groups, shown
-
-RESULTS = Path(__file__).parent / "results"
-WORK = Path(__file__).parent.parent / "runs" / "paper"
-FIGURES = ("stability", "codes", "curves", "confusion")
 
 
 def main(words: list[str] | None = None) -> int:
     """Run one command; an error is printed on one line."""
     words = sys.argv[1:] if words is None else words
-    arguments = build_parser().parse_args(words)
-    command = " ".join(["python -m paper", *words])
+    arguments = build_parser(__doc__).parse_args(words)
+    command = record.neutral(" ".join(["python -m paper", *words]))
     try:
         if getattr(arguments, "show", False):
             result = show_table(arguments)
         elif arguments.name == "parameters":
             record.check_place(arguments.name, arguments.results)
             result = run_parameters(arguments, command)
+        elif arguments.name == ALL:
+            for name in TABLES:
+                record.check_place(name, arguments.results)
+            result = run_all(arguments, command)
         elif arguments.name in TABLES:
             record.check_place(arguments.name, arguments.results)
             result = run_table(arguments, command)
@@ -62,102 +65,14 @@ def main(words: list[str] | None = None) -> int:
                 arguments, command
             )
     except CapsuletError as error:
-        print(f"paper: {error}", file=sys.stderr)
+        print(f"paper: {error.message}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
-        print("paper: interrupted; finished runs are written, the current run is not", file=sys.stderr)
+        print("paper: interrupted; finished runs are written, repeat the command to continue", file=sys.stderr)
         return 130
     if arguments.json:
         print(json.dumps(result))
     return 0
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
-    for name in ("parameters", *TABLES, *FIGURES):
-        verb = names.add_parser(name)
-        verb.add_argument("--json", action="store_true", help="print the results as JSON")
-        verb.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="default: paper/results")
-        if name == "parameters":
-            continue
-        default = TABLES[name].sets if name in TABLES else ()
-        if name in ("stability", "codes"):
-            default = ("ag_news",)
-        verb.add_argument(
-            "--sets",
-            nargs="+",
-            default=list(default),
-            metavar="NAME",
-            help=f"{', '.join(DATA_SETS)}, or any folder in DIR with train.* and test.*",
-        )
-        if name in ("curves", "confusion"):
-            verb.add_argument(
-                "--table", choices=TABLES, default="sota", help="table whose runs are drawn (default: sota)"
-            )
-            continue
-        source: Any = verb
-        if name in TABLES:
-            source = verb.add_mutually_exclusive_group(required=True)
-            source.add_argument("--show", action="store_true", help="print the stored runs, from any source")
-        source.add_argument(
-            "--data", type=Path, required=name not in TABLES, metavar="DIR", help="folder of the data sets"
-        )
-        verb.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3] if name in TABLES else [1], metavar="N")
-        verb.add_argument(
-            "--budget",
-            nargs="+",
-            default=[],
-            metavar="NAME=N",
-            help="rows=N, epochs=N: the same for every row of the table (default: all rows, the recipe's epochs)",
-        )
-        verb.add_argument(
-            "--options",
-            nargs="+",
-            default=[],
-            metavar="NAME=VALUE",
-            help="options of every run that differ from the recipe",
-        )
-        verb.add_argument(
-            "--allow-subset", action="store_true", help="accept files without the published number of rows"
-        )
-        verb.add_argument("--hub", action="store_true", help="fetch missing sets from the Hugging Face Hub")
-        verb.add_argument(
-            "--work", type=Path, default=WORK, metavar="DIR", help="folder of prepared files (default: runs/paper)"
-        )
-        verb.add_argument("--threads", type=int, default=1, metavar="N", help="threads per training (default: 1)")
-        if name in TABLES:
-            verb.add_argument(
-                "--rows",
-                nargs="+",
-                choices=[row.name for row in TABLES[name].rows],
-                metavar="ROW",
-                help="run only these rows of the table",
-            )
-            verb.add_argument(
-                "--protocol",
-                choices=PROTOCOLS,
-                default="ours",
-                help="published: report the best epoch on the test file, to measure the effect of that choice",
-            )
-        if name == "stability":
-            verb.add_argument("--iterations", nargs="+", type=int, default=list(stability.ITERATIONS), metavar="N")
-            verb.add_argument(
-                "--trained",
-                nargs="+",
-                type=int,
-                default=[],
-                metavar="N",
-                help="also train one model with each of these numbers of iterations",
-            )
-        if name == "codes":
-            verb.add_argument(
-                "--words", nargs="+", default=[], metavar="WORD", help="words whose neighbours are listed"
-            )
-    return parser  # fmt: skip
 
 
 def run_parameters(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
@@ -172,14 +87,14 @@ def run_parameters(arguments: argparse.Namespace, command: str) -> dict[str, Any
     return result
 
 
-def files_of(arguments: argparse.Namespace, name: str) -> Files:
-    """Files of a set, fetched and prepared if necessary."""
+def files_of(arguments: argparse.Namespace, name: str, rows: int | None = None) -> Files:
+    """Files of a set, fetched and prepared if necessary; at most `rows` rows, or those of --budget."""
     if arguments.hub and name in DATA_SETS:
         folder = arguments.data / DATA_SETS[name].folder
         if not all((folder / f"{split}.csv").exists() for split in ("train", "test")):
             hub.fetch(DATA_SETS[name], arguments.data)
     source: Source = find_source(name, arguments.data)
-    rows = parse_budget(arguments.budget).get("rows")
+    rows = rows or parse_budget(arguments.budget).get("rows")
     return prepare(source, arguments.work, rows, arguments.allow_subset)
 
 
@@ -191,9 +106,8 @@ def wanted_runs(arguments: argparse.Namespace, rows: tuple[Row, ...], protocol: 
         if all(name in row.options for row in rows):
             raise InputError(f"--options {name}: the rows of the table differ in this option; choose rows with --rows")
     files = {name: files_of(arguments, name) for name in arguments.sets}
-    source = digest()
     return [
-        build_run(name, row, seed, files[name], options, budget, protocol, source)
+        build_run(name, row, seed, files[name], options, budget, protocol, arguments.recipe)
         for name in arguments.sets
         for row in rows
         for seed in arguments.seeds
@@ -204,34 +118,99 @@ def run_table(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     """Make the missing runs, write the results after each, and print the table."""
     table = TABLES[arguments.name]
     rows = tuple(row for row in table.rows if not arguments.rows or row.name in arguments.rows)
-    wanted = wanted_runs(arguments, rows, arguments.protocol)
-    # the head of the file describes the last command; every run also stores the command that made it
+    jobs = [Job(table, run) for run in wanted_runs(arguments, rows, arguments.protocol)]
     here = record.circumstances(command)
-    failed: list[str] = []
-    for run in wanted:
-        runs = record.stored(table.name, arguments.results)  # read again: another command may have written
-        if find_done(run, [one for one in runs if one["row"] == run.row.name]):
-            continue
-        done = find_done(run, stored_runs(arguments.results))
-        line = f"{table.name} {run.set} {run.row.name} {run.seed} ({run.protocol})"
-        try:
-            new = {**(done or {**measure(run, arguments.threads), **record.own(here)}), "row": run.row.name}
-        except InputError:
-            raise
-        except CapsuletError as error:  # a training diverged; the other rows are not affected
-            failed.append(f"{run.row.name} {run.seed}")
-            print(f"{line}: {error}", file=sys.stderr, flush=True)
-            continue
-        line += f": {100 * new['accuracy']:.2f} %" + (", already run" if done else "")
-        print(line, file=sys.stderr, flush=True)
-        runs = merge(record.stored(table.name, arguments.results), new)
-        record.write(table.name, {**here, "runs": runs}, arguments.results)
+    failed = make_runs(jobs, here, arguments.results, arguments.work, arguments.threads)
     result = {**here, "runs": record.stored(table.name, arguments.results)}
     if not arguments.json:
         print_groups(result["runs"], table)
-    if failed:
-        raise CapsuletError(f"{len(failed)} of {len(wanted)} runs failed ({', '.join(failed)}); the others are written")
+    report_failures(failed, len(jobs))
     return result
+
+
+def report_failures(failed: list[str], total: int) -> None:
+    """Raise an error that names the runs whose training diverged."""
+    if failed:
+        raise CapsuletError(f"{len(failed)} of {total} runs failed ({', '.join(failed)}); the others are written")
+
+
+def run_all(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
+    """Make every run of the plan on the data sets that are there, the cheapest set first, and write the page."""
+    options = dict(parse_option(pair) for pair in arguments.options)
+    budget = parse_budget(arguments.budget)
+    speed = plan.measured_speed(arguments.threads, options)
+    print(f"{speed.shown}, with {arguments.threads} thread{'s' * (arguments.threads > 1)}", file=sys.stderr)
+    parts: list[tuple[plan.Estimate, list[Job]]] = []
+    for name in arguments.sets:
+        try:
+            files = files_of(arguments, name)
+        except InputError as error:
+            print(f"{name} is left out. {error}", file=sys.stderr)
+            continue
+        size = plan.size_of(find_source(name, arguments.data))
+        jobs = jobs_of(arguments, name, size, files, options, budget)
+        parts.append((plan.estimate(name, size, missing(jobs, arguments.results), speed), jobs))
+    if not parts:
+        raise InputError(f"{arguments.data} has none of the data sets: see the messages above, or add --hub")
+    parts.sort(key=lambda part: part[0].size.rows * part[0].size.tokens)
+    for found, _ in parts:
+        print(found.shown, file=sys.stderr)
+    print(f"together: {sum(found.seconds for found, _ in parts) / 3600:.1f} hours", file=sys.stderr, flush=True)
+    failed, here = [], record.circumstances(command)
+    if not arguments.plan:
+        for _, jobs in parts:
+            failed += make_runs(jobs, here, arguments.results, arguments.work, arguments.threads)
+        if not arguments.stages or {1, 2, 4} <= set(arguments.stages):
+            draw_figures(arguments, parts[0][0].set)
+        write_page(arguments.results)
+    report_failures(failed, sum(len(jobs) for _, jobs in parts))
+    return {**here, "estimates": [found._asdict() | {"size": vars(found.size)} for found, _ in parts]}
+
+
+def jobs_of(
+    arguments: argparse.Namespace, name: str, size: plan.Size, files: Files, options: dict[str, Any],
+    budget: dict[str, int],
+) -> list[Job]:  # fmt: skip
+    """Jobs of a data set in their order; models for figures and for heads on frozen features are kept."""
+    found = []
+    for one in plan.planned(name, size.rows):
+        if arguments.stages and one.stage not in arguments.stages:
+            continue
+        table = TABLES[one.table]
+        row = next(row for row in table.rows if row.name == one.row)
+        own = files_of(arguments, name, one.budget["rows"]) if "rows" in one.budget else files
+        run = build_run(name, row, one.seed, own, options, {**budget, **one.budget}, one.protocol, one.recipe)
+        keep = one.seed == 1 and (one.table, one.row) in plan.KEPT and run.recipe in (RECIPES[0], "default")
+        keep = keep and not one.budget and one.protocol == "ours"
+        found.append(Job(table, run, keep))
+    return found
+
+
+def draw_figures(arguments: argparse.Namespace, name: str) -> None:
+    """Draw every figure of the cheapest set, whose models are kept; without matplotlib, say how to get it."""
+    try:
+        plot.require()
+    except CapsuletError as error:
+        print(f"figures are left out. {error}", file=sys.stderr)
+        return
+    places = ["--sets", name, "--results", str(arguments.results)]
+    training = ["--data", str(arguments.data), "--work", str(arguments.work), "--threads", str(arguments.threads)]
+    for flag in ("budget", "options"):
+        training += [f"--{flag}", *getattr(arguments, flag)] if getattr(arguments, flag) else []
+    training += ["--allow-subset"] if arguments.allow_subset else []
+    for figure in ("stability", "codes"):
+        main([figure, *places, *training])
+    for figure in ("curves", "confusion"):
+        main([figure, *places, "--table", "components"])
+
+
+def write_page(results: Path) -> None:
+    """Write the page about the paper; that of other results goes into their folder."""
+    from docs import paper as page
+
+    path = page.PAGE if results == RESULTS else results / "paper.md"
+    page.write(path, results)
+    print(path, file=sys.stderr)
 
 
 def show_table(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -252,27 +231,17 @@ def print_groups(runs: list[Result], table: Table) -> None:
         Console(width=130).print(shown(table, group))
 
 
-def merge(runs: list[Result], new: Result) -> list[Result]:
-    """Add a run; it replaces an older one of the same row, set, seed, budget, options and protocol."""
-    same = ("row", "set", "seed", "budget", "options", "protocol")
-    kept = [run for run in runs if any(run[name] != new[name] for name in same)]
-    return sorted([*kept, new], key=lambda run: (run["set"], run["protocol"], run["row"], run["seed"]))
-
-
 def trained_model(run: Run, arguments: argparse.Namespace) -> tuple[Path, float]:
     """Return the model folder of a run, trained if it does not exist, and its accuracy."""
-    name = hashlib.sha256(json.dumps([run.row.name, run.key], sort_keys=True).encode()).hexdigest()[:16]
-    folder, figures = arguments.work / "models" / name, arguments.work / "models" / f"{name}.json"
-    if not figures.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        figures.write_text(json.dumps(measure(run, arguments.threads, folder)))
-    return folder, json.loads(figures.read_text())["accuracy"]
+    figures = measure(run, arguments.work, arguments.threads, keep=True)
+    return model_folder(run, arguments.work), figures["accuracy"]
 
 
 def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     """Train one network per routing and set; measure it with more and fewer iterations."""
     cases: list[dict[str, Any]] = []
-    for run in wanted_runs(arguments, TABLES["routing"].rows, "ours"):
+    rows = tuple(row for row in TABLES["routing"].rows if row.name in published.ROUTING)
+    for run in wanted_runs(arguments, rows, "ours"):
         folder, _ = trained_model(run, arguments)
         points = stability.measure_iterations(folder, run.files.test, arguments.iterations)
         about = {"set": run.set, "routing": run.row.name, "seed": run.seed, "budget": dict(run.budget)}
@@ -280,7 +249,7 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
         trained = []
         for number in arguments.trained:
             row = Row(f"{run.row.name}-{number}", "", {**run.row.options, "iterations": number}, ())
-            other = build_run(run.set, row, run.seed, run.files, run.options, run.budget, "ours", run.source)
+            other = build_run(run.set, row, run.seed, run.files, run.options, run.budget, "ours", run.recipe)
             place, _ = trained_model(other, arguments)
             trained += stability.measure_iterations(place, run.files.test, [number])
         if trained:
@@ -291,10 +260,11 @@ def run_stability(arguments: argparse.Namespace, command: str) -> dict[str, Any]
 def run_codes(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
     """Train the paper's network on each set, by its recipe and by ours, and analyse its codes."""
     cases = []
-    for run in wanted_runs(arguments, TABLES["sota"].rows, "ours"):
+    rows = tuple(row for row in TABLES["sota"].rows if row.name != "default-network")
+    for run in wanted_runs(arguments, rows, "ours"):
         folder, _ = trained_model(run, arguments)
         figures = codes.measure_codes(folder, arguments.words)
-        about = {"set": run.set, "recipe": run.row.recipe, "seed": run.seed, "budget": dict(run.budget)}
+        about = {"set": run.set, "recipe": run.recipe, "seed": run.seed, "budget": dict(run.budget)}
         cases.append({**about, **figures})
     return finish("codes", [*other_sets(arguments), *cases], codes.draw, arguments, command)
 

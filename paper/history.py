@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import record
 from capsulet.errors import InputError
 from paper.plot import heat, lines, panels
-from paper.rows import TABLES
+from paper.rows import RECIPES, TABLES
 from paper.runs import MOST_CLASSES
 from paper.summary import groups
 
@@ -26,11 +26,12 @@ def cases(table: str, sets: Sequence[str], folder: Path, figure: str) -> list[di
     order = [row.name for row in TABLES[table].rows]
     selected = []
     for group in sorted(groups(runs, TABLES[table]), key=lambda group: group.name):
-        first: dict[str, dict[str, Any]] = {}
+        first: dict[tuple[str, str], dict[str, Any]] = {}
         for run in sorted(group.runs, key=lambda run: run["seed"]):
-            first.setdefault(run["row"], run)
-        for row, run in sorted(first.items(), key=lambda item: order.index(item[0])):
+            first.setdefault((run["row"], run["recipe"]), run)
+        for (row, recipe), run in sorted(first.items(), key=lambda item: order.index(item[0][0])):
             title = TABLES[table].rows[order.index(row)].title
+            title += f", recipe {recipe}" if recipe == RECIPES[1] else ""
             about = {"set": group.set, "group": group.name, "row": row, "title": title}
             selected.append({**about, **{key: run[key] for key in ("seed", "budget", "labels", figure) if key in run}})
     return selected

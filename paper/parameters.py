@@ -10,7 +10,7 @@ from capsulet.config import build_options
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from paper import published
 from paper.datasets import DATA_SETS
-from paper.rows import RECIPE, TITLES
+from paper.rows import RECIPES, TITLES
 
 
 def count(embedding: str, head: str, vocab_size: int, num_classes: int) -> int:
@@ -19,7 +19,7 @@ def count(embedding: str, head: str, vocab_size: int, num_classes: int) -> int:
 
     from capsulet.model.network import build_network
 
-    options = build_options(RECIPE, embedding=embedding, head=head).model
+    options = build_options(RECIPES[0], embedding=embedding, head=head).model
     counted = num_parameters(parameter_shapes(options, vocab_size, num_classes))
     with torch.device("meta"):
         network = build_network(options, vocab_size, num_classes)

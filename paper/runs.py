@@ -4,22 +4,35 @@ Two protocols. `ours`: the epoch is chosen on a validation part cut from train, 
 end. `published`: the test file is read after every epoch and the highest of its accuracies is the figure, as in the
 paper's code. (That code tests many times per epoch, so its effect is larger than the effect measured here.) This
 protocol trains on all rows of train, because no validation part is needed.
+
+A run that is interrupted leaves a checkpoint in the folder of prepared files, and continues there.
 """
 
 from __future__ import annotations
 
 import hashlib
-import tempfile
+import json
+import shutil
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import capsulet
 from benchmarks import record
 from benchmarks.accuracy import source_digest
+from benchmarks.paired import pack
 from capsulet.config import build_options, explicit_values
 from capsulet.errors import InputError
+from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.evaluation.labels import LabelledTexts
+from capsulet.runtime.matrix import Matrix
+from capsulet.text.labelled import labelled_pairs, silent
+from capsulet.text.rows import ReadOptions
 from paper.prepared import Files
 from paper.rows import TABLES, Row
 
@@ -34,7 +47,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One run; `key` has everything that decides its figure."""
+    """One run; `key` has everything that decides its figure, apart from the source code."""
 
     set: str
     row: Row
@@ -43,12 +56,12 @@ class Run:
     options: Mapping[str, Any]  # differences from the recipe, those of the row included
     budget: Mapping[str, int]
     protocol: str
-    source: str
+    recipe: str
 
     @property
     def said(self) -> dict[str, Any]:
         """Options that differ from the recipe; an option set to its default does not make another run."""
-        return explicit_values(build_options(self.row.recipe, **self.options), self.row.recipe)
+        return explicit_values(build_options(self.recipe, **self.options), self.recipe)
 
     @property
     def key(self) -> Result:
@@ -56,13 +69,18 @@ class Run:
         return {
             "set": self.set,
             "seed": self.seed,
-            "recipe": self.row.recipe,
+            "recipe": self.recipe,
             "options": self.said,
             "budget": dict(self.budget),
             "protocol": self.protocol,
             "bytes": self.files.sizes,
-            "source": self.source,
+            "frozen": self.row.frozen,
         }
+
+    @property
+    def name(self) -> str:
+        """A short name for its files, which a change of the source changes."""
+        return hashlib.sha256(json.dumps([self.key, digest()], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def build_run(
@@ -73,11 +91,12 @@ def build_run(
     options: Mapping[str, Any],
     budget: Mapping[str, int],
     protocol: str,
-    source: str,
+    recipe: str,
 ) -> Run:
-    """Build a run; the epochs of the budget become an option, and the row's own options take precedence."""
+    """Build a run; the epochs of the budget become an option, and the row's own options and recipe take precedence."""
     passes = {"epochs": budget["epochs"]} if "epochs" in budget else {}
-    return Run(name, row, seed, files, {**passes, **options, **row.options}, budget, protocol, source)
+    given = {**passes, **options, **row.options}
+    return Run(name, row, seed, files, given, dict(sorted(budget.items())), protocol, row.recipe or recipe)
 
 
 def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
@@ -91,6 +110,7 @@ def parse_budget(pairs: Iterable[str]) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+@cache
 def digest() -> str:
     """Digest of the source of a run: the library and the modules that prepare the files."""
     here = Path(__file__).parent
@@ -99,8 +119,11 @@ def digest() -> str:
 
 
 def find_done(run: Run, results: Iterable[Result]) -> Result | None:
-    """Stored result of the same run from any table, or None."""
-    return next((one for one in results if all(one.get(name) == value for name, value in run.key.items())), None)
+    """Stored result of the same run from any table, made by any source, or None."""
+    return next(
+        (one for one in results if all({"frozen": False, **one}.get(name) == value for name, value in run.key.items())),
+        None,
+    )
 
 
 def stored_runs(folder: Path) -> list[Result]:
@@ -108,40 +131,79 @@ def stored_runs(folder: Path) -> list[Result]:
     return [run for name in TABLES for run in record.stored(name, folder)]
 
 
-def measure(run: Run, threads: int = 1, model: Path | None = None) -> Result:
-    """Train and test; keep the model in the folder `model` if it is given."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = model or Path(scratch) / "model"
-        looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
-        given = {"recipe": run.row.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
-        training = record.finished(capsulet.train(run.files.train, folder, **given))
-        found: Result = {
-            "row": run.row.name,
-            **run.key,
-            "train_command": record.neutral(capsulet.load(folder).config.command),
-            "parameters": training.parameters,
-            "best_epoch": training.best.epoch,
-            "epochs": [
-                {"loss": one.loss, "valid_loss": one.valid_loss, "valid_accuracy": one.valid_accuracy}
-                for one in training.epochs
-            ],
-            "seconds": round(training.seconds, 1),
-            "warnings": list(training.warnings),
-        }
-        if run.protocol == "published":
-            looks = [one.valid_accuracy for one in training.epochs]
-            return {**found, "rows": [training.train_rows, training.valid_rows], **best_look(looks)}
-        evaluation = capsulet.evaluate(folder, run.files.test)
-        found |= {
-            "accuracy": evaluation.accuracy,
-            "macro_f1": evaluation.macro_f1,
-            "rows": [training.train_rows + training.valid_rows, evaluation.count],
-            "valid_accuracy": training.best.valid_accuracy,
-        }
-        if len(evaluation.classes) <= MOST_CLASSES:
-            found["labels"] = [one.label for one in evaluation.classes]
-            found["confusion"] = matrix(evaluation)
+def model_folder(run: Run, work: Path) -> Path:
+    """Where a run trains its model."""
+    return work / "models" / run.name
+
+
+def measure(run: Run, work: Path, threads: int = 1, keep: bool = False) -> Result:
+    """Train and test, or continue a training that was interrupted; `keep` leaves the model in its folder."""
+    folder = model_folder(run, work)
+    figures = folder.with_suffix(".json")
+    if figures.exists() and folder.exists():
+        found: Result = json.loads(figures.read_text())
         return found
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    found = trained(run, folder, threads)
+    if keep:
+        figures.write_text(json.dumps(found))
+    else:
+        shutil.rmtree(folder)
+    return found
+
+
+def trained(run: Run, folder: Path, threads: int) -> Result:
+    """Train a model in a folder, test it and return the result."""
+    looking = {"valid": run.files.test, "patience": 0} if run.protocol == "published" else {}
+    given = {"recipe": run.recipe, "seed": run.seed, "threads": threads, **run.options, **looking}
+    continued, before = Path(f"{folder}.checkpoint").exists(), time.process_time()
+    training = capsulet.train(run.files.train, folder, resume=True, report=None, **given)
+    if training.stopped == "interrupted":
+        raise KeyboardInterrupt
+    found: Result = {
+        "row": run.row.name,
+        **run.key,
+        "source": digest(),
+        "train_command": record.neutral(capsulet.load(folder).config.command),
+        "parameters": training.parameters,
+        "best_epoch": training.best.epoch,
+        "epochs": [
+            {"loss": one.loss, "valid_loss": one.valid_loss, "valid_accuracy": one.valid_accuracy}
+            for one in training.epochs
+        ],
+        "seconds": round(training.seconds, 1),
+        "cpu_seconds": round(time.process_time() - before, 1),
+        "continued": continued,  # the seconds are those after the interruption
+        "warnings": list(training.warnings),
+    }
+    if run.protocol == "published":
+        looks = [one.valid_accuracy for one in training.epochs]
+        return {**found, "rows": [training.train_rows, training.valid_rows], **best_look(looks)}
+    evaluation, right = tested(folder, run.files.test)
+    found |= {
+        "accuracy": evaluation.accuracy,
+        "macro_f1": evaluation.macro_f1,
+        "rows": [training.train_rows + training.valid_rows, evaluation.count],
+        "valid_accuracy": training.best.valid_accuracy,
+        "right": pack(right),
+    }
+    if len(evaluation.classes) <= MOST_CLASSES:
+        found["labels"] = [one.label for one in evaluation.classes]
+        found["confusion"] = matrix(evaluation)
+    return found
+
+
+def tested(model: Path, test: Path) -> tuple[capsulet.Evaluation, list[bool]]:
+    """Evaluation of a model, and for each row of the test file whether the answer is right."""
+    classifier = capsulet.load(model, threads=1)
+    right: list[bool] = []
+
+    def observe(window: LabelledTexts, lengths: Matrix) -> None:
+        truth = np.array([place for (place,) in window.truth])
+        right.extend((np.asarray(lengths).argmax(1) == truth).tolist())
+
+    pairs = labelled_pairs(test, ReadOptions(), silent, known=classifier.labels, allow_empty=True)
+    return evaluate_pairs(classifier, pairs, observe), right
 
 
 def best_look(looks: list[float]) -> Result:

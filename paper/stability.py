@@ -44,7 +44,7 @@ def measure_iterations(folder: Path, test: Path, iterations: Sequence[int] = ITE
             ids, lengths = (torch.from_numpy(part) for part in pad([encoded[place] for place in places]))
             pooled = pooled_states(network, ids, lengths)  # computed once: it does not depend on the iterations
             for number in iterations:
-                network.head.iterations = number
+                network.head.routing = network.head.routing._replace(iterations=number)
                 classes = network.head(pooled)
                 right[number] += int((classes.lengths.argmax(-1) == targets[places]).sum())
                 entropy[number] += float(relative_entropy(classes.coupling).sum())

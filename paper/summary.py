@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import rich.table
 
+from capsulet.config import build_options, explicit_values
 from paper.datasets import DATA_SETS, closest
-from paper.rows import Row, Table, published_cell
+from paper.rivals import rival_figure
+from paper.rows import RECIPES, Row, Table, published_cell
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
     """Group the runs of a table so that the runs of a group are comparable."""
     own = {row.name: row.options for row in table.rows}
     found: dict[str, list[dict[str, Any]]] = {}
-    for run in (run for run in runs if run["row"] in own):
+    for run in (run for run in runs if is_of_its_row(run, own)):
         options = {name: value for name, value in run["options"].items() if name not in own[run["row"]]}
         if options.get("epochs") == run["budget"].get("epochs"):
             options.pop("epochs", None)  # the budget already names it
@@ -103,16 +105,25 @@ def groups(runs: Sequence[dict[str, Any]], table: Table) -> list[Group]:
     return [Group(*json.loads(key)[:-1], tuple(members)) for key, members in found.items()]
 
 
-def cell(table: Table, row: Row, group: Group) -> Cell:
-    """Cell of a row, from the runs of all its seeds."""
-    members = [run for run in group.runs if run["row"] == row.name]
+def is_of_its_row(run: dict[str, Any], own: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a stored run has the options of its row: the row may have changed since."""
+    if run["row"] not in own:
+        return False
+    wanted = explicit_values(build_options(run["recipe"], **own[run["row"]]), run["recipe"])
+    return all(run["options"].get(name) == value for name, value in wanted.items())
+
+
+def cell(table: Table, row: Row, group: Group, recipe: str = RECIPES[0]) -> Cell:
+    """Cell of a row with a recipe, from the runs of all its seeds."""
+    recipe = row.recipe or recipe
+    members = [run for run in group.runs if (run["row"], run["recipe"]) == (row.name, recipe)]
     near = closest(group.set)
     return Cell(
         published_cell(table, row.published, near.name) if near else None,
         group.whole,
         tuple(100 * run["accuracy"] for run in members),
         tuple(100 * run["last_look"] for run in members if "last_look" in run),
-        len({run["seed"] for run in group.runs}),
+        len({run["seed"] for run in group.runs if run["recipe"] == recipe}),
         max((len(run.get("labels", ())) for run in members), default=0),
     )
 
@@ -131,17 +142,27 @@ def shown(table: Table, group: Group) -> rich.table.Table:
 def grid(table: Table, group: Group) -> tuple[list[str], list[list[str]]]:
     """Column names and lines, for a terminal and for the page."""
     looking = group.protocol == "published"
-    columns = ["", "published", "ours, best epoch on test" if looking else "ours", "difference"]
+    columns = ["", "recipe", "published", "ours, best epoch on test" if looking else "ours", "difference"]
     columns += ["of it, by choosing on test"] if looking else []
     lines = []
-    for row in table.rows:
-        one = cell(table, row, group)
-        line = [row.title, f"{one.published:.2f}" if one.published is not None else "", one.ours, one.difference]
+    for row, recipe in shown_rows(table, group):
+        one = cell(table, row, group, recipe)
+        figure = f"{one.published:.2f}" if one.published is not None else ""
+        line = [row.title, f"`{recipe}`", figure, one.ours, one.difference]
         lines.append([*line, one.worth] if looking else line)
     near = closest(group.set)
     if near:  # the paper has no figures for other sets
         for name, figures in table.others.items():
             value = published_cell(table, figures, near.name)
             figure = f"{value:.2f}" if value is not None else "not reported"
-            lines.append([name, figure, "", "", *([""] if looking else [])])
+            lines.append([name, "", figure, rival_figure(name, group.set), "", *([""] if looking else [])])
     return columns, lines
+
+
+def shown_rows(table: Table, group: Group) -> list[tuple[Row, str]]:
+    """Rows with their recipes: every row with the recipe `published` if it was run at all, others that were run."""
+    made = {(run["row"], run["recipe"]) for run in group.runs}
+    whole = any(recipe == RECIPES[0] for _, recipe in made)
+    pairs = [(row, row.recipe or recipe) for recipe in RECIPES for row in table.rows if not row.recipe]
+    pairs += [(row, row.recipe) for row in table.rows if row.recipe]
+    return [(row, one) for row, one in pairs if (row.name, one) in made or (whole and one != RECIPES[1])]

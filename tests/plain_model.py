@@ -78,7 +78,7 @@ class Classifier:
     def __init__(self, config: Any, path: str, multi_label: bool = False) -> None:
         self.session, self.config, self.path, self.labels = Session(config), config, path, LABELS
         self.multi_label, self.calibrated = multi_label, True
-        self.thresholds = (0.25,) * 3 if multi_label else None
+        self.thresholds = self.probability_thresholds = (0.25,) * 3 if multi_label else None
 
     def probabilities(self, lengths: Any) -> Any:
         from capsulet.runtime.matrix import Matrix
@@ -92,7 +92,7 @@ class Classifier:
             TokenContribution(text[start:end], start, end, 1.0 if CLASS_OF.get(number) == LABELS.index(label) else 0.0)
             for number, start, end in self.session.tokens(text)
         ]
-        return Explanation(label, 0.9, 1.0, tuple(tokens))
+        return Explanation(label, 0.9, 0.9, 1.0, tuple(tokens))
 
 
 def unknown_shares(encoded: Sequence[array[int]], session: Session) -> list[float]:

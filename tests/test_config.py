@@ -68,8 +68,8 @@ def test_basic_options_come_first(train_help: str) -> None:
 
 def test_reading_flags_have_the_help_of_their_fields(train_help: str) -> None:
     for spec in dataclasses.fields(ReadOptions):
-        assert (spec.name in READING_FLAGS) is (spec.name != "multi_label")
-        assert spec.metadata["help"] in train_help or spec.name == "multi_label"
+        assert (spec.name in READING_FLAGS) is (spec.name not in ("multi_label", "remembered"))
+        assert spec.metadata.get("help", "") in train_help or spec.name == "multi_label"
 
 
 OPTION_GROUP = {ModelOptions: "model", TextOptions: "text", TrainingOptions: "training"}
@@ -96,13 +96,24 @@ def test_the_paper_recipe_is_the_papers() -> None:
     assert not options.model.scale_coupling
 
 
+def test_the_published_recipe_is_what_the_code_of_the_paper_computes() -> None:
+    printed, options = build_options("paper"), build_options("published")
+    training = options.training
+    assert (options.model.agreement, training.focal, training.linear_margin) == ("dot", "softmax", "logits")
+    assert (training.sum_margin, training.schedule, training.transforms) == (True, "steps", "xavier")
+    assert (training.learning_rate, training.code_learning_rate, training.head_learning_rate) == (0.001, 0.001, 0.0001)
+    differences = {"agreement", "sum_margin", "focal", "linear_margin", "head_learning_rate", "schedule", "transforms"}
+    assert explicit_values(options, "paper").keys() == differences
+    assert options.text == printed.text
+
+
 def test_what_is_said_explicitly_beats_the_recipe() -> None:
     assert build_options("paper", epochs=3).training.epochs == 3
     assert explicit_values(build_options("paper", epochs=3), "paper") == {"epochs": 3}
 
 
 WRONG = {
-    "recipe": ({"recipe": "papr"}, "recipe 'papr' is unknown: expected one of default, paper"),
+    "recipe": ({"recipe": "papr"}, "recipe 'papr' is unknown: expected one of default, paper, published"),
     "near": ({"epoch": 3}, "option 'epoch' is unknown; did you mean 'epochs'?"),
     "far": ({"zzz": 3}, "option 'zzz' is unknown: expected one of size, embedding, "),
     "choice": ({"embedding": "glove"}, "--embedding is 'glove': expected one of cwc, cc, plain"),
@@ -118,6 +129,7 @@ WRONG = {
     "nan": ({"learning_rate": float("nan")}, "--learning-rate is nan: expected a finite number"),
     "infinite": ({"learning_rate": float("inf")}, "--learning-rate is inf: expected a finite number"),
     "beyond the tokenizer": ({"max_words": 10**30}, "--max-words is 1000000000000000000000000000000: expected 1 to"),
+    "competing labels": ({"multi_label": True, "focal": "softmax"}, "--focal is softmax, in which classes compete"),
     "indivisible": ({"hidden_size": 100}, "--hidden-size 100 is not a multiple of --primary-length 8"),
 }
 
@@ -126,7 +138,7 @@ WRONG = {
 def test_wrong_values_end_in_words(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         build_options(**values)
-    assert str(caught.value).startswith(message)
+    assert caught.value.message.startswith(message)
     assert caught.value.status == 2
 
 
@@ -191,5 +203,5 @@ def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
 
 @pytest.mark.parametrize("values", [{"ngram_features": 0}, {"recipe": "paper"}])
 def test_a_linear_model_needs_n_gram_features(values: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="--linear-only has only n-gram features, and --ngram-features is 0"):
+    with pytest.raises(InputError, match="linear_only=True has only n-gram features, and ngram_features is 0"):
         build_options(linear_only=True, **values)

@@ -28,6 +28,7 @@ from tests.core import ngram_oracle
 VARIANTS = [
     *itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"], ["mean+max"]),
     ("cwc", "capsule", "kmeans", "mean"),
+    ("cwc", "capsule", "kmeans-dot", "mean+max"),
     ("cwc", "linear", "kmeans", "max"),
     ("cwc", "capsule", "kmeans", "max"),
 ]
@@ -93,7 +94,9 @@ def load_trained(path: Path) -> Trained:
 def trained(request, rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     embedding, head, routing, pooling = request.param
     path = tmp_path_factory.mktemp("contract") / "model"
+    routing, _, agreement = routing.partition("-")
     options = {**TINY, "embedding": embedding, "head": head, "routing": routing, "pooling": pooling}
+    options["agreement"] = agreement or "cosine"
     if embedding == "cc":  # choices are drawn in training, which takes longer
         options["epochs"] = 60
     capsulet.train(rows_file, path, valid=rows_file, **options)
@@ -147,7 +150,7 @@ def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None
             if "linear" not in str(trained.classifier.config.options.model.head):
                 length = max(explanation.length_before_squash, 0.0)  # n-gram features may take more than there is
                 squashed = length**2 / (1 + length**2)
-                assert squashed == pytest.approx(explanation.score, abs=1e-5)
+                assert squashed == pytest.approx(explanation.length, abs=1e-5)
 
 
 def test_contributions_are_shared_out_by_codes(trained: Trained) -> None:

@@ -15,17 +15,20 @@ from benchmarks import record
 from benchmarks.peers import RIVALS
 from capsulet.cli.parser import build_parser
 from docs import (
+    api,
     commands,
     curve,
     drift,
     frontier,
     hard_files,
     labels,
+    migration,
     options,
     pages,
     paper,
     peers,
     results,
+    serve,
     small,
     speed,
     trust,
@@ -45,17 +48,20 @@ MARKED = [
     (results, results.README, results.readme_parts),
     (speed, speed.PAGE, speed.parts),
     (speed, speed.SCALE, lambda: {"costs": speed.costs()}),
+    *((migration, page, lambda page=page: migration.parts(page)) for page in migration.PAGES),
     *(
         (module, module.PAGE, module.parts)
-        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier)
+        for module in (peers, labels, small, trust, drift, curve, hard_files, frontier, serve)
     ),
 ]
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
-    "--valid-only", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
+    "--valid-only", "--variant", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
+    "--stages", "--plan",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
+    "--version", "--build-arg", "--tag", "--rm", "--volume", "--net", "--dest", "--packages",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
 
@@ -69,7 +75,7 @@ def test_every_generator_is_run_by_the_one_command() -> None:
     assert {module.__name__.removeprefix("docs.") for module in GENERATORS} == modules
 
 
-@pytest.mark.parametrize("module", [options, commands], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [options, commands, api], ids=lambda module: module.__name__)
 def test_the_reference_is_the_program(module: ModuleType) -> None:
     assert module.PAGE.read_text(encoding="utf-8") == module.render(), f"run `python -m {module.__name__}`"
 
@@ -169,7 +175,8 @@ def test_sources_name_pages_that_exist(folder: str) -> None:
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"\]\(([^)#:]+)\)", index))
-    assert listed == {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
+    assert listed - {"images/overview.svg"} == {str(page.relative_to(ROOT / "docs")) for page in pages} - {"README.md"}
 
 
 def test_the_python_page_has_every_public_name_and_argument() -> None:

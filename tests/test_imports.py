@@ -16,8 +16,11 @@ import capsulet
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
-    {"choices", "cores", "errors", "prediction"},
+    {"spelling"},
+    {"choices", "cores", "errors", "palette", "prediction", "text.visible"},
+    {"presentation"},
     {"config", "results", "native"},
+    {"checking.findings"},
     {"text.vocabulary"},
     {"text"},
     {"model"},
@@ -25,20 +28,22 @@ LAYERS = (
     {"runtime"},
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
-    {"training.model_writer", "training.growth"},
+    {"training.model_writer", "training.growth", "training.progress"},
     {"training.network_stage"},
     {"training.run"},
-    {"compression", "checking", "runtime.ray"},
-    {"training.ray", "sklearn"},
+    {"compression", "checking", "runtime.ray", "labelling", "diagnosis"},
+    {"training.ray", "tuning", "sklearn"},
+    {"serve"},
     {"cli"},
     {"__init__", "__main__"},
 )
-HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "tokenizers", "pyarrow", "ray"}
+HEAVY = {"torch", "onnxruntime", "onnx", "safetensors", "tokenizers", "pyarrow", "ray", "httptools", "uvloop"}
 AT_MODULE_LEVEL = {
     "model": {"torch", "onnx"},  # onnx: graph.py and graph_builder.py
     "training": {"torch"},
     "storage": {"onnxruntime"},  # onnx_runtime.py, which export.py imports late
     "compression": {"torch"},  # in modules that compress.py imports late
+    "serve": {"httptools"},  # connection.py, which run.py imports late
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -83,6 +88,7 @@ def module_level(tree: ast.Module) -> ast.Module:
 
     class Prune(ast.NodeTransformer):
         def visit_FunctionDef(self, node: ast.FunctionDef) -> None: ...
+        def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None: ...
         def visit_If(self, node: ast.If) -> ast.If | None:
             return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
@@ -187,8 +193,8 @@ def test_core_install_does_everything_but_train(model: Path, rows_file: Path, tm
     )
     assert done.returncode == 0, done.stderr
     training, exporting, compressing = done.stderr.splitlines()
-    assert training == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'"
-    assert exporting == "capsulet: Exporting needs onnx, which is not installed: pip install 'capsulet[onnx]'"
+    assert training == 'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"'
+    assert exporting == 'capsulet: Exporting needs onnx, which is not installed: pip install "capsulet[onnx]"'
     assert compressing == training.replace("Training", "Compressing")
     assert not list(tmp_path.iterdir())
 

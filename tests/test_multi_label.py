@@ -42,11 +42,11 @@ def test_labels_are_those_that_reach_their_thresholds(trained: Trained) -> None:
         expected = {label for label, length, threshold in zip(
             classifier.labels, lengths, classifier.thresholds, strict=True) if length >= threshold}  # fmt: skip
         assert prediction.labels is not None and {label for label, _ in prediction.labels} == expected
-        scores = [score for _, score in prediction.labels]
-        assert scores == sorted(scores, reverse=True)
-        assert prediction.score == pytest.approx(max(classifier.probabilities(Matrix(lengths, len(lengths)))[0]))
-    raw = classifier.predict(NASTY, raw_scores=True)
-    assert [one.score for one in raw] == pytest.approx([max(row) for row in classifier.lengths(NASTY)])
+        probabilities = [probability for _, probability in prediction.labels]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert prediction.probability == pytest.approx(max(classifier.probabilities(Matrix(lengths, len(lengths)))[0]))
+    raw = classifier.predict(NASTY, lengths=True)
+    assert [one.length for one in raw] == pytest.approx([max(row) for row in classifier.lengths(NASTY)])
 
 
 def test_scores_are_calibrated_label_by_label(trained: Trained) -> None:
@@ -72,11 +72,11 @@ def test_an_evaluation_says_how_reliable_scores_are(trained: Trained) -> None:
     reliability = result.reliability
     assert reliability is not None
     assert sum(entry.count for entry in reliability.bins_after) == truth.size
-    for error, scores in (
+    for error, numbers in (
         (reliability.error_before, trained.classifier.lengths(texts)),
         (reliability.error_after, trained.classifier.predict_proba(texts)),
     ):
-        assert error == pytest.approx(calibration_error(np.asarray(scores).ravel(), truth.ravel()), abs=1e-6)
+        assert error == pytest.approx(calibration_error(np.asarray(numbers).ravel(), truth.ravel()), abs=1e-6)
 
 
 def test_contributions_sum_to_the_length_before_squash(trained: Trained) -> None:
@@ -145,7 +145,7 @@ def test_shards_get_lists(sets_model: Path, tmp_path: Path) -> None:
     answer = labeller.label(str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), {"text": [], "keep": ["id"]})
     assert answer == (12, "")
     found = parquet.read_table(tmp_path / "out.parquet")
-    assert found.column_names == ["id", "labels", "scores"]
+    assert found.column_names == ["id", "labels", "probabilities"]
     given = [prediction.labels for prediction in capsulet.load(sets_model).predict(texts)]
     assert found["labels"].to_pylist() == [[label for label, _ in pairs] for pairs in given]
-    assert [len(scores) for scores in found["scores"].to_pylist()] == [len(pairs) for pairs in given]
+    assert [len(own) for own in found["probabilities"].to_pylist()] == [len(pairs) for pairs in given]

@@ -45,7 +45,7 @@ def test_none_is_none(rows_file: Path, tmp_path: Path) -> None:
 def test_a_table_that_is_too_large_is_refused_at_once(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("capsulet.training.run.MOST_NUMBERS", 1000)
     with pytest.raises(
-        InputError, match=r"--ngram-features 400 with 3 classes is a table of 1,200 numbers: expected at most 333 rows"
+        InputError, match=r"ngram_features=400 with 3 classes is a table of 1,200 numbers: expected at most 333 rows"
     ):
         capsulet.train(rows_file, tmp_path / "model", valid=rows_file, **TINY, ngram_features=400)
     assert not (tmp_path / "model").exists()
@@ -140,4 +140,4 @@ def test_texts_of_other_scripts(tmp_path: Path) -> None:
         spelled = " ".join(classifier.session.spell(text))
         again = classifier.explain(spelled, spelled=True)
         assert [token.contribution for token in again.tokens] == [token.contribution for token in why.tokens]
-        assert again.score == why.score and again.label == why.label
+        assert again.probability == why.probability and again.label == why.label

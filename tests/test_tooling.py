@@ -59,7 +59,8 @@ def test_extras() -> None:
     assert re.search(r'^train = \["torch>=', project, re.MULTILINE)
     assert 'capsulet = "capsulet.cli.main:main"' in project
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", project, re.MULTILINE | re.DOTALL)[1]
-    assert re.findall(r"^(\w+) = ", extras, re.MULTILINE) == ["train", "onnx", "scale", "sklearn", "hub"]
+    names = ["train", "onnx", "scale", "tune", "sklearn", "serve", "serve-ray", "hub"]
+    assert re.findall(r"^([\w-]+) = ", extras, re.MULTILINE) == names
 
 
 def test_the_demo_installs_no_developer_tools() -> None:

@@ -42,8 +42,21 @@ def test_evaluation_reports_and_drift(tmp_path: Path) -> None:
     found = json.loads(run(code, tmp_path))
     assert found["accuracy"] == 0.8 and found["confusions"] == [["sport", "money"]] and found["bins"] == 100
     assert 0.5 < found["micro_f1"] < 1
-    assert found["drifted"] == [False, True] and found["parts"] == ["unknown", "length", "codes", "classes", "score"]
+    assert found["drifted"] == [False, True]
+    assert found["parts"] == ["unknown", "length", "codes", "classes", "probability"]
     assert found["unknown"] == [["qzx", 8]] and found["loaded"] == []
     for name, section in (("single.html", "Confusions"), ("several.html", "Labels per text")):
         page = (tmp_path / name).read_text()
         assert f"<h2>{section}</h2>" in page and page.endswith("</html>\n")
+
+
+@pytest.mark.parametrize("verb", ["check", "train"])
+def test_verbs_that_need_numpy_say_so(verb: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\na b,x\nc d,y\n")
+    words = [verb, str(rows), *(["--out", str(tmp_path / "model")] if verb == "train" else [])]
+    code = "import sys; sys.modules['numpy'] = None\nfrom capsulet.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    call = [sys.executable, "-c", code, *words]
+    done = subprocess.run(call, capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "capsulet: numpy is not installed: pip install 'capsulet[train]'\n"

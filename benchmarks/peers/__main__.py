@@ -88,7 +88,7 @@ def main(words: list[str] | None = None) -> None:
             record.check_place(NAME)
         runs: list[Result] = record.stored(NAME)
     except CapsuletError as error:
-        parser.error(str(error))
+        parser.error(error.message)
     # the head of the file describes the last command; every run also stores the command that made it
     here = record.circumstances(record.command_line("benchmarks.peers"), PACKAGES)
     for run in measure_all(wanted, runs, arguments.jobs, arguments.models):

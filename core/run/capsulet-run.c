@@ -61,13 +61,13 @@ static void put_label(struct output *output, int32_t class) {
   put_string(output, label, size);
 }
 
-static void put_labels(struct output *output, const int32_t *classes, size_t count, const double *scores) {
+static void put_labels(struct output *output, const int32_t *classes, size_t count, const double *probabilities) {
   put_text(output, "[");
   for (size_t i = 0; i < count; i++) {
     put_text(output, i ? ", {\"label\": " : "{\"label\": ");
     put_label(output, classes[i]);
-    put_text(output, ", \"score\": ");
-    put_number(output, scores[classes[i]]);
+    put_text(output, ", \"probability\": ");
+    put_number(output, probabilities[classes[i]]);
     put_text(output, "}");
   }
   put_text(output, "]");
@@ -95,13 +95,12 @@ static int put_explanation(struct output *output, const char *text, size_t size,
 }
 
 /* The line of one text. `order` and `given` are room for the classes. */
-static int put_answer(struct output *output, const char *text, size_t size, const float *lengths, double unknown, double *scores,
+static int put_answer(struct output *output, const char *text, size_t size, const float *lengths, double unknown, double *probabilities,
                       int32_t *order, uint8_t *given) {
   static const char *const reasons[] = {"", "low confidence", "unknown words"};
   static const struct capsulet_rules everything = {.set_score = -1};
   size_t classes = (size_t)all.facts.classes, count = 0;
-  if (all.facts.calibrated) capsulet_probabilities(all.model, lengths, 1, scores);
-  else for (size_t i = 0; i < classes; i++) scores[i] = lengths[i];
+  capsulet_probabilities(all.model, lengths, 1, probabilities);
   if (all.facts.multi_label || all.top > 1) {
     capsulet_label_set(all.model, &everything, lengths, order);
   } else {
@@ -116,14 +115,14 @@ static int put_answer(struct output *output, const char *text, size_t size, cons
     for (size_t i = 0; i < classes; i++)
       if (given[order[i]]) chosen[count++] = order[i];
     put_text(output, "{\"labels\": ");
-    put_labels(output, chosen, count, scores);
+    put_labels(output, chosen, count, probabilities);
   } else {
     int reason = all.abstain ? capsulet_abstains(all.model, &all.rules, lengths, unknown) : 0;
     put_text(output, "{\"label\": ");
     if (reason) put_text(output, "null");
     else put_label(output, best);
-    put_text(output, ", \"score\": ");
-    put_number(output, scores[best]);
+    put_text(output, ", \"probability\": ");
+    put_number(output, probabilities[best]);
     if (reason) {
       put_text(output, ", \"reason\": ");
       put_string(output, reasons[reason], strlen(reasons[reason]));
@@ -133,7 +132,7 @@ static int put_answer(struct output *output, const char *text, size_t size, cons
   }
   if (all.top > 1) {
     put_text(output, ", \"top\": ");
-    put_labels(output, order, all.top < classes ? all.top : classes, scores);
+    put_labels(output, order, all.top < classes ? all.top : classes, probabilities);
   }
   int result = all.explain ? put_explanation(output, text, size, best) : CAPSULET_OK;
   put_text(output, "}\n");
@@ -143,18 +142,18 @@ static int put_answer(struct output *output, const char *text, size_t size, cons
 static void answer(struct batch *batch) {
   size_t classes = (size_t)all.facts.classes;
   float *lengths = reserve((uint64_t)batch->lines * classes, sizeof *lengths), unknown[BATCH_LINES];
-  double *scores = reserve(classes, sizeof *scores);
+  double *probabilities = reserve(classes, sizeof *probabilities);
   int32_t *order = reserve(2 * (uint64_t)classes, sizeof *order);
   uint8_t *given = reserve(classes, 1);
   const char *texts[BATCH_LINES];
-  int result = lengths && scores && order && given ? CAPSULET_OK : CAPSULET_NO_MEMORY;
+  int result = lengths && probabilities && order && given ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; i < batch->lines; i++) texts[i] = batch->text + batch->starts[i];
   if (!result) result = capsulet_classify(all.model, texts, batch->sizes, batch->lines, CAPSULET_TEXT, lengths, unknown);
   for (size_t i = 0; !result && i < batch->lines; i++)
-    result = put_answer(&batch->output, texts[i], batch->sizes[i], lengths + i * classes, unknown[i], scores, order, given);
+    result = put_answer(&batch->output, texts[i], batch->sizes[i], lengths + i * classes, unknown[i], probabilities, order, given);
   if (!result && batch->output.failed) result = CAPSULET_NO_MEMORY;
   if (result) batch->problem = result == CAPSULET_NO_MEMORY ? "there is not enough memory" : "its weights give numbers that are not finite";
-  free(lengths), free(scores), free(order), free(given);
+  free(lengths), free(probabilities), free(order), free(given);
 }
 
 static void *work(void *nothing) {

@@ -2,7 +2,7 @@
 
 Plots are drawn from the results files that exist; they need matplotlib. With FOLDER, which has the `model` and
 `model.report.html` of the tutorial, the pictures of the README and the tutorial are made too; they need Chromium and
-Pillow.
+Pillow, and that of the page needs Node and js/dist/.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 IMAGES = Path(__file__).parent
 TEXT = "Run the coroutine until it is done, then close the event loop."
+PAGE_TEXT = "Log a warning if the event loop is closed while a message of the queue is read."
 COLUMNS = 98  # of the terminal
 PLOTS = {"curve": ("learning-curve.svg", curve_plot.draw), "frontier": ("frontier.svg", frontier_points.draw)}
 
@@ -74,6 +75,14 @@ def draw_explanation(page: Path) -> None:
     console.save_svg(str(page), title="capsulet explain")
 
 
+def photograph_page(model: Path, picture: Path) -> None:
+    """Make the picture of the page with a model."""
+    from PIL import Image
+
+    subprocess.run(["node", IMAGES / "page.mjs", model, PAGE_TEXT, picture], check=True)
+    save(Image.open(picture), "page.png", 0.5)
+
+
 def make_pictures(folder: str) -> None:
     """Make the pictures of the README and the tutorial."""
     os.chdir(folder)
@@ -82,6 +91,7 @@ def make_pictures(folder: str) -> None:
         draw_explanation(page)
         save(photograph(page, picture, 1220, 520), "explain.png", 0.75)
         save(photograph(Path("model.report.html"), picture, 1000, 1440), "report.png", 0.8)
+        photograph_page(Path("model") / "model.safetensors", picture)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,22 @@
-/** A label and its score. */
-export interface LabelScore {
-  label: string;
-  score: number;
-}
+/** Labels come with probabilities, or with class lengths. */
+export type Measure = 'probability' | 'length';
 
-/** The labels of a text. */
-export interface Prediction {
+/** A label and its probability: calibrated if the model has a calibration. With `lengths: true` its class length, 0 to 1. */
+export type LabelNumber<Name extends Measure = 'probability'> = { label: string } & Record<Name, number>;
+
+/** The labels of a text, with the probability or the class length of the best one. */
+export type Prediction<Name extends Measure = 'probability'> = Record<Name, number> & {
   /** The best label; null if the model abstains. */
   label: string | null;
-  /** Calibrated probability of the best label; class length (0 to 1) without a calibration or with `rawScores`. */
-  score: number;
   /** The `topK` best labels, best first. */
-  top: LabelScore[];
+  top: LabelNumber<Name>[];
   /** Multi-label model: the labels that reach their thresholds, best first. Otherwise null. */
-  labels: LabelScore[] | null;
+  labels: LabelNumber<Name>[] | null;
   /** With `sets`: labels that contain the true one with this probability, most probable first. Otherwise null. */
   labelSet: string[] | null;
   /** Why the model abstains; empty if it does not. */
   reason: '' | 'low confidence' | 'unknown words';
-}
+};
 
 /** A token: `text.slice(start, end)`. */
 export interface Token {
@@ -38,8 +36,9 @@ export interface TokenContribution extends Token {
 /** Difference between two labels: contributions to the explained label minus those to this label. */
 export interface Contrast {
   label: string;
+  probability: number;
   /** Class length of this label. */
-  score: number;
+  length: number;
   lengthBeforeSquash: number;
   tokens: TokenContribution[];
 }
@@ -47,10 +46,10 @@ export interface Contrast {
 /** Contributions of the tokens of a text to a label; they sum to `lengthBeforeSquash`. */
 export interface Explanation {
   label: string;
+  /** As `predict` returns it. */
+  probability: number;
   /** Class length. */
-  score: number;
-  /** Calibrated probability; null without a calibration. */
-  probability: number | null;
+  length: number;
   /** Length of the class capsule before squash; with a linear head or without a network the logit. */
   lengthBeforeSquash: number;
   /** Part of the n-gram features in the contributions. */
@@ -63,8 +62,8 @@ export interface Explanation {
 export interface PredictOptions {
   /** Number of labels in `top`; default 1. */
   topK?: number;
-  /** Class lengths instead of calibrated probabilities. */
-  rawScores?: boolean;
+  /** Class lengths instead of probabilities. */
+  lengths?: boolean;
   /** Give no label to texts unlike the training texts. */
   abstain?: boolean;
   /** Answer at least this share of texts, and abstain on the others. */
@@ -99,7 +98,7 @@ export class Classifier {
   /** Number of known words. */
   readonly wordCount: number;
   readonly precision: 'int8' | 'float32';
-  /** Whether scores are calibrated probabilities. */
+  /** Whether probabilities are calibrated. */
   readonly calibrated: boolean;
   /** Whether a text may have any number of labels. */
   readonly multiLabel: boolean;
@@ -107,12 +106,17 @@ export class Classifier {
   readonly hasNetwork: boolean;
   /** Multi-label model: the smallest class length at which each label is predicted. */
   readonly thresholds: number[];
-  /** The thresholds on the scale of the scores that `predict` returns. */
-  readonly scoreThresholds: number[];
+  /** Multi-label model: the smallest probability at which each label is predicted. */
+  readonly probabilityThresholds: number[];
 
   /** Predicts the labels of texts. */
+  predict(texts: Iterable<string>, options: PredictOptions & { lengths: true }): Promise<Prediction<'length'>[]>;
   predict(texts: Iterable<string>, options?: PredictOptions): Promise<Prediction[]>;
   /** Predicts the labels of texts while they arrive, in order. */
+  predictStream(
+    texts: AsyncIterable<string> | Iterable<string>,
+    options: PredictOptions & { lengths: true },
+  ): AsyncGenerator<Prediction<'length'>, void, void>;
   predictStream(texts: AsyncIterable<string> | Iterable<string>, options?: PredictOptions): AsyncGenerator<Prediction, void, void>;
   /** Class lengths of each text, in the order of `labels`. */
   lengths(texts: Iterable<string>): Promise<Float32Array[]>;

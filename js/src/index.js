@@ -197,7 +197,7 @@ export class Classifier {
     this.multiLabel = multiLabel === 1;
     this.hasNetwork = linearOnly === 0;
     this.thresholds = this.multiLabel ? this.config.thresholds : [];
-    this.scoreThresholds = this.multiLabel && this.calibrated ? this.#probabilities(this.thresholds) : this.thresholds;
+    this.probabilityThresholds = this.multiLabel ? this.#probabilities(this.thresholds) : this.thresholds;
     dropped.register(this, { core, model, place }, this);
   }
 
@@ -277,17 +277,19 @@ export class Classifier {
       if (other === chosen) other = order[1]; // the predicted label: contrast with the next best
     }
     const { lengths, norms, parts, ngrams } = this.#contributions(text, tokens.length, contrast === undefined ? [chosen] : [chosen, other]);
+    const probabilities = this.#probabilities(lengths);
     const shown = (column) => tokens.map((token, row) => ({ ...token, contribution: column(parts[row]) }));
     return {
       label: this.labels[chosen],
-      score: lengths[chosen],
-      probability: this.calibrated ? this.#probabilities(lengths)[chosen] : null,
+      probability: probabilities[chosen],
+      length: lengths[chosen],
       lengthBeforeSquash: norms[chosen],
       ngrams: ngrams.reduce((sum, [own]) => sum + own, 0),
       tokens: shown(([own]) => own),
       contrast: contrast === undefined ? null : {
         label: this.labels[other],
-        score: lengths[other],
+        probability: probabilities[other],
+        length: lengths[other],
         lengthBeforeSquash: norms[other],
         tokens: shown(([own, others]) => own - others),
       },
@@ -397,7 +399,7 @@ export class Classifier {
   }
 
   /** Checks the options of `predict`, and finds the thresholds for abstention. */
-  #request({ topK = 1, rawScores = false, abstain = false, coverage, maxError, sets } = {}) {
+  #request({ topK = 1, lengths: withLengths = false, abstain = false, coverage, maxError, sets } = {}) {
     if (!Number.isInteger(topK) || topK < 1) throw new InputError(`topK is ${topK}: expected an integer of at least 1`);
     if (coverage !== undefined && maxError !== undefined) {
       throw new InputError('coverage and maxError set the same threshold: leave one of them out');
@@ -417,17 +419,17 @@ export class Classifier {
         return doublesAt(this.#core, to, 3).slice();
       });
     }
-    return { topK, rawScores, abstains, hasSets: sets !== undefined, thresholds };
+    return { topK, withLengths, abstains, hasSets: sets !== undefined, thresholds };
   }
 
   /** Predictions of texts, of which the first one has number `first`. */
-  #answers(texts, first, { topK, rawScores, abstains, hasSets, thresholds }) {
+  #answers(texts, first, { topK, withLengths, abstains, hasSets, thresholds }) {
     const core = this.#core, classes = this.#facts.classes, count = texts.length;
     if (!count) return [];
-    const calibrated = this.calibrated && !rawScores;
+    const name = withLengths ? 'length' : 'probability';
     return this.#classify(texts, first, (lengthsAt, unknownAt) => withMemory(
-      core, [calibrated ? 8 * count * classes : 0, 8 * 3, 4 * classes], (scoresAt, rulesAt, room) => {
-        if (calibrated) this.#call('probabilities', lengthsAt, count, scoresAt);
+      core, [withLengths ? 0 : 8 * count * classes, 8 * 3, 4 * classes], (probabilitiesAt, rulesAt, room) => {
+        if (!withLengths) this.#call('probabilities', lengthsAt, count, probabilitiesAt);
         if (thresholds) doublesAt(core, rulesAt, 3).set(thresholds);
         return texts.map((_, row) => {
           const own = lengthsAt + 4 * row * classes;
@@ -436,9 +438,9 @@ export class Classifier {
           const setSize = hasSets ? this.#call('label_set', rulesAt, own, room) : 0;
           const labelSet = hasSets ? Array.from(integersAt(core, room, setSize), (index) => this.labels[index]) : null;
           const lengths = floatsAt(core, own, classes);
-          const scores = calibrated ? doublesAt(core, scoresAt + 8 * row * classes, classes) : lengths;
+          const numbers = withLengths ? lengths : doublesAt(core, probabilitiesAt + 8 * row * classes, classes);
           const order = topK === 1 && !this.multiLabel ? [best(lengths)] : byLength(lengths);
-          const named = (index) => ({ label: this.labels[index], score: scores[index] });
+          const named = (index) => ({ label: this.labels[index], [name]: numbers[index] });
           const top = order.slice(0, topK).map(named);
           let labels = null;
           if (this.multiLabel) {
@@ -446,7 +448,7 @@ export class Classifier {
             const given = bytesAt(core, room, classes);
             labels = order.filter((index) => given[index]).map(named);
           }
-          return { label: why ? null : top[0].label, score: top[0].score, top, labels, labelSet, reason: REASONS[why] };
+          return { label: why ? null : top[0].label, [name]: top[0][name], top, labels, labelSet, reason: REASONS[why] };
         });
       }));
   }

@@ -94,11 +94,11 @@ test('multi-label models predict any number of labels', { skip }, async () => {
   const classifier = await load(model('sets.safetensors'));
   const { texts } = expected('sets-int8.json');
   const found = (await classifier.predict(texts)).map(({ labels }) => labels);
-  assert.ok(classifier.multiLabel && classifier.thresholds.length === 3 && classifier.scoreThresholds.length === 3);
+  assert.ok(classifier.multiLabel && classifier.thresholds.length === 3 && classifier.probabilityThresholds.length === 3);
   assert.ok(found.some((labels) => labels.length === 0) && found.some((labels) => labels.length > 1));
   for (const labels of found) {
-    const scores = labels.map(({ score }) => score);
-    assert.deepEqual(scores, [...scores].sort((one, other) => other - one));
+    const found = labels.map(({ probability }) => probability);
+    assert.deepEqual(found, [...found].sort((one, other) => other - one));
   }
   await assert.rejects(classifier.predict(texts, { abstain: true }), /a multi-label model does not abstain/);
   await classifier.close();

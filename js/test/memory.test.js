@@ -90,13 +90,13 @@ test('refused models and wrong calls need no more memory', { skip }, async () =>
 
 test('huge and empty texts', { skip }, async () => {
   const classifier = await load(model('model.safetensors'));
-  const [{ label, score }] = await classifier.predict(['']);
-  assert.ok(classifier.labels.includes(label) && Number.isFinite(score));
+  const [{ label, probability }] = await classifier.predict(['']);
+  assert.ok(classifier.labels.includes(label) && Number.isFinite(probability));
   assert.deepEqual(await classifier.tokens(''), [{ text: '', start: 0, end: 0, readAs: null }]);
   assert.deepEqual((await classifier.explain(' \u3000')).tokens.map(({ text, start, end }) => [text, start, end]), [['', 0, 0]]);
   for (const text of ['x'.repeat(20e6), 'match '.repeat(3e6), '中'.repeat(5e6), '👍🏽'.repeat(2e6), ' '.repeat(1e7), 'İ'.repeat(1e6)]) {
     const [found] = await classifier.predict([text]);
-    assert.ok(Number.isFinite(found.score));
+    assert.ok(Number.isFinite(found.probability));
     const tokens = await classifier.tokens(text);
     assert.ok(tokens.length <= 5000 && tokens.every(({ text: token, start, end }) => token === text.slice(start, end)));
   }

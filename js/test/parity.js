@@ -44,23 +44,22 @@ export async function compareTokens(model, cases) {
   return comparison;
 }
 
-/** Scores, labels, abstentions, label sets and contributions of a model: what `answers` of conftest.py returns. */
+/** Probabilities, labels, abstentions, label sets and contributions of a model: what `answers` of conftest.py returns. */
 export async function compareAnswers(model, expected) {
   const comparison = new Comparison(TOLERANCE[model.precision]);
   const { labels, texts, given, batches, requests, explanations } = expected;
   comparison.same(model.labels.join('\n'), labels.join('\n'), 'labels');
-  const scores = expected.probabilities ?? expected.lengths;
   for (const rows of [...batches, [...texts.keys()]]) {
-    const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length, rawScores: true });
+    const predictions = await model.predict(rows.map((row) => texts[row]), { topK: labels.length, lengths: true });
     comparison.same(predictions.length, rows.length, 'predictions');
     predictions.forEach((prediction, place) => {
-      compareScores(comparison, prediction, labels, expected.lengths[rows[place]], `text ${rows[place]} in a batch of ${rows.length}`);
+      compareNumbers(comparison, prediction, 'length', labels, expected.lengths[rows[place]], `text ${rows[place]} in a batch of ${rows.length}`);
     });
   }
   (await model.predict(texts, { topK: labels.length })).forEach((prediction, row) => {
-    compareScores(comparison, prediction, labels, scores[row], `score of text ${row}`);
+    compareNumbers(comparison, prediction, 'probability', labels, expected.probabilities[row], `probability of text ${row}`);
     const sorted = [...expected.lengths[row]].sort((one, other) => other - one);
-    if (sorted[0] - sorted[1] > 2 * comparison.tolerance) { // closer scores may swap
+    if (sorted[0] - sorted[1] > 2 * comparison.tolerance) { // closer ones may swap
       comparison.same(prediction.label, labels[expected.lengths[row].indexOf(sorted[0])], `label of text ${row}`);
     }
     const names = prediction.labels && prediction.labels.map(({ label }) => label).sort().join('\n');
@@ -93,7 +92,7 @@ export async function compareAnswers(model, expected) {
   return comparison;
 }
 
-function compareScores(comparison, { top }, labels, expected, where) {
-  const found = new Map(top.map(({ label, score }) => [label, score]));
+function compareNumbers(comparison, { top }, name, labels, expected, where) {
+  const found = new Map(top.map((entry) => [entry.label, entry[name]]));
   labels.forEach((label, index) => comparison.near(found.get(label), expected[index], `${where}, ${label}`));
 }

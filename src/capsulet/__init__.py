@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -22,17 +22,21 @@ if TYPE_CHECKING:
     from capsulet.storage.export import export
     from capsulet.text.rows import ReadOptions
     from capsulet.training.run import train
+    from capsulet.tuning.curve import curve
+    from capsulet.tuning.tune import tune
 
 _HOMES = {
     "train": "training.run", "evaluate": "evaluation.evaluate", "check": "checking.check",
     "compress": "compression.compress", "calibrate": "evaluation.calibrate", "drift": "drifting.drift",
-    "export": "storage.export", "load": "runtime.classifier", "Classifier": "runtime.classifier",
+    "export": "storage.export", "curve": "tuning.curve", "tune": "tuning.tune", "load": "runtime.classifier",
+    "Classifier": "runtime.classifier",
     "Prediction": "results", "Evaluation": "results", "Drift": "results", "Explanation": "results",
     "Training": "results", "Compression": "results", "ReadOptions": "text.rows", "CapsuletError": "errors",
 }  # fmt: skip
 __all__ = [
     "CapsuletError", "Classifier", "Compression", "Drift", "Evaluation", "Explanation", "Prediction", "ReadOptions",
-    "Training", "__version__", "calibrate", "check", "compress", "drift", "evaluate", "export", "load", "train",
+    "Training", "__version__", "calibrate", "check", "compress", "curve", "drift", "evaluate",
+    "export", "load", "train", "tune",
 ]  # fmt: skip
 
 

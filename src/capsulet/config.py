@@ -13,7 +13,21 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from capsulet.choices import APART, PAPER, PIECES, SIMILAR, UNICODE
+from capsulet.choices import (
+    APART,
+    COSINE,
+    DOT,
+    LOGITS,
+    NORMAL,
+    PAPER,
+    PIECES,
+    PRINTED,
+    PROBABILITIES,
+    SIMILAR,
+    SOFTMAX,
+    UNICODE,
+    XAVIER,
+)  # fmt: skip
 from capsulet.errors import InputError
 
 AUTO = "auto"  # None on the command line
@@ -53,6 +67,10 @@ class ModelOptions:
     )  # fmt: skip
     head: str = option("capsule", "class capsules with routing, or a linear layer", choices=("capsule", "linear"))
     routing: str = option("kmeans", "routing from primary to class capsules", choices=("kmeans", "dynamic"))
+    agreement: str = option(
+        COSINE, "agreement of k-means routing: cosine of vote and class capsule, or dot product of the vote with the "
+        "direction of the class capsule", choices=(COSINE, DOT),
+    )  # fmt: skip
     iterations: int = option(3, "routing iterations", low=1, high=100)
     scale_coupling: bool = option(
         True, "multiply the coupling by the number of classes, so that its mean is 1; without it, training fails when "
@@ -140,6 +158,13 @@ class TrainingOptions:
     sum_margin: bool = option(
         True, "sum the margin loss over the classes instead of averaging it; the mean is too weak with many classes"
     )
+    focal: str = option(
+        PRINTED, "focal loss of the length of the true class, as the paper prints it, or of the softmax over the class "
+        "scores, as its code computes it, in which classes compete", choices=(PRINTED, SOFTMAX),
+    )  # fmt: skip
+    linear_margin: str = option(
+        PROBABILITIES, "what the margin loss of a linear head reads", choices=(PROBABILITIES, LOGITS)
+    )
     class_weight: str = option(
         "none", "none; balanced: each class has the same total weight, so texts of rare classes weigh more; or a JSON "
         "or CSV file of labels and weights",
@@ -150,20 +175,31 @@ class TrainingOptions:
         choices=("accuracy", "macro-f1", "micro-f1"),
     )  # fmt: skip
     learning_rate: float = option(0.002, "peak learning rate of all parameters except the codes", low=0)
+    head_learning_rate: float | None = option(
+        None, "peak learning rate of the head; auto: that of the other parameters", low=0
+    )
     code_learning_rate: float = option(0.05, "peak learning rate of the codes of the words", low=0)
     code_deviation: float = option(
         0.1, "standard deviation of the initial codes; with a small value, a rare word starts near the mean of each "
         "codebook", low=0,
     )  # fmt: skip
+    code_draws: int = option(
+        1, "draws per choice of a codeword in training, with --embedding cc; from 2 on, the largest of their mean is "
+        "taken and no gradient reaches the codes, as in the paper's code", low=1, high=1000,
+    )  # fmt: skip
     centre_codebooks: bool = option(
         True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
     )
+    transforms: str = option(
+        NORMAL, "initial matrices between capsules: normal at --transform-scale, or Xavier uniform over all of them",
+        choices=(NORMAL, XAVIER),
+    )  # fmt: skip
     transform_scale: float = option(
         0.3, "scale of the initial matrices between capsules; with a small value, class capsules start short", low=0
     )
     schedule: str = option(
-        "linear", "learning rate after warm-up: falls to zero (linear) or stays constant",
-        choices=("linear", "constant"),
+        "linear", "learning rate after warm-up: falls to zero (linear), stays constant, or is divided by ten after "
+        "half and after seven tenths of the training (steps)", choices=("linear", "constant", "steps"),
     )  # fmt: skip
     warmup: float = option(0.05, "fraction of the steps in which the learning rate rises", low=0, high=1)
     clip: float = option(1.0, "largest norm of the gradient; 0: no clipping", low=0)
@@ -201,19 +237,22 @@ class Options:
 
 GROUPS = {"model": ModelOptions, "text": TextOptions, "training": TrainingOptions}
 
-RECIPES: Mapping[str, Mapping[str, Any]] = {
-    "default": {},
-    # Section 4.2 of the paper, and what its published parameter table implies
-    "paper": {
-        "size": "base", "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
-        "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
-        "epochs": 10, "valid_fraction": 0.05, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False,
-        "rowwise": False, "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001,
-        "schedule": "constant", "warmup": 0.0, "clip": 0.0,
-        "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
-        "dropout": 0.5, "embedding_dropout": 0.0, "head_dropout": 0.0,
-    },
+# Section 4.2 of the paper, and what its published parameter table implies
+AS_PRINTED: Mapping[str, Any] = {
+    "size": "base", "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
+    "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
+    "epochs": 10, "valid_fraction": 0.05, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False,
+    "rowwise": False, "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001,
+    "schedule": "constant", "warmup": 0.0, "clip": 0.0,
+    "code_deviation": 1.0, "centre_codebooks": False, "transform_scale": 1.0,
+    "dropout": 0.5, "embedding_dropout": 0.0, "head_dropout": 0.0,
 }  # fmt: skip
+# what the authors' public code computes where the paper prints something else, or nothing
+AS_PUBLISHED: Mapping[str, Any] = {
+    **AS_PRINTED, "agreement": DOT, "sum_margin": True, "focal": SOFTMAX, "linear_margin": LOGITS,
+    "head_learning_rate": 0.0001, "schedule": "steps", "transforms": XAVIER,
+}  # fmt: skip
+RECIPES: Mapping[str, Mapping[str, Any]] = {"default": {}, "paper": AS_PRINTED, "published": AS_PUBLISHED}
 
 # automatic values: see `resolve`
 USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
@@ -290,8 +329,14 @@ def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool
     if select == "micro-f1" and not multi_label:
         select = "accuracy"  # the two are equal then
     return dataclasses.replace(
-        options, batch_size=batch_size, token_budget=token_budget, epochs=epochs, adversarial=adversarial, select=select
-    )
+        options, batch_size=batch_size, token_budget=token_budget, epochs=epochs, adversarial=adversarial,
+        select=select, head_learning_rate=head_rate(options),
+    )  # fmt: skip
+
+
+def head_rate(options: TrainingOptions) -> float:
+    """The peak learning rate of the head."""
+    return options.learning_rate if options.head_learning_rate is None else options.head_learning_rate
 
 
 V = TypeVar("V")
@@ -323,6 +368,11 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
     options = Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()})
     if options.training.linear_only and options.model.ngram_features == 0:
         raise InputError("--linear-only has only n-gram features, and --ngram-features is 0: leave out one of the two")
+    if options.model.multi_label and options.training.focal == SOFTMAX and "focal" in options.training.loss:
+        raise InputError(
+            "--focal is softmax, in which classes compete, and --multi-label lets a text have several: "
+            "add --focal printed"
+        )
     return without_pieces(options)
 
 

@@ -1,10 +1,15 @@
-"""Errors with messages for users: what was found, what was expected, what to do."""
+"""Errors with messages for users: what was found, what was expected, what to do.
+
+A message names an option by its flag. `str(error)` names the argument of Python instead (`spelling.py`).
+"""
 
 from __future__ import annotations
 
+from capsulet.spelling import for_python
+
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 
@@ -13,9 +18,17 @@ class CapsuletError(Exception):
 
     status = 1
 
+    @property
+    def message(self) -> str:
+        """The message with the flags of the command line."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return for_python(self.message)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle message and attributes, not the arguments: worker processes send errors to their parent."""
-        return restored, (type(self), str(self), self.__dict__)
+        return restored, (type(self), self.message, self.__dict__)
 
 
 def restored(kind: type[CapsuletError], message: str, attributes: dict[str, Any]) -> CapsuletError:
@@ -34,9 +47,11 @@ class InputError(CapsuletError):
 class RowError(InputError):
     """One row of a file cannot be used; `--on-bad-row skip` skips it."""
 
-    def __init__(self, source: str, line: int, problem: str, remedy: str = "") -> None:
+    def __init__(self, source: str, line: int, problem: str, remedy: str = "", unit: str = "line") -> None:
         self.source, self.line, self.problem, self.remedy = source, line, problem, remedy
-        super().__init__(f"{source} line {line}: {problem}." + (f" {remedy}." if remedy else ""))
+        self.place = f"{source} {unit} {line}"
+        self.record: Mapping[str, object] | None = None  # the row by column, if it could be read
+        super().__init__(f"{self.place}: {problem}." + (f" {remedy}." if remedy else ""))
 
 
 class ModelError(InputError):
@@ -47,7 +62,7 @@ class MissingExtraError(InputError):
     """A package of an optional extra is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'capsulet[{extra}]'")
+        super().__init__(f'{purpose} needs {package}, which is not installed: pip install "capsulet[{extra}]"')
 
 
 def unknown_label(label: object, labels: Sequence[str]) -> InputError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import shutil
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,7 +98,7 @@ def floats(data: bytes, *shape: int) -> np.ndarray:
 
 
 def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, Any]:
-    """Scores of many texts, alone and in batches, abstentions, label sets, and explanations of some texts."""
+    """Answers for many texts, alone and in batches, abstentions, label sets, and explanations of some texts."""
     model, dice = _core.Model(str(path), PRECISIONS[precision]), random.Random(1)
     facts, config = model.facts(), json.loads(model.config())
     labels, classes = config["labels"], facts["classes"]
@@ -133,7 +135,7 @@ def answers(path: Path, precision: str, more: Sequence[str] = ()) -> dict[str, A
         "labels": labels,
         "texts": texts,
         "lengths": lengths.astype(float).tolist(),
-        "probabilities": probabilities if facts["calibrated"] else None,
+        "probabilities": probabilities,
         "given": given,
         "batches": [*([row] for row in rows), *(dice.choices(rows, k=size) for size in (2, 3, 63, 64, 65, 130))],
         "requests": [{"options": options, **request(model, options, data, shares, labels)} for options in REQUESTS],
@@ -158,6 +160,55 @@ def request(
     }
 
 
+def workbook() -> bytes:
+    """An XLSX file with what spreadsheets write: shared, rich and inline strings, empty rows, styles, two sheets."""
+    head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    strings = (
+        '<si><t>id</t></si><si><t>text</t></si><si><t>The home team &lt;won&gt; &amp; "rose"</t></si>'
+        '<si><r><rPr><b/></rPr><t xml:space="preserve">rich </t></r><r><t>text</t></r></si>'
+        "<si><t>two&#10;lines</t></si><si><t>東京 soup</t><rPh sb='0' eb='2'><t>とうきょう</t></rPh></si><si><t/></si>"
+    )
+    rows = (
+        '<row r="1" spans="1:4"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c>'
+        '<c r="D1" t="inlineStr"><is><t>done</t></is></c></row>'
+        '<row r="2" spans="1:4" ht="15"><c r="A2"><v>1</v></c><c r="B2" s="0" t="s"><v>2</v></c>'
+        '<c r="D2" t="b"><v>1</v></c><c r="E2" s="0"/></row>'
+        '<row r="3"><c r="A3"><v>2.5</v></c><c r="B3" t="s"><v>3</v></c><c r="D3" t="b"><v>0</v></c></row>'
+        '<row r="5"><c r="A5" s="0"/><c r="B5" t="s"><v>4</v></c>'
+        '<c r="C5" t="inlineStr"><is><t xml:space="preserve"> inline </t></is></c></row>'
+        '<row r="6"/><row r="7"><c r="A7"><f>2+2</f><v>4</v></c><c r="B7" t="s"><v>5</v></c></row>'
+    )
+    sheet = f'{head}<worksheet {main}><dimension ref="A1:D7"/><!-- > --><sheetData>{rows}</sheetData></worksheet>'
+    parts = {
+        "[Content_Types].xml": f'{head}<Types xmlns="{package}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" '
+        f'ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/first.xml" ContentType="{kind}.worksheet+xml"/><Override PartName='
+        f'"/xl/worksheets/second.xml" ContentType="{kind}.worksheet+xml"/><Override PartName="/xl/sharedStrings.xml" '
+        f'ContentType="{kind}.sharedStrings+xml"/></Types>',
+        "_rels/.rels": f'{head}<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'{head}<workbook {main} xmlns:r="{office}"><sheets><sheet name="Data &amp; more" '
+        'sheetId="4" r:id="rId7"/><sheet name="Notes" sheetId="2" r:id="rId2"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="rId2" Type="{office}/worksheet" Target="worksheets/second.xml"/>'
+        f"<Relationship Target='/xl/worksheets/first.xml' Id='rId7' Type='{office}/worksheet'/>"
+        f'<Relationship Id="rId9" Type="{office}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
+        "xl/sharedStrings.xml": f"{head}<sst {main}>{strings}</sst>",
+        "xl/worksheets/first.xml": sheet,
+        "xl/worksheets/second.xml": f"{head}<worksheet {main}><sheetData/></worksheet>",
+    }
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return written.getvalue()
+
+
 @pytest.fixture(scope="session")
 def model_files(
     model: Path, sets_model: Path, rows_file: Path, tmp_path_factory: pytest.TempPathFactory
@@ -175,7 +226,7 @@ def model_files(
 
 @pytest.fixture(scope="session")
 def expected(model_files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder; read it, do not change it."""
+    """The folder; tests only add files."""
     folder = tmp_path_factory.mktemp("expected")
     for name, path in model_files.items():
         shutil.copyfile(path, folder / f"{name}.safetensors")
@@ -185,4 +236,5 @@ def expected(model_files: dict[str, Path], tmp_path_factory: pytest.TempPathFact
     cases = tokens(_core.Model(str(model_files["model"]), 2), list(nasty_texts(random.Random(0))))
     (folder / "tokens.json").write_text(json.dumps({"cases": cases, "refused": HALVES}))
     (folder / "names.json").write_text(json.dumps([*model_files]))
+    (folder / "book.xlsx").write_bytes(workbook())
     return folder

@@ -12,14 +12,18 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from benchmarks import browser
 from capsulet import __version__
+from capsulet.text.reading import read_rows
+from capsulet.text.rows import ReadOptions
 from tests.core import test_examples
 from tests.core.random_models import VARIANTS, model_file
 
@@ -27,9 +31,9 @@ ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
 MODULE = JS / "src" / "capsulet.wasm"
 LARGEST, LARGEST_PACKED = 130_000, 60_000  # bytes of the module, and with gzip
-IN_CHROMIUM = {"page.test.js"}
+IN_CHROMIUM, SERVED = {"page.test.js"}, {"served.test.js"}
 TYPES = json.loads((JS / "package.json").read_text())["scripts"]["types"].split()[1:]
-IN_NODE = {path.name for path in (JS / "test").glob("*.test.js")} - IN_CHROMIUM
+IN_NODE = {path.name for path in (JS / "test").glob("*.test.js")} - IN_CHROMIUM - SERVED
 
 
 def run(*command: str, **environment: str) -> str:
@@ -108,11 +112,49 @@ def test_the_example_for_node(module: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(900)  # seconds on an idle machine, minutes on a busy one
 def test_node(node: str, expected: Path) -> None:
     check(node, IN_NODE, CAPSULET_EXPECTED=str(expected))
+    written = sheet_cells(expected / "book-labels.xlsx", "xl/worksheets/first.xml")
+    assert {"F1": "label", "G1": "probability", "F2": "sport", "G2": "0.5", "F3": "=1+1"}.items() <= written.items()
+    assert "F7" not in written and written["A7"] == "4"
+    written = sheet_cells(expected / "new-labels.xlsx", "xl/worksheets/sheet1.xml")
+    assert (written["A2"], written["D2"], written["E2"]) == ("=a", "sport", "0.5")
+
+
+def sheet_cells(path: Path, sheet: str) -> dict[str, str]:
+    """Values and inline strings of the cells of a sheet; every file of the archive is whole."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        root = ElementTree.fromstring(archive.read(sheet))
+    space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    cells = list(root.iter(f"{space}c"))
+    places = [cell.attrib["r"] for cell in cells]
+    assert len(set(places)) == len(places)
+    return {
+        cell.attrib["r"]: "".join(part.text or "" for name in ("v", "t") for part in cell.iter(space + name))
+        for cell in cells
+    }
 
 
 @pytest.mark.timeout(900)
 def test_chromium(node: str, chromium: str, expected: Path) -> None:
     check(node, IN_CHROMIUM, CAPSULET_EXPECTED=str(expected), CAPSULET_CHROMIUM=chromium)
+    given = [row.label for row in read_rows([expected / "feedback.jsonl"], labelled=True, options=ReadOptions())]
+    assert len(given) == 2 and given[1] == "weather 2"  # the labels that the page saves can be trained on
+
+
+@pytest.mark.timeout(900)
+def test_served(node: str, chromium: str, model: Path, sets_model: Path, tmp_path: Path) -> None:
+    """The page on two servers: one with feedback and narrow limits, one with a token."""
+    pytest.importorskip("httptools")
+    from tests.serve.conftest import Running
+
+    kept = tmp_path / "feedback.jsonl"
+    served = Running(f"news={model}", f"sets={sets_model}", "--max-texts", 20, "--feedback", kept)
+    locked = Running(model, CAPSULET_TOKEN="secret")
+    addresses = {"CAPSULET_SERVED": f"{served.url}/", "CAPSULET_LOCKED": f"{locked.url}/"}
+    try:
+        check(node, SERVED, CAPSULET_CHROMIUM=chromium, CAPSULET_FEEDBACK=str(kept), **addresses)
+    finally:
+        assert (served.end(), locked.end()) == (0, 0)
 
 
 def test_the_module_is_small_and_needs_nothing(module: Path, node: str) -> None:
@@ -128,7 +170,7 @@ def test_types(node: str) -> None:
 
 def test_every_test_file_is_run() -> None:
     files = {path.name for path in (JS / "test").iterdir() if "from 'node:test'" in path.read_text()}
-    assert files == IN_NODE | IN_CHROMIUM
+    assert files == IN_NODE | IN_CHROMIUM | SERVED
     assert json.loads((JS / "package.json").read_text())["scripts"]["test"] == "node --test test/*.test.js"
 
 

@@ -156,10 +156,10 @@ def test_standard_input_shows_places_without_texts(tmp_path: Path) -> None:
         ({"test": "missing.csv"}, "missing.csv: no such file"),
         ({"files": ["-", "-"]}, "given twice"),
         ({"files": "-", "labels": True}, "standard input"),
-        ({"out": "list.csv"}, "--out is for suspect labels"),
+        ({"out": "list.csv"}, "out is for suspect labels"),
         ({"labels": True, "out": "list.txt"}, "neither .csv nor .jsonl"),
         ({"labels": True, "out": "no/such/folder/list.csv"}, "cannot be written"),
-        ({"labels": True, "folds": 1}, "--folds is 1: expected at least 2"),
+        ({"labels": True, "folds": 1}, "folds is 1: expected at least 2"),
         ({"labels": True, "model": "model"}, "leave one of them out"),
         ({"model": "no model"}, "no model does not exist"),
     ],
@@ -178,7 +178,7 @@ def test_torch_is_not_needed(tmp_path: Path) -> None:
     assert (done.stdout.splitlines()[-1], done.stderr) == ("0", "")
     done = subprocess.run([*command, "--labels"], capture_output=True, text=True)
     assert done.stdout == "2\n"
-    assert done.stderr == "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'\n"
+    assert done.stderr == 'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"\n'
 
 
 def test_a_text_that_no_model_reads_to_its_end_is_long_among_long_ones(tmp_path: Path) -> None:

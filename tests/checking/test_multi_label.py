@@ -57,7 +57,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
     rows = [(["animal", "Place"] if number < 3 else labels, text) for number, (labels, text) in enumerate(clean_rows())]
     found = by_kind(capsulet.check(write(tmp_path / "rows.jsonl", rows), multi_label=True))
     assert found["small_classes"].details == "Place (3)"
-    assert found["similar_labels"].details == "'Place' and 'place'"
+    assert found["similar_labels"].details == "'place' (58 rows) and 'Place' (3 rows)"
     assert set(found) == {"small_classes", "similar_labels", "imbalance"}
     test = write(tmp_path / "test.jsonl", [(["animal", "river"], "a text of its own that stands here")])
     only = by_kind(capsulet.check(tmp_path / "rows.jsonl", test=test, multi_label=True))["unknown_labels"]
@@ -67,7 +67,7 @@ def test_the_balance_is_that_of_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "message"),
     [
-        ([([], "one"), ([], "two")], {}, "none of 2 rows has a label; name the right column with --label-column"),
+        ([([], "one"), ([], "two")], {}, "none of 2 rows has a label; name the right column with label_column=…"),
         ([(["a"], "one"), (["a"], "two")], {"labels": True}, "expected at least two labels"),
     ],
 )
@@ -77,33 +77,36 @@ def test_too_few_labels(tmp_path: Path, rows: Rows, more: dict[str, bool], messa
 
 
 def test_what_does_not_go_together(model: Path, rows_file: Path) -> None:
-    with pytest.raises(InputError, match="is a single-label model: leave out --multi-label"):
+    with pytest.raises(InputError, match="is a single-label model: leave out multi_label=True"):
         capsulet.check(rows_file, model=model, multi_label=True)
-    with pytest.raises(InputError, match="--label-separator is for multi-label rows: add --multi-label"):
+    with pytest.raises(InputError, match="label_separator is for multi-label rows: add multi_label=True"):
         capsulet.check(rows_file, reading=ReadOptions(label_separator=";"))
 
 
 class Scripted:
-    """A model that says what it is told to: the text is the scores of its labels."""
+    """A model that says what it is told to: the text is the probabilities of its labels."""
 
     labels, thresholds = ("a", "b"), np.array([0.5, 0.5])
 
     def lengths(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
 
+    def probabilities(self, lengths: np.ndarray) -> np.ndarray:
+        return lengths
+
 
 def test_labels_are_judged_one_by_one() -> None:
-    """Rows with `a` score 0.9, 0.8, 0.7 and 0.6; those without it 0.4, 0.3, 0.2 and 0.1; `b` is always right."""
-    rows = [Row(f"{score} 0.1", None, "f", 1, ("a",)) for score in (0.9, 0.8, 0.7, 0.6)] * 10
-    rows += [Row(f"{score} 0.9", None, "f", 1, ("b", "unheard")) for score in (0.4, 0.3, 0.2, 0.1)] * 10
+    """Rows with `a` have 0.9, 0.8, 0.7 and 0.6; those without it 0.4, 0.3, 0.2 and 0.1; `b` is always right."""
+    rows = [Row(f"{value} 0.1", None, "f", 1, ("a",)) for value in (0.9, 0.8, 0.7, 0.6)] * 10
+    rows += [Row(f"{value} 0.9", None, "f", 1, ("b", "unheard")) for value in (0.4, 0.3, 0.2, 0.1)] * 10
     doubtful = {"0.97 0.1": (), "0.55 0.1": (), "0.05 0.1": ("a",), "0.45 0.1": ("a",)}
     judge = Judge(multi_label=True)
     judge.compare(Scripted(), iter(rows))  # type: ignore[arg-type]
     judge.compare(Scripted(), (Row(text, None, "f", 1, labels) for text, labels in doubtful.items()))  # type: ignore[arg-type]
     found, count = judge.suspects()
     assert [(one.row, one.label, one.given) for one in found] == [(80, "a", True), (82, "a", False)] and count == 2
-    assert [one.score for one in found] == pytest.approx([0.97, 0.95])
-    assert [one.label_score for one in found] == pytest.approx([0.03, 0.05])
+    assert [one.probability for one in found] == pytest.approx([0.97, 0.95])
+    assert [one.label_probability for one in found] == pytest.approx([0.03, 0.05])
 
 
 def test_a_quantile_of_counts() -> None:

@@ -45,9 +45,7 @@ def test_planted_labels_are_suspect_out_of_fold(
     told: list[str] = []
     result = capsulet.check(mislabelled, labels=True, folds=2, out=tmp_path / "list.csv", tell=told.append)
     assert {suspect.line for suspect in result.suspects[:2]} == {10, 60}
-    assert all(
-        suspect.label != suspect.predicted and suspect.score > suspect.label_score for suspect in result.suspects
-    )
+    assert all(one.label != one.predicted and one.probability > one.label_probability for one in result.suspects)
     finding = next(finding for finding in result.findings if finding.kind == "suspect_labels")
     assert finding.count == len(result.suspects)
     with (tmp_path / "list.csv").open(newline="") as stream:

@@ -57,7 +57,7 @@ def test_no_label_in_json_and_csv(run, model: Path) -> None:
     assert rows[0]["label"] == "sport" and "sport" in rows[0]["set"] and "reason" not in rows[0]
     assert rows[1]["label"] is None and rows[1]["reason"] == "unknown words" and rows[1]["guess"]
     header, one, other = csv.reader(run(*call, "--to", "csv").out.splitlines())
-    assert header == ["label", "score", "set"]
+    assert header == ["label", "probability", "set", "reason"] and (one[3], other[3]) == ("", "unknown words")
     assert (one[0], other[0]) == ("sport", "")
     assert json.loads(one[2]) == rows[0]["set"]
 
@@ -83,7 +83,7 @@ def test_evaluate_tells_and_draws(run, model: Path, rows_file: Path, tmp_path: P
     assert answer.status == 0
     assert answer.out.splitlines()[1].startswith("expected calibration error 0.")
     drawn = (tmp_path / "diagram.svg").read_text()
-    assert drawn.startswith("<svg ") and "calibrated probabilities" in drawn and "12 texts" in drawn
+    assert drawn.startswith("<svg ") and "calibrated probability" in drawn and "12 texts" in drawn
     found = json.loads(run("evaluate", model, rows_file, "--json").out)["reliability"]
     assert 0 <= found["error_after"] <= 1
     assert sum(part["count"] for part in found["bins_after"]) == 12

@@ -65,9 +65,9 @@ def test_suspects_are_a_table_and_a_file(run, model: Path, rows_file: Path, tmp_
     assert "the 1 most suspect labels" in answer.out
     lines = answer.out.splitlines()
     columns = next(line for line in lines if "predicted" in line).strip("┃").split("┃")
-    assert [name.strip() for name in columns] == ["row", "label", "predicted", "score", "text"]
+    assert [name.strip() for name in columns] == ["row", "label", "predicted", "probability", "text"]
     assert answer.line == f"1 row to review in {out}"
-    assert out.read_text().splitlines()[0] == "file,line,label,predicted,score,label_score,text"
+    assert out.read_text().splitlines()[0] == "file,line,label,predicted,probability,label_probability,text"
 
 
 def test_bad_input_is_one_line(run, tmp_path: Path) -> None:

@@ -32,10 +32,11 @@ def lines(path: Path, texts: list[str]) -> Path:
 def test_no_drift(run, counted: Path, tmp_path: Path) -> None:
     answer = run("drift", counted, lines(tmp_path / "new.txt", texts_of(200, 1)), "--strict")
     assert (answer.status, answer.err) == (0, "")
-    verdict, *table = answer.out.splitlines()
+    verdict, sentence, *table = answer.out.splitlines()
     assert verdict.startswith("no drift: p ")
+    assert sentence == "The new texts look like the validation texts: nothing moved more than by chance."
     assert "200 texts against 300 validation texts; false alarm rate at most 1 %" in verdict
-    assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "scores"]
+    assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "probabilities"]
     assert "●" not in answer.out and table[6].startswith("unknown words, with the number of texts: qz")
 
 
@@ -45,6 +46,10 @@ def test_drift_in_words_and_status(run, counted: Path, tmp_path: Path) -> None:
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith("strong drift in unknown words, lengths")
     assert "● texts shorter: median 9 → 3 tokens" in answer.out and "selfie 200" in answer.out
+    sentence = answer.out.splitlines()[1]
+    assert "texts are shorter: 3 tokens instead of 9 (median)" in sentence
+    assert "of the words are unknown to the model instead of" in sentence and "such as “selfie” (200 texts)" in sentence
+    assert "codebook" not in sentence
     assert run("drift", counted, file, "--strict").status == 1
 
 
@@ -53,7 +58,7 @@ def test_json_is_one_object(run, counted: Path, tmp_path: Path) -> None:
     answer = run("drift", counted, rows, "--json", "--window", "100", "--false-alarm", "0.05")
     found = json.loads(answer.out)
     assert answer.status == 0 and found["drifted"] and found["false_alarm"] == 0.05
-    assert [part["name"] for part in found["parts"]] == ["unknown", "length", "codes", "classes", "score"]
+    assert [part["name"] for part in found["parts"]] == ["unknown", "length", "codes", "classes", "probability"]
     assert [window["drifted"] for window in found["windows"]] == [False, True]
     first, second = answer.err.splitlines()
     assert first.startswith("texts 1 to 100: no drift, p ")

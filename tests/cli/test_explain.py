@@ -29,10 +29,18 @@ def test_words_and_numbers(run, model: Path) -> None:
     answer = run("explain", model, "--text", "the match [bold]", "--label", "food")
     assert (answer.status, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert lines[0].startswith("food  score 0.")
+    assert lines[0].startswith("food  probability 0.")
     assert lines[1] == "the match [bold]"
     assert any(line.startswith("match ") for line in lines)
-    assert lines[-1].startswith("sum of all words ")
+    assert lines[-1].startswith("sum ")
+    assert not [line for line in lines if "capsule" in line or "codeword" in line]
+
+
+def test_a_narrow_terminal_has_no_bars(run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = ("explain", model, "--text", "the match")
+    assert "█" in run(*call).out
+    monkeypatch.setattr("capsulet.cli.explain.columns", lambda: 40)
+    assert "█" not in run(*call).out
 
 
 def test_an_empty_text(run, model: Path) -> None:
@@ -47,8 +55,8 @@ def test_an_unknown_label(run, model: Path) -> None:
 
 def test_a_label_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     token = TokenContribution("[red]", 0, 5, -1.0)
-    print_explanation("[red]", Explanation("[/b] a [i]label", 0.5, 1.0, (token,)))
-    assert capsys.readouterr().out.splitlines()[0] == "[/b] a [i]label  score 0.500"
+    print_explanation("[red]", Explanation("[/b] a [i]label", 0.5, 0.5, 1.0, (token,)))
+    assert capsys.readouterr().out.splitlines()[0] == "[/b] a [i]label  probability 0.500"
 
 
 def test_contrast_and_check_in_json(run, model: Path) -> None:
@@ -74,9 +82,10 @@ def test_the_predicted_label_is_set_against_the_next_best(run, model: Path) -> N
 
 
 def test_contrast_and_check_in_words(run, model: Path) -> None:
-    lines = run("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check").out
+    call = ("explain", model, "--text", "the match", "--label", "food", "--contrast", "sport", "--check", "--details")
+    lines = run(*call).out
     assert "left out" in lines
-    assert "against sport (0." in lines
+    assert "against sport (probability 0." in lines
     assert "primary capsules " in lines and "codewords " in lines
 
 
@@ -131,17 +140,17 @@ TWO, NONE = SETS[0][1], SETS[-1][1]
 def test_every_label_that_is_given_is_explained(run, sets_model: Path, tmp_path: Path) -> None:
     found = json.loads(run("explain", sets_model, "--text", TWO, "--json").out)["explanations"]
     assert {one["label"] for one in found} == {"sport", "money"} and {one["text"] for one in found} == {TWO}
-    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+    assert [one["probability"] for one in found] == sorted((one["probability"] for one in found), reverse=True)
     for one in found:
         total = sum(token["contribution"] for token in one["tokens"])
-        assert total == pytest.approx(one["length_before_squash"], abs=1e-5) and one["score"] >= one["threshold"]
+        assert total == pytest.approx(one["length_before_squash"], abs=1e-5) and one["probability"] >= one["threshold"]
     (best,) = json.loads(run("explain", sets_model, "--text", NONE, "--json").out)["explanations"]
-    assert best["score"] < best["threshold"]
+    assert best["probability"] < best["threshold"]
     alone = json.loads(run("explain", sets_model, "--text", TWO, "--label", "food", "--json").out)
-    assert alone["label"] == "food" and alone["score"] < alone["threshold"]
+    assert alone["label"] == "food" and alone["probability"] < alone["threshold"]
 
     lines = run("explain", sets_model, "--text", TWO, "--text", NONE).out.splitlines()
-    said = [line for line in lines if "  score 0." in line]
+    said = [line for line in lines if "  probability 0." in line]
     assert [" reached" in line and " not reached" not in line for line in said] == [True, True, False]
     assert " not reached" in said[-1]
     page = tmp_path / "page.html"

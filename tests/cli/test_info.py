@@ -81,7 +81,7 @@ def test_long_lists_of_labels_are_cut() -> None:
 def test_a_model_without_calibration_or_validation_texts() -> None:
     trained = {"valid_rows": 0, "valid_accuracy": 0.5}
     rows = quality({"trained": trained, "multi_label": False, "calibration": {}})
-    assert rows == {"accuracy": "50.00 %", "calibration": "none: scores are class lengths, not probabilities"}
+    assert rows == {"accuracy": "50.00 %", "calibration": "none: probabilities are class lengths divided by their sum"}
 
 
 def test_parameters_of_a_model_that_does_not_exist(run) -> None:

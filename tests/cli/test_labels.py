@@ -59,7 +59,7 @@ def test_predictions(run, sets_model: Path) -> None:
     rows = [json.loads(line) for line in run("predict", sets_model, "--text", TWO, "--text", NONE).out.splitlines()]
     assert [sorted(row) for row in rows] == [["labels"]] * 2
     assert {one["label"] for one in rows[0]["labels"]} == {"sport", "money"} and rows[1]["labels"] == []
-    assert all(0 <= one["score"] <= 1 for one in rows[0]["labels"])
+    assert all(0 <= one["probability"] <= 1 for one in rows[0]["labels"])
     (row,) = map(json.loads, run("predict", sets_model, "--text", NONE, "--top-k", 2).out.splitlines())
     assert row["labels"] == [] and len(row["top"]) == 2
 
@@ -67,11 +67,11 @@ def test_predictions(run, sets_model: Path) -> None:
 def test_predictions_as_csv(run, sets_model: Path) -> None:
     answer = run("predict", sets_model, "--text", TWO, "--text", NONE, "--to", "csv")
     header, two, none = csv.reader(answer.out.splitlines())
-    assert header == ["labels", "scores"] and none == ["", ""]
+    assert header == ["labels", "probabilities"] and none == ["", ""]
     assert set(two[0].split("|")) == {"sport", "money"} and len(two[1].split("|")) == 2
     answer = run("predict", sets_model, "--text", TWO, "--to", "csv", "--top-k", 2, "--label-separator", "; ")
     header, two = csv.reader(answer.out.splitlines())
-    assert header == ["labels", "scores", "label_1", "score_1", "label_2", "score_2"]
+    assert header == ["labels", "probabilities", "label_1", "probability_1", "label_2", "probability_2"]
     assert set(two[0].split("; ")) == {"sport", "money"} and len(two) == 6
     answer = run("predict", sets_model, "--text", TWO, "--to", "csv", "--label-separator", "o")
     assert answer.status == 2 and "the label 'food' contains 'o': choose another --label-separator" in answer.line

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli.plain import table_lines, width
-from capsulet.cli.progress import bar_monitor
+from capsulet.training.progress import bar_monitor
 
 
 @pytest.fixture

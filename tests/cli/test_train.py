@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from capsulet.cli import train as verb
-from capsulet.cli.progress import LineMonitor
 from capsulet.cli.train import higher
 from capsulet.results import Epoch, Training
+from capsulet.training.progress import LineMonitor
 from tests.conftest import stored_config
 
 
@@ -29,17 +29,19 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     assert answer.out.count("\n") == 1
     assert (result["labels"], result["stopped"], len(result["epochs"])) == (["food", "money", "sport"], "finished", 2)
     assert (result["linear_only"], result["folds"]) == (False, 0) and result["linear"]["epoch"] == 0
-    first, linear, *epochs, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
+    first, linear, *epochs, decision, last = (line for line in answer.err.splitlines() if not line.startswith("note: "))
     assert "note: 3 of 3 classes have fewer than 5 validation texts (food: 1, money: 1, sport: 1)" in answer.err
     assert re.match(
         r"\d+ training texts, \d+ validation texts, 3 classes, [\d,]+ words, a network of [\d,]+ parameters$", first
     )
     spread = r"95 % interval [\d.]+ to [\d.]+"
-    assert re.match(rf"0:\d\d linear model: [\d.]+ % \(3 validation texts, {spread}\) → {re.escape(str(out))}$", linear)
-    shape = r"epoch \d/2  loss \d\.\d{4}  valid [\d.]+ %  (kept|    )  [\d,]+ tokens/s  about \d+:\d\d left$"
+    assert re.match(rf"0:\d\d linear model: accuracy [\d.]+ % \(3 validation texts, {spread}\); saved in ", linear)
+    shape = r"epoch \d of 2: accuracy [\d.]+ %, loss \d\.\d{4}, about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
-    kept = r"epoch \d of 2 is kept with the n-gram features: accuracy [\d.]+ % on the validation texts"
+    assert re.match(r"the network is kept, as asked for: with it [\d.]+ % of 3 held-out texts are right, ", decision)
+    assert result["decision"] == decision
+    kept = r"the model is the linear model and the network of epoch \d of 2: accuracy [\d.]+ % on the validation texts"
     assert re.match(rf"trained in \d:\d\d; {kept}", last)
     assert last.endswith(f"the model is in {out}, the report is {tmp_path / 'model.report.html'}")
     log = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
@@ -51,10 +53,11 @@ def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Pa
     answer = run("train", rows_file, "--out", tmp_path / "model", "--json", *tiny)
     result = json.loads(answer.out)
     assert (answer.status, result["folds"], result["valid_rows"], len(result["epochs"])) == (0, 5, 0, 2)
-    first, linear, *rounds, _, _, last = answer.err.splitlines()
+    first, linear, *rounds, decision, _, _, last = answer.err.splitlines()
     assert "12 training texts, cross-validation, 3 classes" in first
-    assert re.match(r"0:\d\d linear model: [\d.]+ % \(10-fold, 95 % interval ", linear)
-    shape = r"cross-validation of the network, round {} of 5: [\d.]+ %$"
+    assert re.match(r"0:\d\d linear model: accuracy [\d.]+ % \(10-fold cross-validation, 95 % interval ", linear)
+    shape = r"network alone, cross-validation round {} of 5: accuracy [\d.]+ %$"
+    assert decision.startswith("the network is kept, as asked for: with it ")
     assert len(rounds) == 5 and all(re.match(shape.format(n + 1), line) for n, line in enumerate(rounds))
     assert "in 5-fold cross-validation, on " in last
 
@@ -98,7 +101,7 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
-    assert "linear model (one row per class cannot show how good it is) → " in answer.err
+    assert "linear model: one row per class cannot show how good it is; saved in " in answer.err
     assert ": one row per class cannot show how good it is; the model is in" in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 

@@ -195,7 +195,7 @@ def test_a_loss_that_cannot_be_held_writes_nothing(
 
     monkeypatch.setattr(trials.Judge, "judge", worse)
     monkeypatch.setattr(students, "FEWEST_STEPS", 2)
-    with pytest.raises(CapsuletError, match=r"--max-loss 0.1 cannot be reached: the best file loses \d+\.\d+ points"):
+    with pytest.raises(CapsuletError, match=r"max_loss=0.1 cannot be reached: the best file loses \d+\.\d+ points"):
         capsulet.compress(model, rows_file, tmp_path / "small.safetensors", valid=rows_file, max_loss=0.1, threads=1)
     assert not list(tmp_path.iterdir())
     said: list[str] = []
@@ -224,7 +224,7 @@ def test_sizes(said: str | int, size: int) -> None:
 
 @pytest.mark.parametrize("said", ["abc", "", "KB", "-5KB", "5 apples", "1e99", "0", "nan", "inf", "0x10", True, "1e-3"])
 def test_sizes_that_are_none(said: object) -> None:
-    with pytest.raises(InputError, match=r"--target-size is .*: expected"):
+    with pytest.raises(InputError, match=r"target_size is .*: expected"):
         parse_size(said)
 
 

@@ -45,7 +45,7 @@ def test_labels_that_it_does_not_know(
     (tmp_path / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 10))
     with pytest.raises(InputError, match="label 'weather' is unknown to the model"):
         capsulet.compress(sets_model, tmp_path / "other.jsonl", tmp_path / "small.safetensors", max_loss=1)
-    with pytest.raises(InputError, match="--label-separator is for multi-label rows"):
+    with pytest.raises(InputError, match="label_separator is for multi-label rows"):
         reading = capsulet.ReadOptions(label_separator=";")
         capsulet.compress(model, rows_file, tmp_path / "small.safetensors", max_loss=1, reading=reading)
     assert not (tmp_path / "small.safetensors").exists()

@@ -35,6 +35,7 @@ class Random:
     embedding: str = "cwc"
     head: str = "capsule"
     routing: str = "kmeans"
+    agreement: str = "cosine"
     pooling: str = "mean+max"
     multi_label: bool = False
     scale_coupling: bool = True
@@ -82,6 +83,7 @@ class Random:
         """The options of the network."""
         return {
             "embedding": self.embedding, "head": self.head, "routing": self.routing, "iterations": self.iterations,
+            **({} if self.agreement == "cosine" else {"agreement": self.agreement}),  # older files have no agreement
             "scale_coupling": self.scale_coupling, "num_codebooks": self.codebooks,
             "num_codewords": 16 if self.bits else self.codewords, "embedding_size": self.embedding_size,
             "hidden_size": self.hidden_size, "num_layers": self.num_layers, "pooling": self.pooling,
@@ -356,6 +358,7 @@ VARIANTS = {
     "linear": Random(head="linear", ngram_bits=8, calibration="temperature", scale="length", seed=4),
     "linear-multi": Random(head="linear", multi_label=True, ngram_bits=8, seed=5),
     "multi": Random(embedding="plain", multi_label=True, ngram_bits=8, scale_coupling=False, seed=6, pieces=0),
+    "dot": Random(agreement="dot", iterations=3, strength=2, ngram_bits=8, seed=9),
     "two-layers": Random(num_layers=2, hidden_size=6, primary_length=2, routing="dynamic", ngram_bits=8, seed=7,
                          tokens="paper", pieces=8),
     "pieces": Random(piece_rows=32, ngram_bits=8, seed=40),

@@ -40,14 +40,14 @@ def expected(model: Random, texts: list[str], top: int, abstain: bool, explain: 
     for text in texts:
         lengths, unknown = core.classify([text], False)
         own = array("f", lengths).tolist()
-        scores = array("d", core.probabilities(lengths)).tolist() if core.facts()["calibrated"] else own
+        probabilities = array("d", core.probabilities(lengths)).tolist()
         order = sorted(range(len(own)), key=own.__getitem__, reverse=True)
-        pairs = [{"label": labels[place], "score": round(scores[place], 6)} for place in order]
+        pairs = [{"label": labels[place], "probability": round(probabilities[place], 6)} for place in order]
         row: dict[str, Any] = pairs[0]
         if least and (reason := core.reasons(lengths, unknown, *least[:2])[0]):
             row = {
                 "label": None,
-                "score": row["score"],
+                "probability": row["probability"],
                 "reason": ("", "low confidence", "unknown words")[reason],
                 "guess": row["label"],
             }

@@ -23,6 +23,7 @@ from capsulet.errors import InputError, ModelError
 from capsulet.runtime.matrix import Matrix
 from tests.conftest import SETS, TEXTS, TINY, store_config, stored_config
 
+STORED_PARTS = "unknown", "length", "codes", "classes", "score"  # keys of the configuration
 SMALL = {**TINY, "epochs": 4, "batch_size": 16}
 
 
@@ -72,7 +73,7 @@ def stored(path: Path) -> Any:
 def test_training_ends_with_small_histograms(folder: Path, classifier: capsulet.Classifier) -> None:
     found = stored(folder)
     assert found["texts"] == 100
-    assert {part: sum(found[part]["counts"]) for part in histograms.PARTS} == {
+    assert {part: sum(found[part]["counts"]) for part in STORED_PARTS} == {
         "unknown": 100, "length": 100, "codes": 66, "classes": 100, "score": 100,
     }  # fmt: skip
     size = len(json.dumps(found, separators=(",", ":")))
@@ -169,7 +170,7 @@ def test_single_and_compressed_files_have_them(folder: Path, rows: Path, tmp_pat
     report = capsulet.drift(alone.path, texts=new)  # nothing can be said of what compressing may have changed
     assert [part.name for part in report.parts] == ["unknown", "length"] and not report.drifted
     assert report.parts[1].p_value == whole.parts[1].p_value
-    assert "compressed without texts" in report.absent["score"]
+    assert "compressed without texts" in report.absent["probability"]
 
     target = alone.bytes - 200  # not all words fit
     small = capsulet.compress(folder, rows, tmp_path / "small.safetensors", target_size=target, threads=1)
@@ -243,12 +244,12 @@ def without_histograms(model: Path, path: Path) -> Path:
 def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_path: Path) -> None:
     old = without_histograms(folder, tmp_path / "old")
     with pytest.raises(
-        InputError, match=r"no histograms of its validation texts.*`capsulet calibrate .*old TRAINING_FI"
+        InputError, match=r"no histograms of its validation texts.*`capsulet.calibrate.*old', TRAINING_FI"
     ):
         capsulet.drift(old, texts=texts_of(30, 1))
     file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
-        InputError, match=r"no histograms.*`capsulet calibrate FOLDER TRAINING_FILE` on its model folder"
+        InputError, match=r"no histograms.*`capsulet\.calibrate\(FOLDER, TRAINING_FILE\)` on its model folder"
     ):
         capsulet.drift(file, texts=texts_of(30, 1))
     capsulet.calibrate(old, rows)
@@ -268,10 +269,10 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
         ({"files": "a.csv", "texts": ["a"]}, "drift takes either files or texts"),
         ({"texts": "one"}, "drift got one str as texts"),
         ({"texts": ["one", 2]}, "text 1 is of type int"),
-        ({"texts": ["a"], "false_alarm": 0}, "--false-alarm is 0: expected a share from 0.001 to 0.5"),
-        ({"texts": ["a"], "false_alarm": float("nan")}, "--false-alarm is nan: expected a share"),
-        ({"texts": ["a"], "false_alarm": True}, "--false-alarm is True: expected a share"),
-        ({"texts": ["a"], "window": 3}, "--window is 3: expected at least 20 texts"),
+        ({"texts": ["a"], "false_alarm": 0}, "false_alarm is 0: expected a share from 0.001 to 0.5"),
+        ({"texts": ["a"], "false_alarm": float("nan")}, "false_alarm is nan: expected a share"),
+        ({"texts": ["a"], "false_alarm": True}, "false_alarm is True: expected a share"),
+        ({"texts": ["a"], "window": 3}, "window is 3: expected at least 20 texts"),
     ],
 )
 def test_what_cannot_be_compared(classifier: capsulet.Classifier, more: dict[str, Any], message: str) -> None:
@@ -289,7 +290,7 @@ def test_what_cannot_be_compared(classifier: capsulet.Classifier, more: dict[str
         lambda found: found["classes"].update(counts=[50] * 4),
         lambda found: found["codes"].update(means=[1]),
         lambda found: found["codes"].update(spreads=[0] * len(found["codes"]["means"])),
-        lambda found: [found.pop(part) for part in histograms.PARTS],
+        lambda found: [found.pop(part) for part in STORED_PARTS],
         lambda found: found.update(score=7),
         lambda found: found.update(texts=10**30),
         lambda found: found["codes"]["means"].__setitem__(0, float("nan")),
@@ -320,8 +321,8 @@ def made_up_traits(generator: np.random.Generator, number: int, num_classes: int
     codes = np.stack(
         [generator.multinomial(words, topics[topic]) / words for words, topic in zip(length, classes, strict=True)]
     )
-    unknown, scores = generator.binomial(length, 0.04) / length, 1 - generator.beta(1, 8, number)
-    return Traits(unknown.tolist(), length.tolist(), Matrix(codes, 24, "d"), classes.tolist(), scores.tolist())
+    unknown, probabilities = generator.binomial(length, 0.04) / length, 1 - generator.beta(1, 8, number)
+    return Traits(unknown.tolist(), length.tolist(), Matrix(codes, 24, "d"), classes.tolist(), probabilities.tolist())
 
 
 @pytest.mark.parametrize(("validation", "new"), [(60, 600), (400, 100)])
@@ -370,7 +371,7 @@ def test_histograms_by_hand() -> None:
     rows = [[0.5, 0.5], [0.8, 0.2], [math.nan, math.nan]] * 10 + [[0.7, 0.3], [0.1, 0.9], [0.2, 0.8]] * 10
     traits = Traits([0.0] * 45 + [1.0] * 15, [2] * 30 + [4] * 30, Matrix.of_rows(rows, 2), [0, 1] * 30, [0.99] * 60)
     found = fit(traits, 2, False)
-    assert found.usual == {"unknown": 0.25, "length": 3.0, "score": 0.99}
+    assert found.usual == {"unknown": 0.25, "length": 3.0, "probability": 0.99}
     assert (found.means, found.spreads) == ([0.6, 0.4], [0.1, 0.1])
     assert found.counts["codes"] == [10, 20, 10]
     assert found.counts["classes"] == [30, 30] and found.counts["unknown"] == [45, *[0] * 13, 15]

@@ -45,13 +45,13 @@ def test_no_request_asks_nothing() -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"coverage": 0.5, "max_error": 0.1}, "--coverage and --max-error set the same threshold: leave one of them"),
-        ({"coverage": 1.5}, "--coverage is 1.5: expected a share from 0 to 1, such as 0.9"),
-        ({"max_error": -1}, "--max-error is -1: expected a share from 0 to 1, such as 0.02"),
-        ({"sets": True}, "--sets is True: expected a share from 0 to 1, such as 0.9"),
-        ({"sets": "0.9"}, "--sets is '0.9': expected a share"),
-        ({"coverage": math.nan}, "--coverage is nan: expected a share"),
-        ({"max_error": 0}, "--max-error 0 cannot be guaranteed by any number of texts"),
+        ({"coverage": 0.5, "max_error": 0.1}, "coverage=… and max_error=… set the same threshold: leave one of them"),
+        ({"coverage": 1.5}, "coverage is 1.5: expected a share from 0 to 1, such as 0.9"),
+        ({"max_error": -1}, "max_error is -1: expected a share from 0 to 1, such as 0.02"),
+        ({"sets": True}, "sets is True: expected a share from 0 to 1, such as 0.9"),
+        ({"sets": "0.9"}, "sets is '0.9': expected a share"),
+        ({"coverage": math.nan}, "coverage is nan: expected a share"),
+        ({"max_error": 0}, "max_error=0 cannot be guaranteed by any number of texts"),
     ],
 )
 def test_what_is_refused(request_: dict[str, Any], message: str) -> None:
@@ -62,7 +62,7 @@ def test_what_is_refused(request_: dict[str, Any], message: str) -> None:
 
 
 def test_a_file_is_calibrated_by_its_folder() -> None:
-    with pytest.raises(InputError, match=r"need: run `capsulet calibrate some/model TRAINING_FILE`$"):
+    with pytest.raises(InputError, match=r"need: run `capsulet\.calibrate\('some/model', TRAINING_FILE\)`$"):
         found(Model(Rules()), "some/model", calibrated=False, abstain=True)
     with pytest.raises(InputError, match=r"on its model folder, then compress the folder again$"):
         found(Model(Rules()), "some/model.safetensors", calibrated=False, abstain=True)

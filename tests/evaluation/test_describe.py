@@ -36,16 +36,16 @@ def test_training_ends_with_a_calibration(model: Path) -> None:
     stored = stored_config(model)["calibration"]
     assert stored["texts"] == 12
     assert stored["confidence"]["reached"][-1] == stored["set_score"]["reached"][-1] == 12
-    assert "calibrated probabilities" in (model / "README.md").read_text()
+    assert "Its probabilities are calibrated" in (model / "README.md").read_text()
 
 
-def test_scores_are_probabilities(model: Path) -> None:
+def test_predict_returns_probabilities(model: Path) -> None:
     classifier = capsulet.load(model)
     probabilities = classifier.predict_proba([*ALL, "", "qzxv"])
     assert probabilities.shape == (14, 3)
     np.testing.assert_allclose(probabilities.sum(1), 1)
-    assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(probabilities[:12].max(1))
-    raw = [prediction.score for prediction in classifier.predict(ALL, raw_scores=True)]
+    assert [one.probability for one in classifier.predict(ALL)] == pytest.approx(probabilities[:12].max(1))
+    raw = [prediction.length for prediction in classifier.predict(ALL, lengths=True)]
     assert raw == pytest.approx(np.asarray(classifier.lengths(ALL)).max(1))
     assert classifier.predict_proba([]).shape == (0, 3)
     with pytest.raises(InputError, match="predict_proba got one str"):
@@ -54,14 +54,13 @@ def test_scores_are_probabilities(model: Path) -> None:
 
 def test_a_model_from_before_works_as_before(model: Path, old: Path) -> None:
     classifier = capsulet.load(old)
-    assert [prediction.score for prediction in classifier.predict(ALL)] == pytest.approx(
-        np.asarray(classifier.lengths(ALL)).max(1)
-    )
-    np.testing.assert_allclose(classifier.predict_proba(ALL).sum(1), 1)
+    probabilities = classifier.predict_proba(ALL)
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    assert [one.probability for one in classifier.predict(ALL)] == pytest.approx(probabilities.max(1))
     reliability = evaluate_pairs(classifier, ((text, label) for label, text in TEXTS)).reliability
     assert reliability is not None and reliability.error_after is None
     for wish in ({"abstain": True}, {"coverage": 0.9}, {"max_error": 0.1}, {"sets": 0.9}):
-        with pytest.raises(InputError, match=r"`capsulet calibrate .*old TRAINING_FILE`"):
+        with pytest.raises(InputError, match=r"`capsulet\.calibrate\(.*old', TRAINING_FILE\)`"):
             classifier.predict(ALL, **wish)
 
 

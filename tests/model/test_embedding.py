@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from capsulet.model.embedding import ChosenCodes, Codes, Table, WeightedCodes, straight_through
+from capsulet.model.embedding import ChosenCodes, Codes, Table, WeightedCodes, largest_of_draws, straight_through
 from capsulet.model.noise import step_noise
 
 VOCAB, CODEBOOKS, CODEWORDS, SIZE = 11, 3, 4, 5
@@ -102,6 +102,26 @@ def test_straight_through_is_one_hot_forward_and_a_softmax_backward() -> None:
     (gradient,) = torch.autograd.grad(weights[:, 0].sum(), logits)
     assert (gradient[:, 0] > 0).all() and (gradient[:, 1:] < 0).all()  # the slope of a softmax
     torch.testing.assert_close(gradient.sum(-1), torch.zeros(6))
+
+
+def test_the_largest_of_many_draws_is_mostly_the_largest_code_and_has_no_gradient() -> None:
+    torch.manual_seed(0)
+    logits = torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    shares = {}
+    for draws in (2, 50):
+        chosen = largest_of_draws(logits.expand(500, 3), torch.rand(draws, 500, 3))
+        assert not chosen.requires_grad
+        torch.testing.assert_close(chosen.sum(-1), torch.ones(500))
+        shares[draws] = chosen.mean(0)[2].item()
+    assert shares[2] < 0.9 < shares[50]
+
+
+def test_codes_of_several_draws_stay() -> None:
+    embedding = build(ChosenCodes)
+    embedding.draws = 10
+    embedding(torch.tensor([[1, 2]]), step_noise(1, 1, torch.arange(1))).square().sum().backward()
+    assert embedding.codes.grad is None
+    assert embedding.codebooks.grad is not None and embedding.codebooks.grad.abs().sum() > 0
 
 
 def test_gumbel_choices_follow_the_softmax() -> None:

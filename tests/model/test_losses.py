@@ -7,9 +7,13 @@ import math
 import pytest
 import torch
 
+from capsulet.choices import LOGITS, PRINTED, SOFTMAX
 from capsulet.config import LOSS_SUMS
 from capsulet.model.heads import Classes
-from capsulet.model.losses import focal_loss, margin_loss, total_loss
+from capsulet.model.losses import Reading, focal_loss, margin_loss, total_loss
+
+SUMMED = Reading(sum_margin=True)
+PUBLISHED = Reading(True, SOFTMAX, LOGITS)
 
 
 def classes(lengths: torch.Tensor) -> Classes:
@@ -39,6 +43,11 @@ def slow_cross_entropy(lengths: list[list[float]], targets: list[int]) -> float:
     return total / len(lengths)
 
 
+def slow_softmax(values: list[float]) -> list[float]:
+    total = sum(math.exp(value) for value in values)
+    return [math.exp(value) / total for value in values]
+
+
 SLOW = {"margin": slow_margin, "focal": slow_focal, "cross-entropy": slow_cross_entropy}
 
 
@@ -48,6 +57,32 @@ def test_losses_agree_with_the_loops(name) -> None:
     lengths, targets = torch.rand(6, 5, dtype=torch.float64), torch.tensor([0, 1, 2, 3, 4, 0])
     expected = sum(SLOW[part](lengths.tolist(), targets.tolist()) for part in name.split("+"))
     assert total_loss(name, classes(lengths), targets).item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSS_SUMS)
+def test_published_losses_agree_with_the_loops(name) -> None:
+    """Margin of the scores, summed over the classes; focal of the softmax over the scores."""
+    torch.manual_seed(2)
+    logits, targets = torch.randn(6, 5, dtype=torch.float64), torch.tensor([0, 1, 2, 3, 4, 0])
+    rows, places = logits.tolist(), targets.tolist()
+    slow = {
+        "margin": 5 * slow_margin(rows, places),
+        "focal": slow_focal([slow_softmax(row) for row in rows], places),
+        "cross-entropy": slow_cross_entropy(rows, places),
+    }
+    found = total_loss(name, Classes(logits.softmax(-1), logits, torch.empty(0)), targets, PUBLISHED)
+    assert found.item() == pytest.approx(sum(slow[part] for part in name.split("+")), rel=1e-9)
+
+
+def test_classes_compete_in_the_softmax_alone() -> None:
+    targets, slopes = torch.tensor([0]), {}
+    for focal in (PRINTED, SOFTMAX):
+        lengths = torch.tensor([[0.5, 0.4, 0.3]], requires_grad=True)
+        total_loss("focal", classes(lengths), targets, Reading(focal=focal)).backward()
+        assert lengths.grad is not None
+        slopes[focal] = lengths.grad[0, 1:].tolist()
+    assert slopes[PRINTED] == [0, 0], "the printed formula leaves wrong classes as long as they are"
+    assert min(slopes[SOFTMAX]) > 0
 
 
 def test_there_are_seven_sums() -> None:
@@ -105,7 +140,7 @@ def test_multi_label_losses_agree_with_the_loops(name, weighted) -> None:
     targets = (torch.rand(6, 5) < 0.4).double()
     targets[0] = 0  # a text without labels
     weights = torch.tensor([2.0, 0.5, 1.0, 3.0, 1.0], dtype=torch.float64) if weighted else None
-    found = total_loss(name, Classes(lengths, lengths.logit(), torch.empty(0)), targets, True, weights)
+    found = total_loss(name, Classes(lengths, lengths.logit(), torch.empty(0)), targets, SUMMED, weights)
     numbers = [1.0] * 5 if weights is None else weights.tolist()
     expected = sum(slow_sets(part, lengths.tolist(), targets.tolist(), numbers) for part in name.split("+"))
     assert found.item() == pytest.approx(expected, rel=1e-6)
@@ -119,8 +154,8 @@ def test_a_text_counts_as_often_as_it_weighs(name, several) -> None:
     targets = torch.eye(3)[targets] if several else targets
     worth, repeated = torch.tensor([1.0, 3.0, 2.0, 0.0]), torch.tensor([0, 1, 1, 1, 2, 2])
     weights = torch.tensor([1.0, 0.5, 2.0])
-    often = total_loss(name, classes(lengths[repeated]), targets[repeated], True, weights) * len(repeated) / 4
-    torch.testing.assert_close(total_loss(name, classes(lengths), targets, True, weights, worth), often)
+    often = total_loss(name, classes(lengths[repeated]), targets[repeated], SUMMED, weights) * len(repeated) / 4
+    torch.testing.assert_close(total_loss(name, classes(lengths), targets, SUMMED, weights, worth), often)
 
 
 @pytest.mark.parametrize("name", LOSS_SUMS)
@@ -129,9 +164,9 @@ def test_a_text_counts_as_often_as_its_class_weighs(name) -> None:
     lengths, targets = torch.rand(4, 3), torch.tensor([0, 1, 2, 1])
     weights = torch.tensor([1.0, 3.0, 2.0])
     repeated = torch.tensor([0, 1, 1, 1, 2, 2, 3, 3, 3])
-    often = total_loss(name, classes(lengths[repeated]), targets[repeated], True) * len(repeated) / 4
-    torch.testing.assert_close(total_loss(name, classes(lengths), targets, True, weights), often)
+    often = total_loss(name, classes(lengths[repeated]), targets[repeated], SUMMED) * len(repeated) / 4
+    torch.testing.assert_close(total_loss(name, classes(lengths), targets, SUMMED, weights), often)
     torch.testing.assert_close(
-        total_loss(name, classes(lengths), targets, True, torch.ones(3)),
-        total_loss(name, classes(lengths), targets, True),
+        total_loss(name, classes(lengths), targets, SUMMED, torch.ones(3)),
+        total_loss(name, classes(lengths), targets, SUMMED),
     )

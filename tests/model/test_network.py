@@ -8,12 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from capsulet.choices import XAVIER
 from capsulet.config import ModelOptions
 from capsulet.model.encoder import pool
-from capsulet.model.heads import LinearHead
+from capsulet.model.heads import CapsuleHead, LinearHead
 from capsulet.model.losses import total_loss
 from capsulet.model.network import Network, build_network, initialise
 from capsulet.model.noise import step_noise
+from capsulet.model.routing import Routing
 
 VARIANTS = list(itertools.product(["cwc", "cc", "plain"], ["capsule", "linear"], ["kmeans", "dynamic"]))
 
@@ -107,6 +109,14 @@ def test_a_linear_heads_lengths_are_a_softmax() -> None:
     answer = head(pooled)
     torch.testing.assert_close(answer.logits, pooled @ head.weight.T)
     torch.testing.assert_close(answer.lengths.sum(-1), torch.ones(2))
+
+
+def test_xavier_matrices_are_those_of_torch_for_the_published_shape() -> None:
+    head = CapsuleHead(256, 20, 8, 16, Routing("kmeans", 3, False, "dot"))
+    head.initialise(1.0, XAVIER)
+    other = torch.nn.init.xavier_uniform_(torch.empty(20, 32, 16, 8))  # classes, primary capsules, L, P
+    for measure in (torch.max, torch.std):
+        assert measure(head.transforms).item() == pytest.approx(measure(other).item(), rel=0.02)
 
 
 def test_the_seed_decides_every_parameter() -> None:

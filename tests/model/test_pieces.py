@@ -83,5 +83,5 @@ def test_unknown_words_cannot_be_read_by_pieces_without_pieces() -> None:
     assert build_options(pieces=0).text.unknown_words == "apart"
     assert build_options(piece_codes=0).text.unknown_words == "apart"
     assert build_options(pieces=0, unknown_words="similar").text.unknown_words == "similar"
-    with pytest.raises(InputError, match="--pieces is 0"):
+    with pytest.raises(InputError, match="pieces is 0"):
         build_options(pieces=0, unknown_words="pieces")

@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from capsulet.choices import DOT
 from capsulet.model import kernels as compiled
 from capsulet.model import routing as module
 from capsulet.model.routing import dynamic_routing, kmeans_routing, squash, torch_kmeans_routing
 from capsulet.native import routing as native
 
 Vector = list[float]
-ROUTINGS = [kmeans_routing, torch_kmeans_routing, dynamic_routing]
 needs_native = pytest.mark.skipif(native is None, reason="the compiled routing is not built")
 
 
@@ -51,14 +51,17 @@ def slow_sum(votes: list[list[Vector]], coupling: list[Vector], j: int) -> Vecto
     return [sum(coupling[i][j] * votes[i][j][axis] for i in range(len(votes))) for axis in range(len(votes[0][0]))]
 
 
-def slow_kmeans(votes: list[list[Vector]], iterations: int) -> list[Vector]:
-    """Algorithm 1, line by line: votes[i][j] is W_ij u_i."""
+def slow_kmeans(votes: list[list[Vector]], iterations: int, dot_product: bool = False) -> list[Vector]:
+    """Algorithm 1, line by line: votes[i][j] is W_ij u_i. With `dot_product`, a vote is compared at its length."""
     primary, classes = len(votes), len(votes[0])
     capsules = [slow_sum(votes, [[1 / classes] * classes] * primary, j) for j in range(classes)]
     for _ in range(iterations):
         coupling = [
             slow_softmax(
-                [dot(votes[i][j], capsules[j]) / (length(votes[i][j]) * length(capsules[j])) for j in range(classes)]
+                [
+                    dot(votes[i][j], capsules[j]) / ((1 if dot_product else length(votes[i][j])) * length(capsules[j]))
+                    for j in range(classes)
+                ]
             )
             for i in range(primary)
         ]
@@ -80,7 +83,17 @@ def slow_dynamic(votes: list[list[Vector]], iterations: int) -> list[Vector]:
     return capsules
 
 
-PAIRS = [(kmeans_routing, slow_kmeans), (dynamic_routing, slow_dynamic)]
+def dot_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
+    """K-means routing by dot products."""
+    return kmeans_routing(votes, iterations, scale, DOT)
+
+
+def slow_dot(votes: list[list[Vector]], iterations: int) -> list[Vector]:
+    return slow_kmeans(votes, iterations, dot_product=True)
+
+
+ROUTINGS = [kmeans_routing, torch_kmeans_routing, dot_routing, dynamic_routing]
+PAIRS = [(kmeans_routing, slow_kmeans), (dot_routing, slow_dot), (dynamic_routing, slow_dynamic)]
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3, 7])
@@ -118,6 +131,15 @@ def test_kmeans_weighs_agreement_by_direction_alone() -> None:
     # class 1 starts at (0, 0.25): cosine 1 with the first vote, -1 with the second; class 0 agrees with both fully
     even, against = 0.5, 1 / (1 + math.exp(-2))
     torch.testing.assert_close(coupling[0, :, 0], torch.tensor([even, against]))
+
+
+def test_dot_products_keep_the_length_of_a_vote() -> None:
+    votes = torch.tensor([[[[1.0, 0.0], [0.0, 1.0]], [[3.0, 0.0], [0.0, 1.0]]]])
+    _, coupling = dot_routing(votes, 1, scale=False)
+    # every vote has the direction of its capsule, so agreement is its length: 1 and 1, then 3 and 1
+    torch.testing.assert_close(coupling[0, :, 0], torch.tensor([0.5, 1 / (1 + math.exp(-2))]))
+    _, coupling = kmeans_routing(votes, 1, scale=False)
+    torch.testing.assert_close(coupling[0, :, 0], torch.tensor([0.5, 0.5]))
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-3, 0.5, 1.0, 3.0, 1e4])

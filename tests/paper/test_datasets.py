@@ -63,7 +63,7 @@ def test_original_files_are_cleaned_and_named(tmp_path: Path) -> None:
     data_set = DATA_SETS["yelp_polarity"]
     write_original(tmp_path, data_set, 6, 2)
     source = find_source("yelp_polarity", tmp_path)
-    with pytest.raises(InputError, match=r"6 rows, Yelp polarity has 560,000.*--allow-subset"):
+    with pytest.raises(InputError, match=r"6 rows, Yelp polarity has 560,000.*allow_subset=True"):
         prepare(source, tmp_path / "work", None)
     files = prepare(source, tmp_path / "work", None, allow_subset=True)
     assert read(files.test) == [
@@ -71,7 +71,7 @@ def test_original_files_are_cleaned_and_named(tmp_path: Path) -> None:
         {"label": "positive", "text": 'a "b" c d 1'},
     ]
     whole = read(files.train)
-    with pytest.raises(InputError, match="--allow-subset"):  # what was let pass once is not let pass for good
+    with pytest.raises(InputError, match="allow_subset=True"):  # what was let pass once is not let pass for good
         prepare(source, tmp_path / "work", None)
     fewer = prepare(source, tmp_path / "work", 4, allow_subset=True)
     assert len(read(fewer.train)) == 4 and len(read(fewer.test)) == 2
@@ -175,7 +175,7 @@ def test_without_the_hub_s_package(
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert main(["losses", "--hub", "--data", str(tmp_path), "--work", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        "paper: --hub needs huggingface_hub, which is not installed: pip install 'capsulet[hub]'\n"
+        'paper: --hub needs huggingface_hub, which is not installed: pip install "capsulet[hub]"\n'
     )
 
 

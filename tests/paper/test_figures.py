@@ -81,8 +81,9 @@ def test_seeds_and_budgets_have_lines_of_their_own(call: list[str], tmp_path: Pa
     cases = json.loads((tmp_path / "results" / "stability.json").read_text())["cases"]
     lines = paper_page.stability(cases)
     assert len({line for line in lines if line.startswith("| tiny")}) == 8, "two seeds, two routings, two figures"
-    assert command.main(["routing", *call]) == 0
-    assert command.main(["routing", *call, "--budget", "rows=90", "epochs=1"]) == 0
+    both = ["--rows", "dynamic", "kmeans"]
+    assert command.main(["routing", *call, *both]) == 0
+    assert command.main(["routing", *call, *both, "--budget", "rows=90", "epochs=1"]) == 0
     assert command.main(["curves", "--table", "routing", "--results", str(tmp_path / "results")]) == 0
     drawn = json.loads((tmp_path / "results" / "curves.json").read_text())["cases"]
     assert [(case["group"][:13], len(case["epochs"])) for case in drawn] == [

@@ -32,7 +32,7 @@ def made_up(num_classes: int, count: int = 2000, **changes: Any) -> Report:
         for word, place, share in (("good", 0, 0.5), ("<b>bad</b>", 5, -0.3), ("text", 16, 0.01))
     )
     mistake = Mistake(
-        "good <b>bad</b> text", labels[:1], labels[1:2], 0.9, 0.1, Explanation(labels[1], 0.9, 2.0, tokens)
+        "good <b>bad</b> text", labels[:1], labels[1:2], 0.9, 0.1, Explanation(labels[1], 0.9, 0.9, 2.0, tokens)
     )
     one_hot = np.eye(num_classes)
     counts = counted_labels(one_hot[truth] > 0, one_hot[predicted])

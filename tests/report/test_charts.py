@@ -43,9 +43,9 @@ def test_a_logarithmic_axis() -> None:
 
 def test_a_bin_with_answers_has_a_bar_and_an_empty_one_none() -> None:
     bins = [ReliabilityBin(2, 0.2, 0.5), ReliabilityBin(0, 0.0, 0.0), ReliabilityBin(1, 0.9, 1.0)]
-    drawn = reliability_chart(bins, bins)
+    drawn = reliability_chart(bins, "probability", bins)
     assert drawn.count("<rect") == drawn.count("<circle") == 2
-    assert "<title>2 answers with a mean score of 0.20: 50 % right</title>" in drawn
+    assert "<title>2 answers with a mean probability of 0.20: 50 % right</title>" in drawn
 
 
 def test_a_picture_is_an_svg_file_with_colours_for_light_and_dark_screens() -> None:

@@ -44,8 +44,8 @@ def test_a_recorder_sees_what_an_evaluation_sees(model: Path) -> None:
     assert measures.true_sizes == measures.given_sizes == [0, 12]
     assert measures.thresholds is None and measures.missed == ()
     assert {mistake.text for mistake in measures.mistakes} == {text for label, text in TEXTS if label == "sport"}
-    scores = [mistake.score for mistake in measures.mistakes]
-    assert scores == sorted(scores, reverse=True)
+    probabilities = [mistake.probability for mistake in measures.mistakes]
+    assert probabilities == sorted(probabilities, reverse=True)
     assert all(
         mistake.given == ("sport",) == (mistake.explanation.label,) and mistake.truth == ("food",)
         for mistake in measures.mistakes
@@ -70,10 +70,11 @@ def test_only_the_most_confident_mistakes_are_kept(model: Path) -> None:
     recorder = Recorder(classifier)
     measures = recorder.finish(evaluate_pairs(classifier, iter(wrong), recorder))
     assert len(measures.mistakes) == MOST_MISTAKES
-    kept = min(mistake.score for mistake in measures.mistakes)
+    kept = min(mistake.probability for mistake in measures.mistakes)
     answers = classifier.predict([text for text, _ in wrong])
-    scores = [answer.score for answer, right in zip(answers, measures.answers.right, strict=True) if not right]
-    assert sorted(scores)[-MOST_MISTAKES] == pytest.approx(kept)
+    pairs = zip(answers, measures.answers.right, strict=True)
+    probabilities = [answer.probability for answer, right in pairs if not right]
+    assert sorted(probabilities)[-MOST_MISTAKES] == pytest.approx(kept)
 
 
 def test_calibrated_scores_are_used_where_there_are_any(model: Path) -> None:

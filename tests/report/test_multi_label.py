@@ -13,7 +13,7 @@ import capsulet
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.evaluation.labels import LabelledTexts
 from capsulet.report.classes import MOST_SIZES
-from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder, score_thresholds
+from capsulet.report.measures import MOST_MISTAKES, Measures, Mistake, Recorder
 from capsulet.report.page import Report, render
 from capsulet.results import Epoch, Explanation, TokenContribution
 from capsulet.runtime.matrix import Matrix
@@ -79,15 +79,15 @@ def test_the_most_confident_mistakes_come_first(sets_model: Path, measures: Meas
             label = one.explanation.label
             assert (label in one.given, label in one.truth) == (given, not given)
             place = classifier.labels.index(label)
-            assert one.score == pytest.approx(float(classifier.predict_proba([one.text])[0][place]), abs=1e-6)
-            assert one.compared == score_thresholds(classifier)[place]
+            assert one.probability == pytest.approx(float(classifier.predict_proba([one.text])[0][place]), abs=1e-6)
+            assert one.compared == classifier.probability_thresholds[place]
             way = 1 - one.compared if given else one.compared
-            margins.append(abs(one.score - one.compared) / way)
+            margins.append(abs(one.probability - one.compared) / way)
         assert margins == sorted(margins, reverse=True)
 
 
 def test_only_the_worst_are_kept(sets_model: Path) -> None:
-    """Scores are made up: text k is given `food` with a score that grows with k, and misses `money` likewise."""
+    """Made-up probabilities: that of `food`, which text k is given, grows with k; `money` is missed likewise."""
     classifier = capsulet.load(sets_model)
     thresholds, count = classifier.thresholds, 3 * MOST_OF_A_KIND
     shares = np.random.default_rng(0).permutation(count) / count
@@ -135,7 +135,7 @@ def test_every_section_is_there(make_report: Make, measures: Measures) -> None:
 
 def test_what_comes_from_data_stays_text(make_report: Make, measures: Measures) -> None:
     tokens = (TokenContribution(EVIL[:8], 0, 8, 1.0), TokenContribution(EVIL[8:20], 8, 20, -1.0))
-    mistake = Mistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
+    mistake = Mistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 0.9, 1.0, tokens))
     classes = tuple(dataclasses.replace(scores, label=EVIL) for scores in measures.evaluation.classes)
     evil = dataclasses.replace(
         measures, labels=(EVIL,) * 3, evaluation=dataclasses.replace(measures.evaluation, classes=classes),

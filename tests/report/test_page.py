@@ -99,7 +99,7 @@ def test_what_comes_from_data_stays_text(make_report: Make, number: int) -> None
         ),
     )
     tokens = (TokenContribution(EVIL[:8], 0, 8, 1.0), TokenContribution(EVIL[8:20], 8, 20, -1.0))
-    mistake = Mistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 1.0, tokens))
+    mistake = Mistake(EVIL, (EVIL,), (EVIL,), 0.9, 0.1, Explanation(EVIL, 0.9, 0.9, 1.0, tokens))
     measures = dataclasses.replace(plain.measures, labels=labels, evaluation=evaluation, mistakes=(mistake,))
     evil = dataclasses.replace(
         plain, title=EVIL, measured=EVIL, commands=[EVIL], versions={EVIL: EVIL}, notes=[EVIL], measures=measures,
@@ -124,7 +124,7 @@ def test_labels_and_texts_have_their_own_direction(make_report: Make, number: in
     classes = plain.measures.evaluation.classes
     named = [dataclasses.replace(scores, label=label) for scores, label in zip(classes, labels, strict=True)]
     tokens = (TokenContribution("فاز", 0, 3, 1.0), TokenContribution("x", 4, 5, -1.0))
-    explanation = Explanation(RIGHT_TO_LEFT, 0.9, 1.0, tokens)
+    explanation = Explanation(RIGHT_TO_LEFT, 0.9, 0.9, 1.0, tokens)
     mistake = Mistake(f"فاز {OVERRIDE}", (OVERRIDE,), (RIGHT_TO_LEFT,), 0.9, 0.1, explanation)
     evaluation = dataclasses.replace(plain.measures.evaluation, classes=tuple(named))
     measures = dataclasses.replace(plain.measures, labels=labels, evaluation=evaluation, mistakes=(mistake,))
@@ -152,7 +152,7 @@ def test_a_long_text_is_cut_around_what_counted(make_report: Make) -> None:
     report = make_report(4)
     text = "word " * 400 + "here" + " word" * 400
     tokens = (TokenContribution("word", 0, 4, 0.1), TokenContribution("here", 2000, 2004, 1.0))
-    mistake = Mistake(text, ("a",), ("b",), 0.9, 0.1, Explanation("b", 0.9, 1.1, tokens))
+    mistake = Mistake(text, ("a",), ("b",), 0.9, 0.1, Explanation("b", 0.9, 0.9, 1.1, tokens))
     page = render(dataclasses.replace(report, measures=dataclasses.replace(report.measures, mistakes=(mistake,))))
     assert ">here</mark>" in page
     (shown,) = re.findall(r'<p dir="auto">(….*?…)</p>', page)
@@ -173,7 +173,7 @@ def test_figures_are_those_of_the_measures(make_report: Make) -> None:
     assert "7" in table  # the seed
 
 
-def test_no_mistakes_no_epochs_and_calibrated_scores(make_report: Make) -> None:
+def test_no_mistakes_no_epochs_and_calibrated_probabilities(make_report: Make) -> None:
     report = make_report(30)
     answers = report.measures.answers
     diagonal = [{place: sum(row.values())} for place, row in enumerate(answers.confusions)]
@@ -187,7 +187,7 @@ def test_no_mistakes_no_epochs_and_calibrated_scores(make_report: Make) -> None:
     assert "Learning" not in page
     assert "There are no confusions." in page
     assert "None: every text was given exactly its labels." in page
-    assert "Bars: calibrated scores, expected calibration error 0.012 (15 bins)" in page
+    assert "Bars: calibrated probabilities, expected calibration error 0.012 (15 bins)" in page
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])

@@ -1,4 +1,4 @@
-"""Texts in, labels and scores out, in order and in bounded memory."""
+"""Texts in, labels and probabilities out, in order and in bounded memory."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_a_list_gives_a_list(classifier: Classifier) -> None:
 
 def test_the_order_is_that_of_the_input(classifier: Classifier, texts: list[str]) -> None:
     together = classifier.predict(texts)
-    assert len({round(prediction.score, 4) for prediction in together}) > 100, "scores that tell the texts apart"
+    assert len({round(prediction.probability, 4) for prediction in together}) > 100, "they tell the texts apart"
     for prediction, text in zip(together, texts, strict=True):
         (alone,) = classifier.predict([text])
         assert alone.label == prediction.label
-        assert alone.score == pytest.approx(prediction.score, abs=1e-5)
+        assert alone.probability == pytest.approx(prediction.probability, abs=1e-5)
 
 
 def test_a_generator_is_streamed(classifier: Classifier) -> None:
@@ -113,11 +113,11 @@ def test_half_a_character_is_refused(classifier: Classifier) -> None:
 
 def test_scores_and_top(classifier: Classifier, texts: list[str]) -> None:
     for prediction in classifier.predict(texts, top_k=3):
-        labels, scores = zip(*prediction.top, strict=True)
+        labels, probabilities = zip(*prediction.top, strict=True)
         assert sorted(labels) == ["food", "money", "sport"]
-        assert list(scores) == sorted(scores, reverse=True)
-        assert all(0 <= score <= 1 for score in scores)
-        assert (prediction.label, prediction.score) == prediction.top[0]
+        assert list(probabilities) == sorted(probabilities, reverse=True)
+        assert all(0 <= probability <= 1 for probability in probabilities)
+        assert (prediction.label, prediction.probability) == prediction.top[0]
 
 
 def test_top_k_beyond_the_classes_gives_all(classifier: Classifier) -> None:
@@ -135,7 +135,7 @@ def test_top_k_that_cannot_be(classifier: Classifier, top_k: int) -> None:
 def test_any_text_has_an_answer(classifier: Classifier, text: str) -> None:
     (prediction,) = classifier.predict([text])
     assert prediction.label in classifier.labels
-    assert np.isfinite(prediction.score)
+    assert np.isfinite(prediction.probability)
 
 
 def test_contributions_sum_up(classifier: Classifier) -> None:
@@ -145,7 +145,7 @@ def test_contributions_sum_up(classifier: Classifier) -> None:
         assert found.label == (label or classifier.predict([text])[0].label)
         assert sum(token.contribution for token in found.tokens) == pytest.approx(found.length_before_squash, abs=1e-5)
         squared = max(found.length_before_squash, 0) ** 2
-        assert found.score == pytest.approx(squared / (1 + squared), abs=1e-5)
+        assert found.length == pytest.approx(squared / (1 + squared), abs=1e-5)
         assert [token.text for token in found.tokens] == ["The", "MATCH", ",", "fry", "3", "onions"]
         assert all(text[token.start : token.end] == token.text for token in found.tokens)
 

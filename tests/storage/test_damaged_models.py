@@ -79,7 +79,7 @@ def test_options_that_info_cannot_read(copy: Path, capsys: pytest.CaptureFixture
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
-    assert_refused(tmp_path / "none", "does not exist", "capsulet train")
+    assert_refused(tmp_path / "none", "does not exist", "capsulet.train(…")
     assert_refused(tmp_path, "has no model.safetensors, so it is not a model")
 
 

@@ -35,9 +35,9 @@ def small(similar: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(capsulet.compress(similar, out=out, threads=1).path)
 
 
-@pytest.fixture(scope="module", params=["whole", "compressed"])
-def source(request: pytest.FixtureRequest, similar: Path, small: Path) -> Path:
-    return similar if request.param == "whole" else small
+@pytest.fixture(scope="module", params=["whole", "compressed", "dot"])
+def source(request: pytest.FixtureRequest, similar: Path, small: Path, dot: Path) -> Path:
+    return {"whole": similar, "compressed": small, "dot": dot}[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,15 @@ def similar(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose graph knows how to read unknown words; it cannot read them by their pieces."""
     out = tmp_path_factory.mktemp("similar") / "model"
     capsulet.train(rows_file, out, valid=rows_file, cache=None, report=None, **TINY, unknown_words="similar")
+    return out
+
+
+@pytest.fixture(scope="module")
+def dot(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose routing compares votes at their lengths."""
+    out = tmp_path_factory.mktemp("dot") / "model"
+    options = {**TINY, "unknown_words": "similar", "agreement": "dot"}
+    capsulet.train(rows_file, out, valid=rows_file, cache=None, report=None, **options)
     return out
 
 
@@ -87,7 +96,7 @@ def test_metadata_is_complete(source: Path, similar: Path, file: Path) -> None:
     assert set(inside) == {"capsulet.config", "capsulet.words", "capsulet.card"}
     session = open_session(source, 1)
     assert json.loads(inside["capsulet.words"]) == session.words()[session.word_ids.first_word :]
-    assert inside["capsulet.card"].startswith((similar / CARD).read_text())
+    assert inside["capsulet.card"].startswith(((source if source.is_dir() else similar) / CARD).read_text())
     assert json.loads(inside["capsulet.config"]) == json.loads(json.dumps(read_config(source).as_json()))
 
 
@@ -161,7 +170,7 @@ def test_calls_that_are_refused(model: Path, tmp_path: Path) -> None:
     for source, target, to, words in (
         (model, tmp_path / "model.bin", "onnx", "does not end in .onnx"),
         (model, tmp_path / "folder.onnx", "onnx", "is a folder: name the file to write"),
-        (model, tmp_path / "new.onnx", "tflite", "--to is 'tflite': expected onnx"),
+        (model, tmp_path / "new.onnx", "tflite", "to is 'tflite': expected onnx"),
         (tmp_path / "none", tmp_path / "new.onnx", "onnx", "does not exist"),
         (tmp_path, tmp_path / "new.onnx", "onnx", f"has no {MODEL}"),
     ):

@@ -46,7 +46,7 @@ def refusal(*paths: str | Path, **keywords: Any) -> str:
     """The message of the error, which is one line."""
     with pytest.raises(InputError) as caught:
         read(*paths, **keywords)
-    message = str(caught.value)
+    message = caught.value.message
     assert message.isprintable(), message
     return message
 

@@ -27,12 +27,11 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     "quote meets another": ("a.csv", H + 'x,"open\nx,"next"\n', 3, ["unclosed quote", "line 4", "Close it"]),
     "quote closed early": ("a.csv", H + 'x,"say "hi" now"\n', 3, ["text after a closing quote", "twice"]),
     "lone CR": ("a.csv", H + "x,a\rb\n", 3, ["stray carriage return", "outside quotes", "Quote"]),
-    "latin 1": ("a.csv", H.encode() + b"x,caf\xe9\n", 3, ["byte 6", "0xE9", "UTF-8", "iconv"]),
-    "latin 1 in a later line": ("a.csv", H.encode() + b'x,"a\ncaf\xe9"\n', 4, ["byte 4", "0xE9", "iconv"]),
-    "latin 1 in the header": ("a.csv", b"label,text,caf\xe9\nx,y,z\n", 1, ["byte 15", "0xE9", "iconv"]),
-    "latin 1 in lines": ("a.jsonl", b'{"text": "caf\xe9", "label": 1}\n', 1, ["byte 14", "0xE9", "iconv"]),
+    "not UTF-8": ("a.csv", H.encode() + b"x,caf\x81\n", 3, ["byte 6", "0x81", "UTF-8", "--encoding"]),
+    "not UTF-8 in a later line": ("a.csv", H.encode() + b'x,"a\ncaf\x81"\n', 4, ["byte 4", "0x81", "--encoding"]),
+    "not UTF-8 in the header": ("a.csv", b"label,text,caf\x81\nx,y,z\n", 1, ["byte 15", "0x81", "--encoding"]),
+    "not UTF-8 in lines": ("a.jsonl", b'{"text": "caf\x81", "label": 1}\n', 1, ["byte 14", "0x81", "--encoding"]),
     "NUL": ("a.csv", H + "x,a\0b\n", 3, ["character 4", "NUL", "Remove"]),
-    "UTF-16 without a mark": ("a.csv", H.encode("utf-16-le"), 1, ["NUL", "iconv"]),
     "empty text": ("a.csv", H + "x,\n", 3, ["empty text", "--on-bad-row skip"]),
     "blank text": ("a.csv", H + "x, \t \n", 3, ["empty text", "--on-bad-row skip"]),
     "no label": ("a.csv", H + ",a\n", 3, ["no label", "--label-column", "--on-bad-row skip"]),
@@ -42,7 +41,7 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     "json": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": oops\n', 2, ["invalid JSON at character 10"]),
     "json depth": ("a.jsonl", '{"text": ' + "[" * 100_000 + "\n", 1, ["invalid JSON"]),
     "json word": ("a.jsonl", '{"text": "a", "label": 1}\n"word"\n', 2, ["expected an object", "Write"]),
-    "json key": ("a.jsonl", '{"body": "a", "label": 1}', 1, ["no key 'text', found: body, label", "--text-column"]),
+    "json key": ("a.jsonl", '{"words": "a", "label": 1}', 1, ["no key 'text', found: words, label", "--text-column"]),
     "json number": ("a.jsonl", '{"text": 3, "label": 1}', 1, ["text is a number, expected a string", "--text-column"]),
     "json null": ("a.jsonl", '{"text": null, "label": 1}', 1, ["text is null, expected a string"]),
     "json empty": ("a.jsonl", '{"text": " ", "label": 1}', 1, ["empty text"]),
@@ -69,7 +68,7 @@ def test_bad_rows_are_named(case: str, tmp_path: Path) -> None:
     path = write(tmp_path, name, content)
     with pytest.raises(RowError) as caught:
         read(path)
-    message = str(caught.value)
+    message = caught.value.message
     assert message.startswith(f"{path} line {line}: ") and message.isprintable()
     assert caught.value.line == line and caught.value.remedy
     for word in words:
@@ -84,7 +83,7 @@ def test_the_message_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_rows_before_a_bad_one_are_given_first(tmp_path: Path) -> None:
-    for content in (H + "only\n", H + 'x,"open\n', H.encode() + b"x,\xff\n"):
+    for content in (H + "only\n", H + 'x,"open\n', H.encode() + b"x,\x81\n"):
         rows = read_rows([write(tmp_path, "a.csv", content)], labelled=True, options=ReadOptions())
         assert next(rows).text == "fine"
         with pytest.raises(RowError):
@@ -102,7 +101,7 @@ def test_rows_before_a_bad_one_are_given_first(tmp_path: Path) -> None:
         ({"text": ["a"], "label": [["x"]]}, ["line 1", "label is a list"]),
         ({"text": [" "], "label": ["x"]}, ["line 1", "empty text"]),
         ({"text": ["a"]}, ["no column 'label', found: text", "--label-column"]),
-        ({"texts": ["a"], "label": ["x"]}, ["no column 'text'", "Did you mean 'texts'?", "--text-column"]),
+        ({"textt": ["a"], "label": ["x"]}, ["no column 'text'", "Did you mean 'textt'?", "--text-column"]),
         ({"text": pyarrow.array([], pyarrow.string()), "label": pyarrow.array([], pyarrow.string())}, ["no rows"]),
     ],
 )
@@ -138,16 +137,17 @@ def test_parquet_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("a.csv", " \n\n\t\n", ["empty file, expected"]),
         ("a.txt", "", ["empty file, expected"]),
         ("a.parquet", "", ["empty file, expected"]),
-        ("a.csv.gz", gzip.compress(b"body,class\n"), ["found: body, class"]),
+        ("a.csv.gz", gzip.compress(b"one,two\n"), ["found: one, two"]),
         ("a.csv", "\ufeff", ["empty file, expected"]),
         ("a.csv.gz", gzip.compress(b""), ["empty file, expected"]),
         ("a.csv.gz", b"", ["empty file, expected"]),
         ("a.csv", "text,label\n\n  \n", ["a header but no rows"]),
-        ("a.csv", "text,label\n".encode("utf-16"), ["UTF-16", "iconv"]),
+        ("a.csv", b"\xd0\xcf\x11\xe0rest", ["old Excel file", "save it as .xlsx"]),
         ("a.xlsx", b"PK\x03\x04rest", ["spreadsheet", "save it as CSV"]),
-        ("a.json", '[{"text": "a"}]', ["JSON array", "jq -c"]),
+        ("a.json", '[{"text": "a", "label": "x"}', ["the JSON array has no end"]),
+        ("a.json", '{"rows": [{"text": "a", "label": "x"}]}', ["line 1: no key 'text', found: rows"]),
         ("a.txt", "some words\n", ["cannot tell the format", "--format"]),
-        ("a.csv", "body,class\na,b\n", ["found: body, class", "--text-column", "--label-column", "--no-header"]),
+        ("a.csv", "one,two\na,b\n", ["found: one, two", "--text-column", "--label-column", "--no-header"]),
         ("a.csv", "a\tb\nc\td\n", ["found: a, b."]),
         ("a.csv", "text,lable\na,b\n", ["no column 'label', found: text, lable", "Did you mean 'lable'?"]),
         ("a.csv", "text,l\x07\u2028b\n", [r"found: text, l\x07\u2028b"]),
@@ -155,7 +155,7 @@ def test_parquet_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_files_that_cannot_be_used(name: str, content: str | bytes, words: list[str], tmp_path: Path) -> None:
     message = refusal(write(tmp_path, name, content))
-    assert all(word in message for word in [f"{name}: ", *words]), message
+    assert all(word in message for word in [name, *words]), message
 
 
 def test_named_columns_that_are_absent(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "does not exist" in refusal(tmp_path / "folder" / "train.csv")
     assert "does not exist" in refusal(path / "train.csv")
     assert "a folder, expected a file" in refusal(tmp_path)
-    assert "cannot be read" in refusal("x" * 5000)
+    assert "no such file. If it is a text, give" in refusal("x" * 5000)
     assert "cannot be read" in refusal("a\0b")
     assert "no file given" in refusal()
 
@@ -202,9 +202,10 @@ def test_missing_files_are_named_before_any_is_read(tmp_path: Path) -> None:
 
 def test_options_that_cannot_be(tmp_path: Path) -> None:
     for options, word in (
-        ({"file_format": "xml"}, "--format is 'xml': expected one of csv"),
-        ({"on_bad_row": "ignore"}, "--on-bad-row is 'ignore': expected one of fail, skip"),
-        ({"header": False, "text_columns": ("a",)}, "--no-header"),
+        ({"file_format": "xml"}, "file_format is 'xml': expected one of csv"),
+        ({"on_bad_row": "ignore"}, "on_bad_row is 'ignore': expected one of fail, skip"),
+        ({"header": False, "text_columns": ("a",)}, "header=False"),
+        ({"encoding": "utf-9"}, "encoding is 'utf-9': expected the name of an encoding"),
     ):
         with pytest.raises(InputError, match=word):
             ReadOptions(**options)  # type: ignore[arg-type]
@@ -228,7 +229,7 @@ def test_lines_and_fields_beyond_the_limits(tmp_path: Path, monkeypatch: pytest.
 # --- passing over bad rows ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [case for case in BAD_ROWS if "header" not in case and "UTF-16" not in case])
+@pytest.mark.parametrize("case", [case for case in BAD_ROWS if "header" not in case])
 def test_bad_rows_are_passed_over(case: str, tmp_path: Path) -> None:
     name, content, line, _ = BAD_ROWS[case]
     path = write(tmp_path, name, content)
@@ -250,14 +251,14 @@ def test_after_a_broken_quote_only_its_line_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_bad_first_row_of_a_headerless_table_is_passed_over(tmp_path: Path) -> None:
-    for broken in (b'1,"open', b"1,caf\xe9", b"1,"):
+    for broken in (b'1,"open', b"1,caf\x81", b"1,"):
         rows, skipped = skipping(write(tmp_path, "a.csv", broken + b"\n2,fine\n"))
         assert [(row.text, row.label, row.line) for row in rows] == [("fine", "2", 2)]
         assert skipped.first[0].line == 1
 
 
 def test_a_bad_header_is_never_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", b"text,caf\xe9,label\n1,2,3\n")
+    path = write(tmp_path, "a.csv", b"text,caf\x81,label\n1,2,3\n")
     assert "a.csv line 1: byte 9" in refusal(path, on_bad_row="skip")
     assert "a.csv line 1: byte 9" in refusal(path, on_bad_row="skip", header=True)
 

@@ -127,5 +127,5 @@ def test_the_usual_place(monkeypatch, tmp_path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CapsuletError, match=r"file/cache cannot be used .* --cache, or use --no-cache"):
+    with pytest.raises(CapsuletError, match=r"file/cache cannot be used .* cache=…, or use cache=None"):
         Cache(tmp_path / "file" / "cache")

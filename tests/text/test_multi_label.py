@@ -90,12 +90,12 @@ def test_one_label_a_row_says_what_to_do_with_several(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"text": "one", "label": ["a", "b"]}\n')
     (tmp_path / "rows.txt").write_text("__label__a __label__b one\n")
     for name in ("rows.jsonl", "rows.txt"):
-        with pytest.raises(RowError, match="train with --multi-label"):
+        with pytest.raises(RowError, match="train with multi_label=True"):
             list(read_rows([tmp_path / name], labelled=True, options=ReadOptions()))
 
 
 def test_a_separator_is_not_nothing() -> None:
-    with pytest.raises(InputError, match="--label-separator is empty"):
+    with pytest.raises(InputError, match="label_separator is empty"):
         ReadOptions(label_separator="")
 
 

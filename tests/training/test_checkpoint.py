@@ -112,14 +112,14 @@ def test_damage_is_named_and_nothing_is_trained(tmp_path: Path, damage: str) -> 
     path.write_bytes({"flip": bytes(data), "cut": bytes(data[:-9]), "foreign": b"PK\x03\x04", "empty": b""}[damage])
     with pytest.raises(InputError, match=r"damaged|not a checkpoint") as refused:
         run(path=path, resume=True)
-    assert str(path) in str(refused.value) and "without --resume" in str(refused.value)
+    assert str(path) in str(refused.value) and "without resume=True" in str(refused.value)
 
 
 def test_a_checkpoint_of_other_options_or_texts_is_refused(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "c", 0.0, {"hidden_size": 16, "texts": "abc"})
     checkpoints.save({}, {}, State())
     parse(checkpoints.read(), {"hidden_size": 16, "texts": "abc"})
-    with pytest.raises(InputError, match="with --hidden-size 16, this one has 32"):
+    with pytest.raises(InputError, match="with hidden_size=16, this one has 32"):
         parse(checkpoints.read(), {"hidden_size": 32, "texts": "abc"})
     with pytest.raises(InputError, match="on other texts"):
         parse(checkpoints.read(), {"hidden_size": 16, "texts": "abd"})
@@ -191,7 +191,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(small_disk: Path) -> None:
     before = path.read_bytes()
     room = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
     (small_disk / "ballast").write_bytes(bytes(max(room - 8192, 0)))
-    with pytest.raises(CapsuletError, match=r"No space left on device; .* is unchanged, .* --resume"):
+    with pytest.raises(CapsuletError, match=r"No space left on device; .* is unchanged, .* resume=True"):
         run(path=path, resume=True, seconds=0.0)
     assert path.read_bytes() == before and len(list(small_disk.iterdir())) == 2
     (small_disk / "ballast").unlink()

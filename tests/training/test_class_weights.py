@@ -70,7 +70,7 @@ def test_bytes_that_are_no_text_and_paths_that_are_no_file(tmp_path: Path) -> No
     for path, message in ((tmp_path / "w", "cannot be read as weights"), (tmp_path, "a folder")):
         with pytest.raises(InputError, match=message):
             check_weights(str(path))
-    with pytest.raises(InputError, match="--class-weight is 'balancd': expected balanced, none, or a file"):
+    with pytest.raises(InputError, match="class_weight is 'balancd': expected balanced, none, or a file"):
         check_weights("balancd")
 
 

@@ -90,8 +90,8 @@ def test_a_small_file_has_no_validation_part(rows: Path, tmp_path: Path) -> None
     assert (config.data.train_rows, config.data.valid_rows, config.metrics.folds) == (60, 0, 5)
     assert config.options.training.valid_fraction == 0.0 and config.calibration["texts"] == 60
     assert lines[0].startswith("60 training texts, cross-validation, 3 classes") and config.histograms["texts"] == 60
-    assert [line.split(":")[0] for line in lines[2:]] == [
-        f"cross-validation of the network, round {number} of 5" for number in range(1, 6)
+    assert [line.split(":")[0] for line in lines[2:-1]] == [
+        f"network alone, cross-validation round {number} of 5" for number in range(1, 6)
     ]
 
 
@@ -102,8 +102,8 @@ def test_figures_are_those_of_texts_that_were_left_out(network: str, noise: Path
     config = read_config(tmp_path / "model")
     assert config.metrics.valid_accuracy == training.best.valid_accuracy
     found = capsulet.load(tmp_path / "model").predict([f"word{n} other{n}" for n in range(60)])
-    if network == "auto":  # scores of a network that knows the texts by heart are higher than any in the calibration
-        assert training.linear_only and np.mean([one.score for one in found]) < 0.7
+    if network == "auto":  # a network that knows the texts by heart would give higher probabilities
+        assert training.linear_only and np.mean([one.probability for one in found]) < 0.7
     assert json.loads(json.dumps(config.metrics.valid_f1))["a"] < 0.7
 
 
@@ -130,7 +130,8 @@ def test_everything_says_cross_validation(rows: Path, tmp_path: Path, capsys) ->
 def test_a_network_that_does_not_help_is_left_out(rows: Path, tmp_path: Path) -> None:
     lines = list[str]()
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **QUICK)
-    assert lines[-1] == "the network does not help: the n-gram features are the model"
+    assert lines[-1] == training.decision
+    assert lines[-1].startswith("the network is left out, the model is linear: with it ")
     assert training.linear_only and training.folds == 10 and training.best == training.linear
     alone = capsulet.train(rows, tmp_path / "alone", linear_only=True, min_count=1, threads=1)
     assert alone.best == training.best
@@ -147,10 +148,11 @@ def test_the_gain_decides(gain: float, valid_fraction: float | None, rows: Path,
     monkeypatch.setattr("capsulet.training.mixture.gain_of", lambda *arguments: gain)
     lines, options = list[str](), {**QUICK, "valid_fraction": valid_fraction}
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **options)
-    rounds = sum("cross-validation of the network" in line for line in lines)
+    rounds = sum("cross-validation round" in line for line in lines)
     config = read_config(tmp_path / "model")
     assert training.linear_only == config.linear_only == (gain < 0)
-    assert ("the network does not help: the n-gram features are the model" in lines) == (gain < 0)
+    assert training.decision in lines
+    assert training.decision.startswith("the network is left out" if gain < 0 else "the network is kept: with it ")
     if valid_fraction:
         assert rounds == 0 and config.metrics.folds is None and len(training.epochs) == 2
     else:
@@ -180,7 +182,7 @@ def test_one_row_per_class_cannot_be_measured(network: str, tmp_path: Path) -> N
     file = write(tmp_path / "rows.jsonl", [(f"c{number}", f"word{number}") for number in range(8)])
     lines = list[str]()
     capsulet.train(file, tmp_path / "model", tell=lines.append, **{**QUICK, "network": network})
-    assert any("linear model (one row per class cannot show how good it is)" in line for line in lines)
+    assert any("linear model: one row per class cannot show how good it is" in line for line in lines)
     assert "8 of 8 classes have only one training row" in lines[0]
     assert capsulet.load(tmp_path / "model").predict(["word3"])[0].label == "c3"
 

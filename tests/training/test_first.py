@@ -40,7 +40,7 @@ def test_the_first_model_is_complete_before_the_network_trains(valid: bool, rows
     assert config.linear_only and config.calibration and config.metrics.stopped == "finished"
     assert config.metrics.folds == (None if valid else 10) and label == "sport"
     assert config.metrics.valid_accuracy == training.linear.valid_accuracy
-    assert sum(f" → {out}" in line and " linear model: " in line for line in lines) == 1
+    assert sum(f"; saved in {out}" in line and " linear model: " in line for line in lines) == 1
     assert not training.linear_only and not read_config(out).linear_only  # the network came later
     assert len(look.found) == (1 if valid else 6)
 
@@ -63,7 +63,7 @@ sys.exit(status or main(["predict", {str(tmp_path / "model")!r}, "--text", "the 
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "the n-gram features are the model" in done.stderr and "sport" in done.stdout
+    assert "the model is linear" in done.stderr and "sport" in done.stdout
     assert read_config(tmp_path / "model").linear_only
 
 
@@ -71,7 +71,7 @@ def test_without_torch_a_network_is_refused_in_one_line(rows_file: Path, tmp_pat
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["train", str(rows_file), "--out", str(tmp_path / "model")]) == 2
     assert capsys.readouterr().err == (
-        "capsulet: Training needs torch, which is not installed: pip install 'capsulet[train]'\n"
+        'capsulet: Training needs torch, which is not installed: pip install "capsulet[train]"\n'
     )
 
 
@@ -89,7 +89,7 @@ def test_linear_only_ends_after_the_first_model(rows_file: Path, tmp_path: Path)
 def test_few_texts_have_no_network_unless_it_is_wanted(network: str, rows_file: Path, tmp_path: Path) -> None:
     lines = list[str]()
     training = capsulet.train(rows_file, tmp_path / "model", tell=lines.append, **{**SMALL, "network": network})
-    said = "fewer than 100 texts cannot show whether a network helps: none is trained" in lines
+    said = "fewer than 100 texts cannot show whether a network helps: the model is linear" in lines
     assert (training.linear_only, len(training.epochs), said) == ((True, 0, True), (False, 2, False))[
         network == "always"
     ]

@@ -11,7 +11,7 @@ import torch
 
 from capsulet.config import DataSize, ModelOptions, TrainingOptions, resolve_training
 from capsulet.errors import CapsuletError
-from capsulet.model.losses import total_loss
+from capsulet.model.losses import Reading, total_loss
 from capsulet.model.network import Network, build_network, initialise
 from capsulet.model.noise import step_noise
 from capsulet.results import Epoch
@@ -32,7 +32,7 @@ OPTIONS = TrainingOptions(
     threads=1,
     select="accuracy",
 )
-OBJECTIVE = Objective(OPTIONS.loss, OPTIONS.sum_margin, None, 0.0)
+OBJECTIVE = Objective(OPTIONS.loss, Reading(OPTIONS.sum_margin), None, 0.0)
 MODEL = ModelOptions(hidden_size=16, embedding_size=8, num_codebooks=3, class_length=4)
 
 
@@ -95,7 +95,7 @@ def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
 
     def spy(embedded, lengths, noise):
         classes = classify(embedded, lengths, noise)
-        seen.append((embedded.detach(), total_loss(options.loss, classes, targets, options.sum_margin).item()))
+        seen.append((embedded.detach(), total_loss(options.loss, classes, targets, Reading(options.sum_margin)).item()))
         return classes
 
     network.classify = spy

@@ -50,6 +50,26 @@ def test_each_row_is_an_adam_of_its_own() -> None:
     assert table[2].tolist() == pytest.approx(value, rel=1e-4, abs=1e-5)
 
 
+def test_the_head_has_a_learning_rate_of_its_own() -> None:
+    network = build_network(ModelOptions(embedding_size=8, hidden_size=8, num_layers=1), 20, 3)
+    initialise(network, 0, 0.1, 0.3, True)
+    optimiser = Optimiser(network, TrainingOptions(learning_rate=0.01, head_learning_rate=0.0001))
+    before = {name: value.detach().clone() for name, value in network.named_parameters()}
+    for value in network.parameters():
+        value.grad = torch.ones_like(value)
+    network.embedding.rows.grad = None
+    optimiser.step(1.0)
+    for name, value in network.named_parameters():
+        if value is not network.embedding.rows:  # the first step of Adam is the learning rate
+            moved = (before[name] - value.detach()).mean().item()
+            assert moved == pytest.approx(0.0001 if name.startswith("head.") else 0.01, rel=0.01)
+
+
+def test_the_learning_rate_falls_in_steps() -> None:
+    factors = [learning_rate_factor("steps", 0.0, step, 10) for step in range(10)]
+    assert factors == pytest.approx([1] * 5 + [0.1] * 2 + [0.01] * 3)
+
+
 def test_rows_without_a_gradient_stay_to_the_bit() -> None:
     table = torch.randn(6, 2).requires_grad_()
     before = table.detach().clone()

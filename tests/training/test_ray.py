@@ -97,17 +97,17 @@ def check_labels(out: Path, shards: Path, model: Path) -> None:
     classifier = capsulet.load(model)
     for path in sorted(shards.iterdir()):
         given, found = parquet.read_table(path), parquet.read_table(out / path.name)
-        assert found.column_names == ["id", "label", "score"]
+        assert found.column_names == ["id", "label", "probability"]
         assert found["id"].to_pylist() == given["id"].to_pylist()  # every row once, in order
         expected = classifier.predict(given["text"].to_pylist())
         assert found["label"].to_pylist() == [prediction.label for prediction in expected]
-        np.testing.assert_allclose(found["score"], [prediction.score for prediction in expected], atol=1e-5)
+        np.testing.assert_allclose(found["probability"], [prediction.probability for prediction in expected], atol=1e-5)
 
 
 @pytest.mark.slow
 def test_labels_are_complete_after_a_worker_was_killed(start, model: Path, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    call = ["predict", model, shards, "--engine", "ray", "--workers", "2", "--out", out, "--keep", "id"]
+    call = ["predict", model, shards, "--engine", "ray", "--workers", "2", "--out", out, "--columns", "id"]
     running = start(*call)
     kill_one("ShardLabeller", running, lambda: out.exists() and 2 <= len(list(out.glob("*.parquet"))) < SHARDS - 2)
     _, said = running.communicate(timeout=200)
@@ -137,7 +137,7 @@ def test_training_goes_on_when_a_worker_was_killed(start, tmp_path: Path) -> Non
     kill_one("RayTrainWorker", running, (tmp_path / "model.checkpoint").exists)
     _, said = running.communicate(timeout=250)
     assert running.returncode == 0, said
-    assert "epoch 6 of 6 is kept" in said and not (tmp_path / "model.checkpoint").exists()
+    assert "the network of epoch 6 of 6" in said and not (tmp_path / "model.checkpoint").exists()
     alone = tmp_path / "alone"
     assert main(["train", str(rows), "--out", str(alone), *flags]) == 0
     one, two = (unpack_weights(read_model(path)) for path in (alone, out))
@@ -153,7 +153,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
     _, said = running.communicate(timeout=200)
     assert running.returncode == 2 and "bad.jsonl line 2: no key 'text'" in said.splitlines()[-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl"]
-    running = start("predict", model, shards, "--engine", "ray", "--out", tmp_path / "labels", "--keep", "nothing")
+    running = start("predict", model, shards, "--engine", "ray", "--out", tmp_path / "labels", "--columns", "nothing")
     _, said = running.communicate(timeout=200)
     assert running.returncode == 2 and "no column 'nothing', found: id, text" in said.splitlines()[-1]
 
@@ -164,7 +164,7 @@ def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Pat
         (["nowhere", "--out", "out"], "nowhere: not a folder, expected a folder of Parquet files"),
         ([".", "--out", "out"], "no file ends in .parquet"),
         (["."], "takes one folder of Parquet files and --out"),
-        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to, --raw-scores and abstention"),
+        ([".", "--out", "out", "--top-k", "2"], "leave out --text, --top-k, --to, --lengths and abstention"),
     ],
 )
 def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsys, words, message) -> None:
@@ -174,9 +174,9 @@ def test_wrong_calls_are_refused(model: Path, tmp_path: Path, monkeypatch, capsy
     assert not list(tmp_path.iterdir())
 
 
-def test_flags_of_the_cluster_need_the_cluster(model: Path, capsys) -> None:
-    assert main(["predict", str(model), "--text", "x", "--keep", "id"]) == 2
-    assert "need --engine ray" in capsys.readouterr().err
+def test_texts_of_the_command_line_have_no_columns(model: Path, capsys) -> None:
+    assert main(["predict", str(model), "--text", "x", "--columns", "id"]) == 2
+    assert "--columns copies columns of files" in capsys.readouterr().err
 
 
 def test_labels_do_not_replace_texts(model: Path, shards: Path, capsys) -> None:

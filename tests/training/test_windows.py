@@ -134,9 +134,9 @@ def test_a_file_of_long_texts_says_what_is_cut(tmp_path: Path) -> None:
     options = {**TINY, "epochs": 2, "max_tokens": 100, "window": 30, "valid_fraction": 0.1, "ngram_features": 0}
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, cache=None, report=None, **options)
     unread = "400 of their 2,400 tokens are not read (17 %)"
-    assert f"note: 20 of 21 texts have more than --max-tokens 100 tokens: {unread}" in lines
+    assert f"note: 20 of 21 texts have more than max_tokens=100 tokens: {unread}" in lines
     long = sum(
-        "--window 30 tokens: a training step of the network reads 30 tokens of such a text" in line for line in lines
+        "window=30 tokens: a training step of the network reads 30 tokens of such a text" in line for line in lines
     )
     assert long == 1
     assert all(epoch.tokens <= 30 * training.train_rows for epoch in training.epochs)
@@ -145,4 +145,4 @@ def test_a_file_of_long_texts_says_what_is_cut(tmp_path: Path) -> None:
 def test_a_file_of_short_texts_says_nothing(tmp_path: Path, rows_file: Path) -> None:
     lines: list[str] = []
     capsulet.train(rows_file, tmp_path / "model", tell=lines.append, cache=None, report=None, **{**TINY, "epochs": 1})
-    assert lines and not any("--max-tokens" in line or "--window" in line for line in lines)
+    assert lines and not any("max_tokens" in line or "window=" in line for line in lines)

@@ -78,7 +78,7 @@ def test_two_processes_cross_validate_like_one(network: str, rows: Path, tmp_pat
     for name, value in alone.items():
         if not name.startswith("ngrams.") or network == "auto":  # the strength depends on the network
             np.testing.assert_allclose(together[name], value, atol=0.02, err_msg=name)
-    rounds = [done.stderr.count("cross-validation of the network, round ") for done in runs]
+    rounds = [done.stderr.count("cross-validation round ") for done in runs]
     assert rounds[0] == rounds[1] > 0
 
 

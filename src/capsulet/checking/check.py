@@ -2,7 +2,9 @@
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from capsulet.checking.finder import Finder
 from capsulet.checking.findings import Check, Example, Finding, SuspectLabel
@@ -11,57 +13,86 @@ from capsulet.checking.survey import Survey, labelled_rows, one_line
 from capsulet.checking.suspects import check_out, contradictions, out_of_fold, write_suspects
 from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier, load
+from capsulet.spelling import speller, spoken
+from capsulet.text.columns import Columns
 from capsulet.text.files import check_path, source_name
-from capsulet.text.labelled import Paths, Tell, paths, silent
-from capsulet.text.rows import ReadOptions, SkippedRows
+from capsulet.text.labelled import Data, Source, Tell, can_be_read_again, named, silent, sources
+from capsulet.text.records import Records
+from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
+from capsulet.text.spool import spooled
 from capsulet.training.run import require_training
 
 
 def check(
-    files: Paths, *, test: Paths = (), model: Classifier | str | Path | None = None, labels: bool = False,
+    files: Data, *, test: Data = (), model: Classifier | str | Path | None = None, labels: bool = False,
     folds: int = 3, out: str | Path | None = None, seed: int = 1, multi_label: bool = False,
-    reading: ReadOptions | None = None, tell: Tell = silent, raw_cells: bool = False,
+    reading: ReadOptions | None = None, tell: Tell = silent, raw_cells: bool = False, **columns: Any,
 ) -> Check:  # fmt: skip
-    """Look for problems in labelled files: duplicates, contradictions, overlap with `test`, odd classes and texts.
+    """Look for problems in labelled files or data: duplicates, contradictions, overlap with `test`, odd classes, leaks.
 
     `model` lists the labels that this model contradicts with confidence. `labels` trains `folds` small models, and
     lists the labels that a model contradicts among the rows it was not trained on. Either list is also written to `out`
     (.csv or .jsonl); in CSV, an apostrophe stands before cells that a spreadsheet would read as formulas, unless
-    `raw_cells`. `multi_label` reads rows with any number of labels; a multi-label `model` implies it.
+    `raw_cells`. `multi_label` reads rows with any number of labels; a multi-label `model` implies it. `columns` are
+    options of `ReadOptions`.
     """
-    train_files, test_files = paths(files), paths(test)
-    every_file = [*train_files, *test_files]
+    spell, tell = speller(tell), spoken(tell)
+    train_files, test_files = sources(files), sources(test)
     if not train_files:
         raise InputError("no files were given: name at least one file of labelled texts")
-    check_arguments(every_file, model, labels, folds, out)
+    check_arguments([*train_files, *test_files], model, labels, folds, out)
     classifier = model if model is None or isinstance(model, Classifier) else load(model)
-    reading = reading_of(reading or ReadOptions(on_bad_row="skip"), multi_label, classifier)
-    survey, skipped = Survey(), SkippedRows()
+    reading = reading_of(reading_options(reading, columns, on_bad_row="skip"), multi_label, classifier)
+    with ExitStack() as scratch:
+        train_files, test_files = ([spooled(source, scratch) for source in part] for part in (train_files, test_files))
+        result = checked(train_files, test_files, reading, tell, Suspicion(classifier, labels, folds, seed))
+    if out is not None:
+        write_suspects(Path(out), result.suspects, raw_cells)
+    findings = tuple(dataclasses.replace(finding, advice=spell(finding.advice)) for finding in result.findings)
+    return dataclasses.replace(result, findings=findings, suspects_file=None if out is None else str(out))
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspicion:
+    """How suspect labels are found: by a model, by small models of parts of the rows, or not at all."""
+
+    classifier: Classifier | None
+    labels: bool
+    folds: int
+    seed: int
+
+
+def checked(
+    train_files: Sequence[Source], test_files: Sequence[Source], reading: ReadOptions, tell: Tell, suspicion: Suspicion
+) -> Check:
+    """Check sources that can be read again, and pipes, of which examples have no texts."""
+    every_file = [*train_files, *test_files]
+    survey, skipped = Survey(reading.multi_label), SkippedRows()
     for number, path in enumerate(every_file):
-        survey.add(labelled_rows([path], reading, skipped))
+        used = list[Columns]()
+        survey.add(labelled_rows([path], reading, skipped, tell, used), used, test=number >= len(train_files))
         if number < len(train_files):
             survey.first_test = len(survey)
     if not survey.first_test:
-        raise InputError(f"{', '.join(train_files)}: no usable row, expected a label and a text in each row")
+        raise InputError(f"{named(train_files)}: no usable row, expected a label and a text in each row")
     finder = Finder(survey)
     counts = finder.class_counts()
     if not counts:
-        problem = f"{', '.join(train_files)}: none of {survey.first_test:,} rows has a label"
+        problem = f"{named(train_files)}: none of {survey.first_test:,} rows has a label"
         raise InputError(f"{problem}; name the right column with --label-column")
     findings = with_texts([*unreadable(skipped), *finder.findings()], every_file, reading)
     suspects, more = list[SuspectLabel](), list[Finding]()
-    if classifier is not None:
-        suspects, more = contradictions(classifier, every_file, reading)
-    elif labels:
-        suspects, more = out_of_fold(train_files, reading, folds, seed, tell)
+    if suspicion.classifier is not None:
+        suspects, more = contradictions(suspicion.classifier, every_file, reading)
+    elif suspicion.labels:
+        suspects, more = out_of_fold(train_files, reading, suspicion.folds, suspicion.seed, tell)
     findings += more
-    if out is not None:
-        write_suspects(Path(out), suspects, raw_cells)
     return Check(
-        tuple(train_files), tuple(test_files), survey.first_test, len(survey) - survey.first_test, counts,
+        tuple(map(str, train_files)), tuple(map(str, test_files)), survey.first_test,
+        len(survey) - survey.first_test, counts,
         finder.length_summary(), finder.rows_by("scripts", list(survey.script_numbers)),
         finder.rows_by("languages", survey.languages.names), THRESHOLD, tuple(findings), tuple(suspects),
-        None if out is None else str(out), finder.labels_per_row() if reading.multi_label else None,
+        labels_per_row=finder.labels_per_row() if reading.multi_label else None,
     )  # fmt: skip
 
 
@@ -72,13 +103,15 @@ def reading_of(reading: ReadOptions, multi_label: bool, classifier: Classifier |
     multi_label = multi_label or (classifier is not None and classifier.multi_label)
     if reading.label_separator is not None and not multi_label:
         raise InputError("--label-separator is for multi-label rows: add --multi-label, or leave it out")
-    return dataclasses.replace(reading, multi_label=multi_label)
+    remembered = classifier.config.columns if classifier else None
+    return dataclasses.replace(reading, multi_label=multi_label, remembered=remembered)
 
 
-def check_arguments(files: Sequence[str], model: object, labels: bool, folds: int, out: str | Path | None) -> None:
+def check_arguments(files: Sequence[Source], model: object, labels: bool, folds: int, out: str | Path | None) -> None:
     """Raise an error for arguments that cannot work, before any file is read."""
-    for path in files:
-        check_path(path)
+    for source in files:
+        if not isinstance(source, Records):
+            check_path(source)
     if files.count("-") > 1:
         raise InputError("standard input (-) was given twice, but it can be read only once: name a file")
     if model is not None and labels:
@@ -105,18 +138,20 @@ def unreadable(skipped: SkippedRows) -> list[Finding]:
     return [finding] if skipped.count else []
 
 
-def with_texts(findings: Sequence[Finding], files: Sequence[str], reading: ReadOptions) -> list[Finding]:
+def with_texts(findings: Sequence[Finding], files: Sequence[Source], reading: ReadOptions) -> list[Finding]:
     """Add excerpts of the texts to the examples of findings. Files are read again, except pipes."""
     examples = [example for finding in findings for example in finding.examples]
     examples += [example.other for example in examples if example.other]
     texts: dict[tuple[str, int], str] = {}
-    for path in filter(lambda path: Path(path).is_file(), files):
-        missing = {example.line for example in examples if example.file == source_name(path) and not example.text}
-        rows = labelled_rows([path], reading, SkippedRows())
+    for source in filter(can_be_read_again, files):
+        missing = {(example.file, example.line) for example in examples if not example.text}
+        name = str(source) if isinstance(source, Records) else source_name(source)
+        missing = {place for place in missing if place[0] == name or Path(place[0]).is_relative_to(name)}
+        rows = labelled_rows([source], reading, SkippedRows())
         while missing and (row := next(rows, None)):
-            if row.line in missing:
+            if (row.source, row.line) in missing:
                 texts[row.source, row.line] = one_line(row.text)
-                missing.remove(row.line)
+                missing.remove((row.source, row.line))
 
     def filled(example: Example) -> Example:
         text = example.text or texts.get((example.file, example.line), "")

@@ -1,6 +1,7 @@
 """Findings about the columns of a survey: thresholds, titles and advice."""
 
 import itertools
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,8 @@ from capsulet.text.scripts import NO_LETTERS
 SMALL_CLASS = 10  # fewer rows are hardly enough to learn from, and leave none for validation
 LARGEST_RATIO = 20  # ratio of the largest class to the smallest
 LONG, TIMES_MEDIAN = 1000, 20  # a text is long if it has more tokens than both
+MOST_LEAKS = 8  # spellings, tokens or phrases that are listed
+ACCENTS = frozenset(map(chr, range(0x300, 0x370)))  # of Latin, Greek and Cyrillic letters
 MAIN, RARE = 0.7, 0.1  # a script or language is odd if another has the first share and it has less than the second
 
 Examples = Sequence[Example]
@@ -44,7 +47,14 @@ PROBLEMS = {  # kind -> title, advice
     "small_classes": (f"classes with fewer than {SMALL_CLASS} rows", "add examples, or merge with a similar class"),
     "imbalance": (f"classes that are {LARGEST_RATIO} times smaller than the largest, or more",
                   "add examples of the rare classes; compare models by macro-F1 and not by accuracy"),
-    "similar_labels": ("labels that differ in spelling only", "use one spelling: now they are different classes"),
+    "similar_labels": ("labels that differ only in case, spaces, punctuation or accents",
+                       "use one spelling: now each spelling is a class of its own"),
+    "leaking_columns": ("columns that determine the label", "keep them out of the text (--text-column): a model that "
+                        "reads them learns nothing else, and new rows may not have them"),
+    "leaking_tokens": ("tokens that give a class away: nearly all of its rows have them and no others",
+                       "remove them if new texts will not have them: a model learns the token and nothing else"),
+    "boilerplate": ("phrases that many texts of one class share, such as signatures and headers",
+                    "remove them if they are not content: a model learns where a text is from, not what it says"),
     "unknown_labels": ("labels that only the test files have", "correct them, or add training rows"),
     "no_letters": ("texts without a letter", "check whether numbers and signs alone are enough for a label"),
     "scripts": ("texts in another script than most ({main})", CHECK_ODD),
@@ -58,6 +68,14 @@ def finding(kind: str, count: int, details: str = "", examples: Examples = (), *
     if count:
         title, advice = PROBLEMS[kind]
         yield Finding(kind, title.format(**values), count, advice, details, tuple(examples))
+
+
+def spelling(label: str) -> str:
+    """Return a label without case, spaces, punctuation and accents; labels of one spelling are likely one class."""
+    letters = unicodedata.normalize("NFKD", label.casefold())
+    # vowel signs of Indic scripts are marks, too, and no accents
+    kept = (c for c in letters if c.isalnum() or (unicodedata.category(c)[0] == "M" and c not in ACCENTS))
+    return "".join(kept) or label
 
 
 class Finder:
@@ -74,7 +92,7 @@ class Finder:
 
     def findings(self) -> Iterator[Finding]:
         """Yield all findings."""
-        yield from itertools.chain(self.lengths(), self.repetitions(), self.classes(), self.languages())
+        yield from itertools.chain(self.lengths(), self.repetitions(), self.classes(), self.leaks(), self.languages())
         for kind in KINDS:
             yield from finding(kind, self.survey.damaged[kind], examples=self.survey.damage_examples[kind])
 
@@ -179,11 +197,31 @@ class Finder:
         spellings: dict[str, list[str]] = {}
         known = dict.fromkeys(label for labels in self.rows_per_combination for label in labels)
         for label in known:
-            spellings.setdefault("".join(filter(str.isalnum, label.casefold())) or label, []).append(label)
-        alike = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-        yield from finding("similar_labels", len(alike), some(alike))
+            spellings.setdefault(spelling(label), []).append(label)
+        alike = [sorted(names, key=lambda name: -counts.get(name, 0)) for names in spellings.values() if len(names) > 1]
+        groups = [" and ".join(f"{name!r} ({counts.get(name, 0):,} rows)" for name in names) for names in alike]
+        yield from finding(
+            "similar_labels", len(alike), "; ".join(groups[:MOST_LEAKS]) + " …" * (len(groups) > MOST_LEAKS)
+        )
         only_test = [label for label in known if label not in counts]
         yield from finding("unknown_labels", len(only_test), some(only_test))
+
+    def leaks(self) -> Iterator[Finding]:
+        """Yield findings about columns, tokens and phrases that give the label away."""
+        leaks = self.survey.leaks
+        if leaks is None or len(self.class_counts()) < 2:
+            return
+        columns = leaks.leaking_columns()
+        yield from finding("leaking_columns", len(columns), some(list(map(printable, columns))))
+        phrases = list(leaks.boilerplate())
+        inside = {(word, target) for words, target, _ in phrases for word in words.split()}
+        tokens = [leak for leak in leaks.leaking_tokens() if leak[:2] not in inside]
+        for kind, found in (("leaking_tokens", tokens), ("boilerplate", phrases)):
+            listed = [
+                f"{printable(words, 100)!r} in {100 * share:.0f} % of {printable(self.names[target])}"
+                for words, target, share in found
+            ]
+            yield from finding(kind, len(listed), "; ".join(listed[:MOST_LEAKS]) + " …" * (len(listed) > MOST_LEAKS))
 
     def languages(self) -> Iterator[Finding]:
         """Yield findings about texts without letters, and texts in another script or language than most."""

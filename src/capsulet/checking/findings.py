@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from capsulet.presentation import Result, Table, count, named, percent
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(Result):
     """One row of a finding, and the similar row if the finding is about pairs of rows."""
 
     file: str
@@ -16,9 +19,12 @@ class Example:
     note: str = ""
     other: Example | None = None
 
+    def __repr__(self) -> str:
+        return f"<{named(self.file)}:{self.line} {named(self.text)}>"
+
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Result):
     """One kind of problem, with advice."""
 
     kind: str
@@ -28,9 +34,12 @@ class Finding:
     details: str = ""
     examples: tuple[Example, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<{self.count:,} {self.title}>"
+
 
 @dataclass(frozen=True)
-class TextLengths:
+class TextLengths(Result):
     """Numbers of tokens per text."""
 
     median: int
@@ -39,20 +48,24 @@ class TextLengths:
 
 
 @dataclass(frozen=True)
-class SuspectLabel:
+class SuspectLabel(Result):
     """A row whose label is contradicted by a model that was not trained on it."""
 
     file: str
     line: int
     label: str  # multi-label: the labels of the row, joined by |
     predicted: str  # multi-label: +label for a missing label, -label for a wrong one
-    score: float  # score of the model's answer
-    label_score: float  # score of the label in the file
+    probability: float  # of the model's answer
+    label_probability: float  # of the label in the file
     text: str
+
+    def __repr__(self) -> str:
+        answer = f"{named(self.predicted)} ({percent(self.probability, 0)}) instead of {named(self.label)}"
+        return f"<{named(self.file)}:{self.line} {answer}>"
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Table):
     """Summary of labelled files, and all findings."""
 
     files: tuple[str, ...]
@@ -68,3 +81,12 @@ class Check:
     suspects: tuple[SuspectLabel, ...] = ()  # most confident first
     suspects_file: str | None = None
     labels_per_row: dict[str, int] | None = None  # multi-label: training rows by their number of labels
+
+    def __repr__(self) -> str:
+        found = count(len(self.findings), "finding")
+        return f"<Check: {count(self.rows + self.test_rows, 'row')}, {len(self.class_counts):,} classes, {found}>"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row per finding; the examples are in `findings`."""
+        rows = [asdict(finding) for finding in self.findings]
+        return [{name: value for name, value in row.items() if name != "examples"} for row in rows]

@@ -1,12 +1,12 @@
 """Suspect labels: labels that a model contradicts with confidence, on rows that it was not trained on.
 
-Single-label: a row is suspect if the model gives it another label, with a score that at least three of four rows of
-that other label reach. Each class has its own threshold, because scores of different classes need not be comparable
-(confident learning: Northcutt, Jiang, Chuang 2021).
+Single-label: a row is suspect if the model gives it another label, with a probability that at least three of four rows
+of that other label reach. Each class has its own threshold, because probabilities of different classes need not be
+comparable (confident learning: Northcutt, Jiang, Chuang 2021).
 
 Multi-label: each label is judged separately. A label that is not in the file is suspect if the model gives it, with a
-score that three of four rows with this label reach. A label that is in the file is suspect if the model does not give
-it, with a score as low as those of three of four rows without it.
+probability that three of four rows with this label reach. A label that is in the file is suspect if the model does not
+give it, with a probability as low as those of three of four rows without it.
 """
 
 from collections import Counter
@@ -23,8 +23,8 @@ from capsulet.text.rows import Row
 
 MOST_SUSPECTS = 10_000
 QUANTILE = 0.25
-Lengths = NDArray[np.float32]  # class lengths of texts (B, C)
-STEPS = 1000  # steps of a score from 0 to 1, where scores are counted and not kept
+Values = NDArray[np.float64]  # (B, C)
+STEPS = 1000  # steps of a probability from 0 to 1, where probabilities are counted and not kept
 
 
 class Verdict(NamedTuple):
@@ -33,9 +33,9 @@ class Verdict(NamedTuple):
     row: int
     label: str
     given: bool  # True: the model gives the label and the file does not; False: the other way round
-    score: float  # score of the model's answer
-    label_score: float  # score of the label in the file
-    level: float  # class length, compared with the lengths of other rows; multi-label: its step
+    probability: float  # of the model's answer
+    label_probability: float  # of the label in the file
+    level: float  # compared with the probabilities of other rows; multi-label: its step
     margin: float  # confidence of the contradiction
 
 
@@ -47,17 +47,18 @@ class Judge:
         self.unknown: Counter[str] = Counter()  # labels that a model does not know, which are not judged
         self.rows = 0
         self.contradictions: list[Verdict] = []
-        self.scores: dict[str, list[NDArray[np.float32]]] = {}  # single-label: of the rows that have a label
+        self.probabilities: dict[str, list[Values]] = {}  # single-label: of the rows that have a label
         self.steps: dict[str, NDArray[np.int64]] = {}  # multi-label: (2, STEPS + 1), rows without and with a label
 
     def compare(self, model: Classifier, rows: Iterator[Row]) -> None:
         """Compare the answers of a model with the labels of rows."""
         for window in chunks(rows):
-            lengths = np.asarray(model.lengths([row.text for row in window]))
+            lengths = model.lengths([row.text for row in window])
             truth = self.known_labels(window, model.labels)
-            given = given_matrix(lengths, model.thresholds)
+            given = given_matrix(np.asarray(lengths), model.thresholds)
             contradictions = self.compare_labels if self.multi_label else self.compare_classes
-            self.contradictions += contradictions(model.labels, lengths, truth, given)
+            values = np.asarray(model.probabilities(lengths))
+            self.contradictions += contradictions(model.labels, values, truth, given)
             self.rows += len(window)
 
     def known_labels(self, rows: Sequence[Row], names: Sequence[str]) -> Flags:
@@ -72,34 +73,33 @@ class Judge:
                     self.unknown[label] += 1
         return truth
 
-    def compare_classes(self, names: Sequence[str], lengths: Lengths, truth: Flags, given: Flags) -> Iterator[Verdict]:
+    def compare_classes(self, names: Sequence[str], values: Values, truth: Flags, given: Flags) -> Iterator[Verdict]:
         """Yield rows with another label than the model gives; rows with an unknown label are left out."""
         for place in np.flatnonzero(truth.any(0)).tolist():
-            self.scores.setdefault(names[place], []).append(lengths[truth[:, place], place])
+            self.probabilities.setdefault(names[place], []).append(values[truth[:, place], place])
         for number in np.flatnonzero((given & ~truth).any(1) & truth.any(1)).tolist():
             best = int(given[number].argmax())
-            score, label_score = lengths[number, best], lengths[number, truth[number].argmax()]
-            values = float(score), float(label_score), float(score), float(score - label_score)
-            yield Verdict(self.rows + number, names[best], True, *values)
+            own, other = float(values[number, best]), float(values[number, truth[number].argmax()])
+            yield Verdict(self.rows + number, names[best], True, own, other, level=own, margin=own - other)
 
-    def compare_labels(self, names: Sequence[str], lengths: Lengths, truth: Flags, given: Flags) -> Iterator[Verdict]:
+    def compare_labels(self, names: Sequence[str], values: Values, truth: Flags, given: Flags) -> Iterator[Verdict]:
         """Yield labels that the model gives and the file does not, or the other way round."""
-        steps = np.floor(lengths * STEPS).astype(np.int64)
+        steps = np.floor(values * STEPS).astype(np.int64)
         for place, name in enumerate(names):
             table = self.steps.setdefault(name, np.zeros((2, STEPS + 1), np.int64))
             np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)
         for number, place in np.argwhere(given != truth).tolist():
-            length, is_given = float(lengths[number, place]), bool(given[number, place])
-            score, label_score = (length, 1 - length) if is_given else (1 - length, length)
+            value, is_given = float(values[number, place]), bool(given[number, place])
+            own, other = (value, 1 - value) if is_given else (1 - value, value)
             level = float(steps[number, place])
-            yield Verdict(self.rows + number, names[place], is_given, score, label_score, level, score)
+            yield Verdict(self.rows + number, names[place], is_given, own, other, level, margin=own)
 
     def suspects(self) -> tuple[list[Verdict], int]:
         """Return the most suspect labels, most confident first, and the number of all suspect labels."""
         # lowest level of a confident label that is given, and highest level of one that is not given
         low = {name: float(quantile(table[1], QUANTILE)) for name, table in self.steps.items()}
         high = {name: float(quantile(table[0], 1 - QUANTILE)) for name, table in self.steps.items()}
-        low |= {name: float(np.quantile(np.concatenate(parts), QUANTILE)) for name, parts in self.scores.items()}
+        low |= {name: float(np.quantile(np.concatenate(parts), QUANTILE)) for name, parts in self.probabilities.items()}
 
         def is_suspect(verdict: Verdict) -> bool:
             label, level = verdict.label, verdict.level
@@ -110,5 +110,5 @@ class Judge:
 
 
 def quantile(counts: NDArray[np.int64], share: float) -> int:
-    """Return the first step up to which this share of the counted scores lies."""
+    """Return the first step up to which this share of the counted probabilities lies."""
     return int(np.searchsorted(np.cumsum(counts), share * counts.sum()))

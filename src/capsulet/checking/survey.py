@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
 from capsulet.checking.languages import Languages
+from capsulet.checking.leaks import Leaks
 from capsulet.checking.similarity import BANDS, keys, sketch
 from capsulet.choices import UNICODE
 from capsulet.config import TextOptions
+from capsulet.text.columns import LABEL, Columns, plain
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
-from capsulet.text.reading import read_rows
-from capsulet.text.rows import ReadOptions, Row, SkippedRows
+from capsulet.text.reading import Source, read_rows, silent
+from capsulet.text.rows import ReadOptions, Row, SkippedRows, Tell
 from capsulet.text.scripts import script
 
 MAX_TOKENS = TextOptions().max_tokens  # tokens of a text that a model reads by default
@@ -29,8 +31,9 @@ EXCERPT, BEFORE = 80, 20  # characters of an excerpt, and those before the damag
 class Survey:
     """The rows of training files, then those of test files, as columns. A row is identified by its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, multi_label: bool = False) -> None:
         self.words = Words(UNICODE)
+        self.leaks = None if multi_label else Leaks(self.words)  # of training rows with one label each
         self.languages = Languages(self.words)
         self.sources: list[tuple[str, int]] = []  # file, and number of its first row
         self.lines, self.targets = array("q"), array("i")  # per row; targets are numbers of combinations
@@ -44,9 +47,10 @@ class Survey:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add the rows of one file."""
+    def add(self, rows: Iterable[Row], used: Sequence[Columns] = (), test: bool = False) -> None:
+        """Add the rows of one file; `used` gets the columns of text and label, and `test` rows cannot leak."""
         for chunk in chunks(rows):
+            first = len(self)
             texts = [row.text for row in chunk]
             for row in chunk:
                 if not self.sources or self.sources[-1][0] != row.source:
@@ -55,6 +59,11 @@ class Survey:
                 self.targets.append(self.combination_numbers.setdefault(labels_of(row), len(self.combination_numbers)))
                 self.look_for_damage(row)
             ids, lengths = self.words.scan(texts, MAX_TOKENS + 1)
+            if self.leaks and not test:
+                names = {plain(name) for columns in used for name in (*columns.text, columns.label or LABEL)}
+                for row, target in zip(chunk, self.targets[first:], strict=True) if used else ():
+                    self.leaks.add_columns(row.record, names, target)
+                self.leaks.add_texts(ids, lengths, self.targets[first:].tolist())
             empty = np.add.reduceat(ids, np.cumsum(lengths) - lengths) == NO_WORD
             bands, minima = sketch(ids, lengths)
             scripts = [self.script_numbers.setdefault(script(text), len(self.script_numbers)) for text in texts]
@@ -113,6 +122,12 @@ def labels_of(row: Row) -> tuple[str, ...]:
     return tuple(sorted(row.labels)) if row.label is None else (row.label,)
 
 
-def labelled_rows(files: Sequence[str], reading: ReadOptions, skipped: SkippedRows) -> Iterator[Row]:
-    """Yield rows with labels; empty texts are included."""
-    return read_rows(files, labelled=True, options=reading, skipped=skipped, allow_empty=True)
+def labelled_rows(
+    files: Sequence[Source], reading: ReadOptions, skipped: SkippedRows, tell: Tell = silent,
+    used: list[Columns] | None = None,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield rows with labels; empty texts are included. If `used` gets the columns, rows have all their columns."""
+    return read_rows(
+        files, labelled=True, options=reading, skipped=skipped, allow_empty=True, tell=tell, used=used,
+        keep=used is not None,
+    )  # fmt: skip

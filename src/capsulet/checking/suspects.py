@@ -25,7 +25,7 @@ from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.cells import safe_cell
 from capsulet.text.files import printable
 from capsulet.text.flags import LABEL_SEPARATOR
-from capsulet.text.labelled import Tell
+from capsulet.text.labelled import Source, Tell, named
 from capsulet.text.numbering import Words
 from capsulet.text.rows import ReadOptions, Row, SkippedRows
 from capsulet.text.visible import visible_json
@@ -38,7 +38,7 @@ BUDGET: dict[str, Any] = {"token_budget": 3_000_000, "adversarial": 0.0}
 ADVICE = "look at them and correct the wrong labels; the list is no proof, because a model makes mistakes too"
 
 
-def contradictions(classifier: Classifier, files: Sequence[str], reading: ReadOptions) -> Suspects:
+def contradictions(classifier: Classifier, files: Sequence[Source], reading: ReadOptions) -> Suspects:
     """List the labels that a model contradicts. Rows that it was trained on are rarely among them."""
     judge = Judge(classifier.multi_label)
     judge.compare(classifier, labelled_rows(files, reading, SkippedRows()))
@@ -63,7 +63,7 @@ def first_few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_EXAMPLES]) + ", …" * (len(names) > MOST_EXAMPLES)
 
 
-def out_of_fold(files: Sequence[str], reading: ReadOptions, folds: int, seed: int, tell: Tell) -> Suspects:
+def out_of_fold(files: Sequence[Source], reading: ReadOptions, folds: int, seed: int, tell: Tell) -> Suspects:
     """Train one small model for each part of the rows on all other parts, and list the labels it contradicts."""
     part_of, alone = assign(files, reading, folds)
     multi_label = reading.multi_label
@@ -84,7 +84,7 @@ def out_of_fold(files: Sequence[str], reading: ReadOptions, folds: int, seed: in
     return listed(judge, title, labelled_rows(files, reading, SkippedRows()), order)
 
 
-def assign(files: Sequence[str], reading: ReadOptions, folds: int) -> tuple[NDArray[np.int8], int]:
+def assign(files: Sequence[Source], reading: ReadOptions, folds: int) -> tuple[NDArray[np.int8], int]:
     """Return the part of each row, and the number of rows in no part (-1).
 
     Each class is spread evenly over the parts, and equal texts of a class are in one part. A class with one text is in
@@ -95,7 +95,7 @@ def assign(files: Sequence[str], reading: ReadOptions, folds: int) -> tuple[NDAr
     for window in chunks(labelled_rows(files, reading, SkippedRows())):
         text_keys.append(keys(*words.scan([row.text for row in window], 5_000)))
         targets += [label_numbers.setdefault(labels_of(row), len(label_numbers)) for row in window]
-    classes, texts, source = np.array(targets), np.concatenate(text_keys), ", ".join(files)
+    classes, texts, source = np.array(targets), np.concatenate(text_keys), named(files)
     if reading.multi_label:
         classes = rarest_labels(list(label_numbers), np.bincount(classes))[classes]
     if len({label for labels in label_numbers for label in labels}) < 2:
@@ -151,10 +151,11 @@ def listed(judge: Judge, title: str, rows: Iterator[Row], order: NDArray[np.int6
         row = judged[int(order[verdict.row])]
         sign = "" if row.label is not None else "+" if verdict.given else "-"
         label = LABEL_SEPARATOR.join(row.labels) if row.label is None else row.label
-        scores = round(verdict.score, 4), round(verdict.label_score, 4)
-        suspects.append(SuspectLabel(row.source, row.line, label, sign + verdict.label, *scores, row.text))
+        probabilities = round(verdict.probability, 4), round(verdict.label_probability, 4)
+        suspects.append(SuspectLabel(row.source, row.line, label, sign + verdict.label, *probabilities, row.text))
     for suspect in suspects[:MOST_EXAMPLES]:
-        note = f"{suspect.predicted} {suspect.score:.2f}, not {suspect.label or 'none'} {suspect.label_score:.2f}"
+        note = f"{suspect.predicted} {suspect.probability:.2f}, "
+        note += f"not {suspect.label or 'none'} {suspect.label_probability:.2f}"
         examples.append(Example(suspect.file, suspect.line, suspect.label, one_line(suspect.text), note))
     finding = Finding("suspect_labels", title, count, ADVICE, examples=tuple(examples))
     return suspects, [finding] if count else []

@@ -1,4 +1,4 @@
-"""Calibrate the scores of a model again.
+"""Calibrate the probabilities of a model again.
 
 examples:
   capsulet calibrate model reviews.csv             on the held-out part of the training file

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERBS = (
-    "check", "train", "evaluate", "predict", "explain", "drift", "calibrate", "compress", "export", "info", "demo",
+    "check", "train", "evaluate", "predict", "explain", "drift", "calibrate", "compress", "export", "serve", "tune",
+    "curve", "info", "demo", "doctor", "completion",
 )  # fmt: skip
 
 

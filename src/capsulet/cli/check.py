@@ -126,9 +126,10 @@ def print_suspects(suspects: tuple[SuspectLabel, ...]) -> None:
     from capsulet.text.files import printable
 
     rows = [
-        (f"{suspect.file}:{suspect.line}", suspect.label, suspect.predicted, f"{suspect.score:.2f}",
+        (f"{suspect.file}:{suspect.line}", suspect.label, suspect.predicted, f"{suspect.probability:.2f}",
          printable(" ".join(suspect.text.split()), MOST_LETTERS))
         for suspect in suspects[:MOST_SUSPECTS]
     ]  # fmt: skip
     show()
-    show_table(("row", "label", "predicted", ">score", "text"), rows, title=f"the {len(rows)} most suspect labels")
+    names = "row", "label", "predicted", ">probability", "text"
+    show_table(names, rows, title=f"the {len(rows)} most suspect labels")

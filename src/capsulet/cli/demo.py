@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     sentences = [sentence for sentence, _ in examples]
     for (sentence, module), prediction in zip(examples, classifier.predict(sentences), strict=True):
         truth = "" if prediction.label == module else f"  (module: {module})"
-        show(f"  {prediction.label:<16} {prediction.score:.2f}  {cut(sentence, 80)}{truth}")
+        show(f"  {prediction.label:<16} {prediction.probability:.2f}  {cut(sentence, 80)}{truth}")
 
     heading(f'capsulet explain {model} --text "{sentences[0]}"')
     explain.print_explanation(sentences[0], classifier.explain(sentences[0]))

@@ -6,10 +6,10 @@ examples:
   tail -n 5000 lines.txt | capsulet drift model - --strict && deploy
   capsulet drift model month.jsonl --window 1000        one line per 1,000 texts, then all texts
 
-Five histograms of the new texts (unknown words, lengths, codes, predicted classes, scores) are compared with those of
-the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many texts even a
-tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share expected by
-chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
+Five histograms of the new texts (unknown words, lengths, codes, predicted classes, probabilities) are compared with
+those of the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many
+texts even a tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share
+expected by chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ from capsulet.cli.output import percent, print_json, show, show_table, tell
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from capsulet.results import Drift, DriftPart, DriftWindow
 
-NAMES = {
-    "unknown": "unknown words", "length": "lengths", "codes": "codes", "classes": "classes", "score": "scores",
-}  # fmt: skip
 BARS = "▁▂▃▄▅▆▇█"
 MOST_BARS, WIDTH = 12, 10
-SLIGHTLY, STRONGLY = 0.05, 0.2  # shares of texts that moved, minus those expected by chance
 ARGUMENTS = {
     **MODEL,
     "FILE…": "new texts, labelled or not, in any format or one per line; - is standard input",
@@ -63,35 +58,34 @@ def window_line(window: DriftWindow) -> str:
 
 def print_drift(result: Drift) -> None:
     """Print the verdict, the parts and the unknown words."""
+    from capsulet.results import DRIFT_PARTS
+
     drifted = [part for part in result.parts if part.drifted]
-    show(verdict(result, drifted), style="bold red" if result.drifted else "bold")
+    show(verdict(result), style="bold red" if result.drifted else "bold")
+    show(result.summary)
     rows = []
     for part in result.parts:
         cells = (
-            "●" if part.drifted else "·", NAMES[part.name], probability(part.adjusted_p_value), percent(part.moved, 0),
-            percent(part.moved_by_chance, 0), f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part),
+            "●" if part.drifted else "·", DRIFT_PARTS[part.name], probability(part.adjusted_p_value),
+            percent(part.moved, 0), percent(part.moved_by_chance, 0),
+            f"{'█' * round(WIDTH * part.moved):░<{WIDTH}}", *sparks(part),
         )  # fmt: skip
         rows.append([(cell, "red" if part.drifted else "") for cell in cells])
     show_table(("", "", ">p", ">moved", ">chance", "", "before", "after"), rows, frame=False)
     for part in drifted:
         show(f"● {part.change}")
     for name, reason in result.absent.items():
-        show(f"{NAMES[name]} not compared: {reason}")
+        show(f"{DRIFT_PARTS[name]} not compared: {reason}")
     if result.unknown_words:
         words = ", ".join(f"{word[:40]} {texts:,}" for word, texts in result.unknown_words)
         show(f"unknown words, with the number of texts: {words}")
 
 
-def verdict(result: Drift, drifted: Sequence[DriftPart]) -> str:
+def verdict(result: Drift) -> str:
     """Summarise the test in one line."""
-    kind = "no drift"
-    if result.drifted:
-        largest = max(part.moved - part.moved_by_chance for part in drifted)
-        kind = "slight drift" if largest < SLIGHTLY else "strong drift" if largest >= STRONGLY else "drift"
-        kind += f" in {', '.join(NAMES[part.name] for part in drifted)}"
     return (
-        f"{kind}: p {probability(result.p_value)} ({result.texts:,} texts against {result.validation_texts:,} "
-        f"validation texts; false alarm rate at most {100 * result.false_alarm:g} %)"
+        f"{result.verdict}: p {probability(result.p_value)} ({result.texts:,} texts against "
+        f"{result.validation_texts:,} validation texts; false alarm rate at most {100 * result.false_alarm:g} %)"
     )
 
 
@@ -102,22 +96,8 @@ def probability(value: float) -> str:
 
 def sparks(part: DriftPart) -> tuple[str, ...]:
     """Draw both histograms as rows of small bars on one scale: all bins, or those that changed most."""
-    bins = [pair for pair in zip(part.before, part.after, strict=True) if max(pair) >= 0.001]
-    if part.name in ("classes", "codes"):
-        changed = sorted(range(len(bins)), key=lambda place: -abs(bins[place][1] - bins[place][0]))[:MOST_BARS]
-        bins = [bins[place] for place in sorted(changed)]
-    histograms = [[pair[side] for pair in bins] for side in (0, 1)]
-    if len(bins) > MOST_BARS:
-        histograms = [joined(shares) for shares in histograms]
+    histograms = part.histograms(MOST_BARS)
     top = max([share for shares in histograms for share in shares], default=0) or 1
     return tuple(
         "".join(BARS[min(7, int(8 * share / top))] if share else " " for share in shares) for shares in histograms
     )
-
-
-def joined(shares: Sequence[float]) -> list[float]:
-    """Sum neighbouring shares so that they fit the row."""
-    sums = [0.0] * MOST_BARS
-    for place, share in enumerate(shares):
-        sums[place * MOST_BARS // len(shares)] += share
-    return sums

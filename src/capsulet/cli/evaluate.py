@@ -4,7 +4,7 @@ examples:
   capsulet evaluate model test.csv
   capsulet evaluate model test.jsonl --json > figures.json
   capsulet evaluate model test.csv --report test.html           an HTML page with charts and mistakes
-  capsulet evaluate model test.csv --reliability diagram.svg    are the scores calibrated?
+  capsulet evaluate model test.csv --reliability diagram.svg    are the probabilities calibrated?
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def print_tables(result: Evaluation) -> None:
         after = result.reliability.error_after
         show(
             f"expected calibration error {result.reliability.error_before:.4f} of class lengths, ",
-            "no calibrated scores" if after is None else f"{after:.4f} of calibrated scores",
+            "no calibration" if after is None else f"{after:.4f} of calibrated probabilities",
             "" if result.micro_f1 is None else f", over {measured(result)}",
         )
     classes = result.classes

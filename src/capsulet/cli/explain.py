@@ -5,20 +5,32 @@ examples:
   capsulet explain model --text "what a match" --label Business     contributions to another label
   capsulet explain model --text "what a match" --contrast World     against another label
   capsulet explain model --text "what a match" --check              also measure the effect of leaving out each word
+  capsulet explain model --text "what a match" --details            also capsules and codewords of the network
   capsulet explain model texts.csv --html page.html
   capsulet explain model --text "what a match" --json
 
 With routing and gates held fixed, the contributions sum to the length of the class capsule before squash (with a linear
 head or without a network: to the logit). Without a word, routing and gates would change, too: --check measures the
-total effect. `score` is the length of the class capsule, `probability` the calibrated probability.
+total effect. `probability` is that of `predict`, `length` the length of the class capsule.
 """
 
 from __future__ import annotations
 
 from capsulet.choices import NO_NETWORK
 from capsulet.cli.options import JSON, MODEL, READING
-from capsulet.cli.output import Part, check_text_file, print_json, print_json_list, show, show_table, show_text, tell
+from capsulet.cli.output import (
+    Part,
+    check_text_file,
+    columns,
+    print_json,
+    print_json_list,
+    show,
+    show_table,
+    show_text,
+    tell,
+)
 from capsulet.cli.texts import load_with_texts
+from capsulet.palette import FAINT, LIGHT, terminal_mark
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -30,6 +42,7 @@ if TYPE_CHECKING:
     from capsulet.runtime.classifier import Classifier
 
 MOST_WORDS, MOST_PARTS = 8, 4
+WIDEST_BAR, NARROW = 12, 60  # columns of a bar, and of a terminal that has no room for bars
 UNKNOWN = "(unknown word)"
 MANY_RUNS = 500  # from here on a note explains the waiting time
 ARGUMENTS = {
@@ -39,6 +52,7 @@ ARGUMENTS = {
     "--label LABEL": "label to explain (default: the predicted label; of a multi-label model every predicted label)",
     "--contrast LABEL": "also explain the difference to this label",
     "--check": "also measure the effect of leaving out each word",
+    "--details": "also show the parts of the network: primary capsules and codewords",
     "--html FILE.html": "write an HTML page with the coloured texts",
     **JSON,
     **READING,
@@ -64,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
         print_json_list("explanations", ({"text": text, **as_json(explanation)} for text, explanation in pairs))
     elif not page:
         for text, explanation in pairs:
-            print_explanation(text, explanation)
+            print_explanation(text, explanation, arguments.details)
 
 
 def explanations(
@@ -90,22 +104,26 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     )
 
 
-def print_explanation(text: str, explanation: Explanation) -> None:
-    """Print the coloured text and the words with the largest contributions."""
-    scores = f"  score {explanation.score:.3f}"
-    if explanation.probability is not None:
-        scores += f"  probability {explanation.probability:.3f}"
+def print_explanation(text: str, explanation: Explanation, details: bool = False) -> None:
+    """Print the coloured text and the words with the largest contributions; `details` adds the parts of the network."""
+    numbers = f"  probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
-        reached = "reached" if explanation.score >= explanation.threshold else "not reached"
-        scores += f"  threshold {explanation.threshold:.3f} {reached}"
-    show((explanation.label, "bold"), scores)
+        reached = "reached" if explanation.probability >= explanation.threshold else "not reached"
+        numbers += f"  threshold {explanation.threshold:.3f} {reached}"
+    show((explanation.label, "bold"), numbers)
     show_text(*coloured(text, explanation.tokens))
     print_words(explanation)
     if contrast := explanation.contrast:
-        show(f"against {contrast.label} ({contrast.score:.3f})")
+        show(f"against {contrast.label} (probability {contrast.probability:.3f})")
         show_text(*coloured(text, contrast.tokens))
         most = sorted(contrast.tokens, key=lambda token: -abs(token.contribution))[:MOST_WORDS]
         show(", ".join(f"{token.name} {token.contribution:+.3f}" for token in most))
+    if details:
+        print_details(explanation)
+
+
+def print_details(explanation: Explanation) -> None:
+    """Print what the parts of the network contribute."""
     if not explanation.capsules:
         show(NO_NETWORK)
     else:
@@ -117,7 +135,6 @@ def print_explanation(text: str, explanation: Explanation) -> None:
             for part in explanation.codewords[:MOST_PARTS]
         )
         show(f"codewords {', '.join(named)}")
-    show(f"sum of all words {explanation.length_before_squash:.3f}")
 
 
 def print_words(explanation: Explanation) -> None:
@@ -125,15 +142,16 @@ def print_words(explanation: Explanation) -> None:
     tokens, occlusion = explanation.tokens, explanation.occlusion
     largest = largest_contribution(tokens)
     ranked = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))
-    rows: list[list[Part]] = []
+    rows, bars = list[list[Part]](), columns() >= NARROW
     for place in ranked[:MOST_WORDS]:
         contribution = tokens[place].contribution
-        bar = "█" * round(12 * abs(contribution) / largest), "green" if contribution > 0 else "red"
+        bar = "█" * round(WIDEST_BAR * abs(contribution) / largest), LIGHT["one" if contribution > 0 else "two"]
         left_out = [] if occlusion is None else [f"{occlusion[place]:+.3f}"]
-        rows.append([tokens[place].name, f"{contribution:+.3f}", *left_out, bar])
+        rows.append([tokens[place].name, f"{contribution:+.3f}", *left_out, *[bar] * bars])
     if rest := ranked[MOST_WORDS:]:
         rows.append([f"… {len(rest)} more", f"{sum(tokens[place].contribution for place in rest):+.3f}"])
-    show_table(("word", ">contribution", *[">left out"] * (occlusion is not None), ""), rows, frame=False)
+    rows.append([("sum", "dim"), (f"{explanation.length_before_squash:+.3f}", "dim")])
+    show_table(("word", ">contribution", *[">left out"] * (occlusion is not None), *[""] * bars), rows, frame=False)
 
 
 def largest_contribution(tokens: Iterable[TokenContribution]) -> float:
@@ -142,13 +160,12 @@ def largest_contribution(tokens: Iterable[TokenContribution]) -> float:
 
 
 def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> list[Part]:
-    """Colour words for the label green and words against it red, by strength."""
+    """Mark words for the label and words against it, by strength."""
     shown, place, largest = list[Part](), 0, largest_contribution(tokens)
     for token in tokens:
         strength = abs(token.contribution) / largest
-        if strength >= 0.15 and place <= token.start:
-            shade = round(60 + 140 * strength)
-            colour = f"rgb(0,{shade},60)" if token.contribution > 0 else f"rgb({shade},0,60)"
-            shown += [text[place : token.start], (text[token.start : token.end], f"white on {colour}")]
+        if strength >= FAINT and place <= token.start:
+            mark = terminal_mark(token.contribution, strength)
+            shown += [text[place : token.start], (text[token.start : token.end], mark)]
             place = token.end
     return [*shown, text[place:]]

@@ -94,7 +94,7 @@ def quality(description: dict[str, Any]) -> Rows:
         errors = f"{calibration['error_after']:.4f}, {calibration['error_before']:.4f} before calibration"
         rows["calibration error"] = errors
     else:
-        rows["calibration"] = "none: scores are class lengths, not probabilities"
+        rows["calibration"] = "none: probabilities are class lengths divided by their sum"
     if f1 := trained.get("valid_f1"):
         worst = sorted(f1, key=lambda label: f1[label])[:NUM_WORST]
         rows["lowest F1"] = ", ".join(f"{cut(label, MAX_LETTERS)} {percent(f1[label], 1)}" for label in worst)

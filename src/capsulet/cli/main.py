@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OPTIONAL = {"numpy": "train", "torch": "train", "pyarrow": "train"}  # packages and their extras
 NOT_WRITABLE = (errno.EBADF, errno.EIO)  # standard output is open for reading only, or its terminal is gone
 
 
@@ -64,11 +65,13 @@ def run(parsed: Any) -> int:
 def describe(error: BaseException) -> tuple[str, int]:
     """The message and the exit status of an error."""
     if isinstance(error, CapsuletError):
-        return str(error), error.status
+        return error.message, error.status
     if isinstance(error, MemoryError):
         return "out of memory: try a smaller --batch-size or --max-words, or fewer rows", 1
     if was_interrupted(error):
         return "interrupted", INTERRUPTED
+    if isinstance(error, ModuleNotFoundError) and error.name in OPTIONAL:
+        return f"{error.name} is not installed: pip install 'capsulet[{OPTIONAL[error.name]}]'", 2
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         place = error.filename or "the output"

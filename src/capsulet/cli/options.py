@@ -31,7 +31,7 @@ CACHE: Table = {
 READING_FLAGS = {
     "text_columns": "--text-column NAME…", "label_column": "--label-column NAME", "header": "--no-header",
     "file_format": f"--format {{{','.join(FORMATS)}}}", "label_separator": "--label-separator TEXT",
-    "on_bad_row": "--on-bad-row",
+    "encoding": "--encoding NAME", "on_bad_row": "--on-bad-row",
 }  # fmt: skip
 
 
@@ -158,13 +158,14 @@ def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default"
     """Add `--recipe`."""
     from capsulet.config import RECIPES
 
-    words = f"values of the options that you do not set: capsulet's or the paper's (default: {default})"
+    words = "values of the options that you do not set: capsulet's, those that the paper prints, or those that its "
+    words += f"published code computes (default: {default})"
     parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
 
 
 def has_reading_flags(arguments: argparse.Namespace) -> bool:
     """Whether a flag for reading files is given."""
-    names = ("text_column", "label_column", "header", "format", "label_separator")
+    names = ("text_column", "label_column", "header", "format", "label_separator", "encoding")
     return arguments.on_bad_row != "fail" or any(getattr(arguments, name) not in (None, []) for name in names)
 
 
@@ -175,6 +176,7 @@ def reading_options(arguments: argparse.Namespace) -> ReadOptions:
     return ReadOptions(
         text_columns=tuple(arguments.text_column), label_column=arguments.label_column, header=arguments.header,
         file_format=arguments.format, on_bad_row=arguments.on_bad_row, label_separator=arguments.label_separator,
+        encoding=arguments.encoding,
     )  # fmt: skip
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import sys
 
+from capsulet.presentation import clock as clock
+from capsulet.presentation import count as count
+from capsulet.presentation import cut as cut
+from capsulet.presentation import percent as percent
+from capsulet.presentation import tell as tell
 from capsulet.text.visible import visible, visible_json
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -20,14 +25,6 @@ if TYPE_CHECKING:
 
 Part = str | tuple[str, str]  # a text, or a text with its style
 COLUMNS = 100  # width of a table if standard output is not a terminal
-
-
-def tell(line: str) -> None:
-    """Print a message on standard error."""
-    try:  # noqa: SIM105 - contextlib takes long to import
-        print(visible(line), file=sys.stderr, flush=True)
-    except OSError:  # a closed or unusable standard error must not stop the work
-        pass
 
 
 def print_json(value: Any) -> None:
@@ -56,11 +53,11 @@ def json_line(value: Any) -> str:
     return line
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass."""
+def fields_of(value: Any) -> dict[str, Any] | str:
+    """The fields of a dataclass; any other value, such as a date of a file, as a string."""
     import dataclasses
 
-    return dataclasses.asdict(value)
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def check_text_file(path: str | None, ending: str) -> Path | None:
@@ -88,6 +85,13 @@ def console(table: bool = False) -> Console | None:
     except ModuleNotFoundError:
         return None
     return Console() if terminal else Console(width=COLUMNS, color_system=None)
+
+
+def columns() -> int:
+    """Width of the terminal; `COLUMNS` if standard output is none."""
+    import shutil
+
+    return shutil.get_terminal_size((COLUMNS, 0)).columns if sys.stdout.isatty() else COLUMNS
 
 
 def show(*parts: Part, style: str = "") -> None:
@@ -140,25 +144,3 @@ def show_table(
     for row in cells:
         table.add_row(*(Text(words, style) for words, style in row))
     target.print(table)
-
-
-def percent(share: float | None, digits: int = 2) -> str:
-    """Format a share: 0.5 as 50.00 %."""
-    return f"{100 * (share or 0):.{digits}f} %"
-
-
-def count(number: int, noun: str) -> str:
-    """Format a number and its noun: 1 row, 1,000 rows."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def cut(text: str, length: int) -> str:
-    """Shorten a text to this many characters."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def clock(seconds: float) -> str:
-    """Format seconds: 75 as 1:15."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -14,7 +14,7 @@ examples:
   capsulet check reviews.csv                    duplicates, contradictions, encoding damage
   capsulet train reviews.csv --out model        from a CSV file with columns text and label
   capsulet evaluate model test.csv              accuracy, F1 per class, confusions
-  capsulet predict model --text "what a match"  label and score, as JSON
+  capsulet predict model --text "what a match"  label and probability, as JSON
   capsulet explain model --text "what a match"  contributions of the words
   capsulet drift model new.csv                  do new texts differ from the training texts?
   capsulet demo                                 all of these, on the docstrings of your Python

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capsulet.runtime.classifier import Classifier
-    from capsulet.text.rows import ReadOptions
+    from capsulet.text.rows import Row
 
 
 def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -> tuple[Classifier, Iterator[str]]:
@@ -26,17 +26,25 @@ def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -
     classifier = load(arguments.model, threads)
     if arguments.text and not has_reading_flags(arguments):
         return classifier, iter(arguments.text)
-    reading = reading_options(arguments).for_model(classifier.multi_label)
-    return classifier, read_texts(arguments.files, reading) if arguments.files else iter(arguments.text)
+    reading_options(arguments).for_model(classifier.multi_label)  # refuses flags that do not fit the model
+    return classifier, read_texts(arguments, classifier) if arguments.files else iter(arguments.text)
 
 
-def read_texts(files: list[str], reading: ReadOptions) -> Iterator[str]:
+def read_texts(arguments: argparse.Namespace, classifier: Classifier) -> Iterator[str]:
     """Texts of files; at their end, a message about skipped rows."""
+    return (row.text for row in rows_of(arguments, classifier) if not row.problem)
+
+
+def rows_of(arguments: argparse.Namespace, classifier: Classifier) -> Iterator[Row]:
+    """Rows of files with all their columns, and skipped rows with the problem; at the end, a message about these."""
     from capsulet.text.reading import read_rows
     from capsulet.text.rows import SkippedRows
 
-    skipped = SkippedRows()
-    for row in read_rows(files, labelled=False, options=reading, skipped=skipped, allow_empty=True):
-        yield row.text
+    reading = reading_options(arguments).for_model(classifier.multi_label, classifier.config.columns)
+    skipped = SkippedRows(wanted=True)
+    rows = read_rows(
+        arguments.files, labelled=False, options=reading, skipped=skipped, allow_empty=True, tell=tell, keep=True
+    )
+    yield from skipped.listed(rows)
     if skipped.count:
         tell(skipped.summary())

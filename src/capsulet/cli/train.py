@@ -33,7 +33,7 @@ from capsulet.cli.options import (
     values_of,
 )  # fmt: skip
 from capsulet.cli.output import clock, percent, print_json, tell
-from capsulet.cli.progress import LineMonitor, bar_monitor, validation
+from capsulet.training.progress import LineMonitor, bar_monitor
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -63,11 +63,15 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
-    kinds = option_classes()
-    add_option_flags(parser, kinds, basic=[True])
+    add_basic_options(parser)
     add_recipe_flag(parser)
     words = "the defaults suit most data; docs/concepts/method.md explains the terms"
-    add_option_flags(parser.add_argument_group("research options", words), kinds, basic=[False])
+    add_option_flags(parser.add_argument_group("research options", words), option_classes(), basic=[False])
+
+
+def add_basic_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a training that most users need."""
+    add_option_flags(parser, option_classes(), basic=[True])
 
 
 def option_classes() -> tuple[type, ...]:
@@ -124,13 +128,12 @@ def summary(result: Training, select: str | None) -> str:
         "early": f"stopped early, no better epoch after {result.best.epoch}: ",
         "interrupted": "interrupted, the best model so far is kept" + (", --resume continues: " if resumable else ": "),
     }
-    kept = "the n-gram features are the model"
+    kept = "the model is linear"
     if not result.linear_only:
-        kept = f"epoch {result.best.epoch} of {len(result.epochs)} is kept"
-        kept += " with the n-gram features" if result.linear else ""
-    name = "" if result.best.valid_micro_f1 is not None else "accuracy "
-    quality = f"{name}{validation(result.best)} {measured_on(result)}{higher(result, select)}"
-    if result.folds and result.train_rows == len(result.labels) and name:
+        network = f"the network of epoch {result.best.epoch} of {len(result.epochs)}"
+        kept = f"the model is the linear model and {network}" if result.linear else f"the model is {network}"
+    quality = f"{result.best.metric} {measured_on(result)}{higher(result, select)}"
+    if result.folds and result.train_rows == len(result.labels) and result.best.valid_micro_f1 is None:
         quality = "one row per class cannot show how good it is"
     return (
         f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "

@@ -2,9 +2,10 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from capsulet.compression.file import bytes_by_part
 from capsulet.compression.goal import GoalSearch
@@ -16,51 +17,56 @@ from capsulet.compression.source import Source, read_source
 from capsulet.errors import InputError
 from capsulet.evaluation.calibrate import chosen_rows, other_rows
 from capsulet.results import Compression
+from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import MODEL
 from capsulet.text.corpus import Corpora
-from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.labelled import Data, Tell, silent, sources
+from capsulet.text.labelled import Source as Texts
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.training.run import require_training
 
 
 def compress(
     model: str | Path,
-    files: Paths = (),
+    files: Data = (),
     out: str | Path = "",
     *,
     target_size: str | int | None = None,
     max_loss: float | None = None,
-    valid: Paths = (),
+    valid: Data = (),
     plot: str | Path | None = None,
     reading: ReadOptions | None = None,
     cache: str | Path | None = "",
     threads: int | None = None,
     tell: Tell = silent,
     progress: Callable[[int, int], None] = lambda done, steps: None,
+    **columns: Any,
 ) -> Compression:
-    """Write a model as one small file; with its training files, choose and adapt the file on them.
+    """Write a model as one small file; with its training files or data, choose and adapt the file on them.
 
     `target_size` is the largest size in bytes or such as "500KB". `max_loss` is the largest loss of accuracy on the
     validation texts in percentage points (default with files: 0.3). `progress` gets the steps done and the total.
+    `columns` are options of `ReadOptions`.
     """
     started = time.perf_counter()
     out, picture = check_file(out, Path(model)), check_plot(plot)
-    size = check_goal(target_size, max_loss, files)
-    if paths(valid) and not paths(files):
+    train, held_out, tell = sources(files), sources(valid), spoken(tell)
+    size = check_goal(target_size, max_loss, train)
+    if held_out and not train:
         raise InputError("--valid was given without training files: also give the files that the model was trained on")
     source = read_source(Path(model))
     if not source.config.linear_only:
         require_training("Compressing")
-    reading = (reading or ReadOptions()).for_model(source.config.multi_label)
+    reading = reading_options(reading, columns).for_model(source.config.multi_label, source.config.columns)
     with ExitStack() as scratch:
         if not source.config.linear_only:
             from capsulet.model.kernels import training_threads
 
             scratch.enter_context(training_threads(threads))
-        labelled = LabelledFiles(paths(files), paths(valid), reading, cache)
+        labelled = LabelledFiles(train, held_out, reading, cache)
         sample = read_sample(source, labelled, scratch, tell) if labelled.train else made_up_sample(source)
         search = search_of(source, sample, progress, tell, threads)
         data, chosen, curve = search.best_file(size, max_loss)
@@ -126,14 +132,14 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
     return True
 
 
-def check_goal(target_size: str | int | None, max_loss: float | None, files: Paths) -> int | None:
+def check_goal(target_size: str | int | None, max_loss: float | None, files: Sequence[Texts]) -> int | None:
     """The target size in bytes, if any; InputError for two goals or for a loss without labelled texts."""
     if target_size is not None and max_loss is not None:
         raise InputError("--target-size and --max-loss cannot be combined: leave one of them out")
     if max_loss is not None:
         if isinstance(max_loss, bool) or not isinstance(max_loss, (int, float)) or not 0 <= max_loss <= 100:
             raise InputError(f"--max-loss is {max_loss!r}: expected percentage points of accuracy, 0 to 100")
-        if not paths(files):
+        if not files:
             raise InputError("--max-loss is measured on labelled texts: give the files that the model was trained on")
     return None if target_size is None else parse_size(target_size)
 

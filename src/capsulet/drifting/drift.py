@@ -13,18 +13,22 @@ from typing import Any
 
 from capsulet.drifting.histograms import EDGES, FEWEST_TEXTS, MOST_CLASSES, PARTS, Counts, Histograms, fit, from_json
 from capsulet.drifting.permutation import compare, holm
-from capsulet.drifting.traits import MOST_CODES, Rows, scored_traits, traits_of
+from capsulet.drifting.sentences import Values, sentence
+from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
+from capsulet.spelling import spoken
+from capsulet.text.files import printable
+from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
-from capsulet.text.rows import ReadOptions, SkippedRows
+from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
 SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
 AT_ONCE = 1024  # texts in memory
 MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
-SCORE_STEPS = 1000  # scores are counted in steps of 1 / 1000 to find their median
+PROBABILITY_STEPS = 1000  # probabilities are counted in steps of 1 / 1000 to find their median
 NO_CODES = "the model has no codes"
 NOT_STORED = "the model has no histogram of it: "
 OnWindow = Callable[[DriftWindow], None]
@@ -32,7 +36,7 @@ OnWindow = Callable[[DriftWindow], None]
 
 def drift(
     model: Classifier | str | Path,
-    files: str | Path | Sequence[str | Path] = (),
+    files: Data = (),
     *,
     texts: Iterable[str] | None = None,
     false_alarm: float = 0.01,
@@ -40,9 +44,11 @@ def drift(
     reading: ReadOptions | None = None,
     tell: Callable[[str], None] = lambda line: None,
     on_window: OnWindow = lambda window: None,
+    **columns: Any,
 ) -> Drift:
-    """Compare the texts of files, or `texts`, with the validation texts of a model, in bounded memory.
+    """Compare the texts of files or data, or `texts`, with the validation texts of a model, in bounded memory.
 
+    `files` are names of files, or data with or without labels, as for `train`. `columns` are options of `ReadOptions`.
     Texts like the validation texts are called drifted with a probability of at most `false_alarm`. `window` is a number
     of texts: each run of this many texts is also compared on its own, at the same rate of false alarms.
     """
@@ -53,22 +59,36 @@ def drift(
         )
     if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
         raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
-    names = [files] if isinstance(files, (str, Path)) else list(files)
-    if bool(names) == (texts is not None):
+    refuse_texts(files)
+    named_sources, tell = sources(files), spoken(tell)
+    if bool(named_sources) == (texts is not None):
         raise InputError("drift takes either files or texts: give exactly one of them")
     if isinstance(texts, (str, bytes)):
         raise InputError(f"drift got one {type(texts).__name__} as texts, expected a list of texts: write texts=[text]")
     classifier = model if isinstance(model, Classifier) else load(model)
     skipped = SkippedRows()
     if texts is None:
-        options = replace(reading or ReadOptions(), multi_label=classifier.multi_label)
-        rows = read_rows(names, labelled=False, options=options, skipped=skipped, allow_empty=True)
+        options = reading_options(reading, columns)
+        options = replace(options, multi_label=classifier.multi_label, remembered=classifier.config.columns)
+        rows = read_rows(
+            named_sources, labelled=False, options=options, skipped=skipped, allow_empty=True, tell=tell
+        )  # fmt: skip
         texts = (row.text for row in rows)
-    source = ", ".join(map(str, names)) or "texts"
+    elif not isinstance(texts, (list, tuple)):
+        texts = texts_of(texts, classifier.config.columns)
+    source = named(named_sources) or "texts"
     comparison = compare_texts(classifier, texts, source, false_alarm, window, on_window)
     if skipped.count:
         tell(skipped.summary())
     return comparison
+
+
+def refuse_texts(files: Data) -> None:
+    """Raise an InputError for a list of texts in place of files; a text has a space, and no file has its name."""
+    if not isinstance(files, (list, tuple)) or not files:
+        return
+    if all(isinstance(item, str) and " " in item and not is_file(item[:200]) for item in files):
+        raise InputError(f"{printable(files[0])!r}: no such file: give a list of texts as texts=[…]")
 
 
 def stored_histograms(classifier: Classifier) -> Histograms:
@@ -88,15 +108,15 @@ def stored_histograms(classifier: Classifier) -> Histograms:
 
 
 def describe(
-    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, scores: Rows
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, probabilities: Rows
 ) -> dict[str, Any] | None:
     """Return the `histograms` of a configuration, or None if there are too few texts.
 
-    They are made of tokenised validation texts, their class lengths (n, C) and their scores (n, C).
+    They are made of tokenised validation texts, their class lengths (n, C) and their probabilities (n, C).
     """
     if len(encoded) < FEWEST_TEXTS:
         return None
-    traits = scored_traits(classifier, encoded, lengths, scores)
+    traits = answered_traits(classifier, encoded, lengths, probabilities)
     return fit(traits, len(classifier.labels), classifier.multi_label).as_json()
 
 
@@ -106,7 +126,7 @@ class TextCounts:
     def __init__(self, reference: Histograms) -> None:
         self.reference, self.texts = reference, 0
         self.counts = {part: [0] * len(counts) for part, counts in reference.counts.items()}
-        self.lengths, self.scores = Counter[int](), Counter[int]()  # texts by number of tokens, and by score
+        self.lengths, self.probabilities = Counter[int](), Counter[int]()  # texts by tokens, and by probability
         self.unknown = 0.0  # sum of the shares of unknown words
 
     def add(self, classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]) -> None:
@@ -116,7 +136,7 @@ class TextCounts:
         self.texts += len(traits)
         self.unknown += sum(traits.unknown)
         self.lengths.update(traits.length)
-        self.scores.update(round(score * SCORE_STEPS) for score in traits.score)
+        self.probabilities.update(round(value * PROBABILITY_STEPS) for value in traits.probability)
 
     def add_counts(self, more: Mapping[str, Counts]) -> None:
         """Add the number of texts in each bin of each part."""
@@ -128,13 +148,17 @@ class TextCounts:
         self.add_counts(more.counts)
         self.texts, self.unknown = self.texts + more.texts, self.unknown + more.unknown
         self.lengths.update(more.lengths)
-        self.scores.update(more.scores)
+        self.probabilities.update(more.probabilities)
+
+    @property
+    def usual(self) -> dict[str, float]:
+        """Mean share of unknown words, and medians of length and probability."""
+        probability = median(self.probabilities) / PROBABILITY_STEPS
+        return {"unknown": self.unknown / self.texts, "length": float(median(self.lengths)), "probability": probability}
 
     def parts(self, classifier: Classifier, false_alarm: float) -> list[DriftPart]:
         """Compare each part with that of the validation texts."""
-        reference, parts, length = self.reference, [], float(median(self.lengths))
-        score = median(self.scores) / SCORE_STEPS
-        usual = {"unknown": self.unknown / self.texts, "length": length, "score": score}
+        reference, parts, usual = self.reference, [], self.usual
         tests = {part: compare(reference.counts[part], counts) for part, counts in self.counts.items()}
         adjusted = holm([test.p_value for test in tests.values()])
         for (part, test), p_value in zip(tests.items(), adjusted, strict=True):
@@ -210,11 +234,14 @@ def compare_texts(
             f"{source}: too few texts to test for drift ({total.texts}), expected at least {FEWEST_TEXTS}: collect more"
         )
     parts = total.parts(classifier, false_alarm)
+    frequent = sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]
     return Drift(
         drifted=any(part.drifted for part in parts), p_value=min(part.adjusted_p_value for part in parts),
         false_alarm=false_alarm, texts=total.texts, validation_texts=reference.texts, parts=tuple(parts),
         absent=absent_parts(reference, classifier), windows=tuple(windows),
-        unknown_words=tuple(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WORDS]),
+        unknown_words=tuple(frequent), summary=sentence(
+            parts, Values(reference.usual, total.usual), frequent, total.texts
+        ),
     )  # fmt: skip
 
 
@@ -257,9 +284,9 @@ def change_of(
     if part == "length":
         word = "as long" if was == now else "longer" if now > was else "shorter"
         return f"texts {word}: median {was:g} → {now:g} tokens"
-    if part == "score":
-        word = "as high" if abs(was - now) < 0.5 / SCORE_STEPS else "higher" if now > was else "lower"
-        return f"scores {word}: median {was:.3f} → {now:.3f}"
+    if part == "probability":
+        word = "as high" if abs(was - now) < 0.5 / PROBABILITY_STEPS else "higher" if now > was else "lower"
+        return f"probabilities {word}: median {was:.3f} → {now:.3f}"
     title, verb = ("codes", "stands out in ") if part == "codes" else ("predicted classes", "")
     most = sorted(range(len(names)), key=lambda place: -abs(after[place] - before[place]))[:2]
     shares = (f"{names[place]} {verb}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)

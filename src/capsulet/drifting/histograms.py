@@ -7,7 +7,7 @@ Each text falls into one bin of each part. Texts are counted, not tokens: texts 
 - codes    codeword whose use exceeds its mean by the most standard deviations; one more bin for texts without a known
            word
 - classes  predicted class; one more bin for texts to which a multi-label model gives no label
-- score    score of the predicted class
+- probability  of the predicted class; its key in the configuration is `score`
 
 No bin depends on the texts that are counted in it. Edges are the same for all models. Means and standard deviations of
 codewords are estimated on every third text, and only the other texts are counted. Bins fitted to the counted texts
@@ -26,7 +26,8 @@ from typing import Any
 from capsulet.drifting.traits import MOST_CODES, Traits
 from capsulet.errors import ModelError
 
-PARTS = ("unknown", "length", "codes", "classes", "score")
+PARTS = ("unknown", "length", "codes", "classes", "probability")
+STORED = {"probability": "score"}  # keys of the configuration that are not the names of their parts
 # upper ends, inclusive, of all bins but the last
 EDGES: Mapping[str, tuple[float, ...]] = {
     "unknown": (0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
@@ -34,7 +35,7 @@ EDGES: Mapping[str, tuple[float, ...]] = {
         1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 19, 24, 30, 37, 46, 58, 72, 90, 112, 140, 175, 219, 273, 341, 426, 533, 666,
         833, 1041, 1301, 1626, 2033, 2541, 3176, 3970,
     ),
-    "score": (
+    "probability": (
         0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875, 0.9,
         0.925, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.996, 0.998, 0.999,
     ),
@@ -55,7 +56,7 @@ class Histograms:
     texts: int
     num_classes: int
     counts: Mapping[str, Counts]  # of the parts that the model has
-    usual: Mapping[str, float]  # mean of unknown, median of length and score
+    usual: Mapping[str, float]  # mean of unknown, median of length and probability
     means: Sequence[float] = ()  # of each codeword over the texts; at most MOST_CODES; empty without codes
     spreads: Sequence[float] = ()  # their standard deviations
 
@@ -78,9 +79,9 @@ class Histograms:
         stored: dict[str, Any] = {"texts": self.texts}
         for part, counts in self.counts.items():
             filled = max((place for place, count in enumerate(counts, 1) if count), default=0)
-            stored[part] = {"counts": list(counts[:filled])}
+            own = stored[STORED.get(part, part)] = {"counts": list(counts[:filled])}
             if part in self.usual:
-                stored[part]["usual"] = self.usual[part]
+                own["usual"] = self.usual[part]
         for key, values in (("means", self.means), ("spreads", self.spreads)):
             if values:
                 stored["codes"][key] = [round(value * PARTS_OF_ONE) for value in values]
@@ -92,7 +93,7 @@ def fit(traits: Traits, num_classes: int, multi_label: bool) -> Histograms:
     usual = {
         "unknown": round(math.fsum(traits.unknown) / len(traits), 6),
         "length": float(statistics.median(traits.length)),
-        "score": round(statistics.median(traits.score), 6),
+        "probability": round(statistics.median(traits.probability), 6),
     }
     rows = [] if traits.codes is None else traits.codes.tolist()
     counted_rows = [row for number, row in enumerate(rows) if number % EVERY]
@@ -169,13 +170,13 @@ def from_json(stored: Any, num_classes: int, multi_label: bool, source: str) -> 
             if not 0 < len(means) == len(spreads) <= MOST_CODES or min(spreads) <= 0 or not all_finite(means, spreads):
                 raise ValueError("the means and spreads of its codes")
         for part, size in bin_numbers(num_classes, multi_label, len(means)).items():
-            if part in stored:
-                own = [int(count) for count in stored[part]["counts"]]
+            if (key := STORED.get(part, part)) in stored:
+                own = [int(count) for count in stored[key]["counts"]]
                 counts[part] = own + [0] * (size - len(own))
                 if len(own) > size or min(own) < 0 or not FEWEST_TEXTS <= sum(own) <= texts:
                     raise ValueError(f"the counts of {part}")
                 if part in EDGES:
-                    usual[part] = float(stored[part]["usual"])
+                    usual[part] = float(stored[key]["usual"])
         if not counts:
             raise ValueError("no part has a histogram")
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:

@@ -26,7 +26,7 @@ class Traits:
     # (B, at most MOST_CODES) mean weight of each codeword over the known words; NaN if none is known
     codes: Matrix | None
     classes: Sequence[int]  # predicted class, or C if a multi-label model gives no label
-    score: Sequence[float]  # score of the predicted class, as `predict` returns it
+    probability: Sequence[float]  # of the predicted class, as `predict` returns it
 
     def __len__(self) -> int:
         return len(self.length)
@@ -35,19 +35,20 @@ class Traits:
 def traits_of(classifier: Classifier, texts: Sequence[str], encoded: Sequence[array[int]]) -> Traits:
     """Return the traits of tokenised texts."""
     lengths, _ = classifier.session.classify(texts)
-    scores = classifier.probabilities(lengths) if classifier.calibrated else lengths
-    return scored_traits(classifier, encoded, lengths.tolist(), scores.tolist())
+    return answered_traits(classifier, encoded, lengths.tolist(), classifier.probabilities(lengths).tolist())
 
 
-def scored_traits(classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, scores: Rows) -> Traits:
-    """Return the traits of tokenised texts with class lengths (B, C) and scores (B, C)."""
+def answered_traits(
+    classifier: Classifier, encoded: Sequence[array[int]], lengths: Rows, probabilities: Rows
+) -> Traits:
+    """Return the traits of tokenised texts with class lengths (B, C) and probabilities (B, C)."""
     longest = [row.index(max(row)) for row in lengths]
-    score = [row[place] for row, place in zip(scores, longest, strict=True)]
+    probability = [row[place] for row, place in zip(probabilities, longest, strict=True)]
     thresholds, classes = classifier.thresholds, longest
     if thresholds is not None:
         classes = [longest_given(row, thresholds) for row in lengths]
     counts, session = list(map(len, encoded)), classifier.session
-    return Traits(unknown_shares(encoded, session), counts, code_usage(session, encoded), classes, score)
+    return Traits(unknown_shares(encoded, session), counts, code_usage(session, encoded), classes, probability)
 
 
 def longest_given(lengths: Sequence[float], thresholds: Sequence[float]) -> int:

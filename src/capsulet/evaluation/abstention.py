@@ -37,7 +37,7 @@ class Rules:
 
 
 class FindsRules(Protocol):
-    """A loaded model that knows its scores on its validation texts."""
+    """A loaded model that knows its answers on its validation texts."""
 
     def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
         """Return the thresholds for these requests; InputError if the validation texts are too few for them."""

@@ -18,13 +18,14 @@ from capsulet.evaluation import calibration, rankings
 from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.runtime.matrix import Matrix
+from capsulet.spelling import spoken
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import read_card, read_log, write_folder
 from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, spelled_texts
-from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
-from capsulet.text.rows import ReadOptions
+from capsulet.text.labelled import Data, Source, Tell, labelled_pairs, named, silent, sorted_labels, sources
+from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.strings import Labels
 
@@ -32,30 +33,33 @@ FEWEST_ROWS, MOST_ROWS = 2, 20_000  # smallest and largest number of texts to fi
 
 
 def calibrate(
-    model: str | Path, files: Paths = (), *, valid: Paths = (), reading: ReadOptions | None = None, tell: Tell = silent
-) -> dict[str, Any]:
+    model: str | Path, files: Data = (), *, valid: Data = (), reading: ReadOptions | None = None, tell: Tell = silent,
+    **columns: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Fit the calibration of a model folder again, write it to its configuration, and return it.
 
     The texts are the held-out part of the training files, split as in training, or all texts of the files `valid`.
-    The histograms for `drift` are made from the same texts.
+    Either may be data, as for `train`. The histograms for `drift` are made from the same texts. `columns` are options
+    of `ReadOptions`.
     """
-    model, reading = Path(model), reading or ReadOptions()
+    model, reading, tell = Path(model), reading_options(reading, columns), spoken(tell)
+    trained_on, others = sources(files), sources(valid)
     if not model.is_dir():
         raise ModelError(
             f"{model} is not a folder: expected a model folder that `capsulet train` wrote; check the path"
         )
-    if bool(paths(files)) == bool(paths(valid)):
+    if bool(trained_on) == bool(others):
         raise InputError(
             "calibrate takes the files that the model was trained on, or --valid FILE with other labelled texts: give "
             "one of the two"
         )
-    classifier, sources = load(model), paths(valid) or paths(files)
-    reading = dataclasses.replace(reading, multi_label=classifier.multi_label)
-    pairs = list(labelled_pairs(sources, reading, tell, known=classifier.labels))
+    classifier, read = load(model), others or trained_on
+    reading = dataclasses.replace(reading, multi_label=classifier.multi_label, remembered=classifier.config.columns)
+    pairs = list(labelled_pairs(read, reading, tell, known=classifier.labels))
     rows = np.arange(len(pairs))
-    if paths(files):
-        rows = validation_rows(classifier, [labels for _, labels in pairs], files)
-    count, rows, source = len(rows), rows[chosen_rows(len(rows))], ", ".join(sources)
+    if trained_on:
+        rows = validation_rows(classifier, [labels for _, labels in pairs], trained_on)
+    count, rows, source = len(rows), rows[chosen_rows(len(rows))], named(read)
     if count < FEWEST_ROWS:
         texts = f"{count} validation text{'s' * (count != 1)}"
         raise InputError(f"{source}: {texts}, expected at least {FEWEST_ROWS}: name more with --valid")
@@ -70,7 +74,7 @@ def calibrate(
     return dict(description["calibration"])
 
 
-def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Paths) -> NDArray[np.int64]:
+def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Sequence[Source]) -> NDArray[np.int64]:
     """Return the rows of the training files that training kept for validation."""
     sets = [[own] if isinstance(own, str) else list(own) for own in labels]
     order = {label: place for place, label in enumerate(sorted_labels({label for own in sets for label in own}))}
@@ -82,7 +86,7 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Pat
     else:
         train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):
-        raise InputError(f"{', '.join(paths(files))}: {other_rows(len(train), len(valid), expected)}")
+        raise InputError(f"{named(files)}: {other_rows(len(train), len(valid), expected)}")
     return valid
 
 
@@ -123,21 +127,24 @@ def describe_answers(
     if len(truth) < FEWEST_ROWS:
         return {}
     fitted, losses = calibration.fit(np.asarray(lengths), truth, classifier.multi_label)
-    # the histogram of scores is made of calibrated scores, as `predict` returns them
-    scores = fitted.probabilities(np.asarray(lengths))
+    # the histogram of probabilities is made of calibrated ones, as `predict` returns them
+    probabilities = fitted.probabilities(np.asarray(lengths))
     log_losses = {"log_losses": {name: round(loss, 6) for name, loss in losses.items()}}
-    described = {**fitted.as_json(), "texts": len(truth), **log_losses, **errors(lengths, scores, truth, classifier)}
+    described = {**fitted.as_json(), "texts": len(truth), **log_losses}
+    described |= errors(lengths, probabilities, truth, classifier)
     if not classifier.multi_label:
         described |= rank_texts(classifier, encoded, lengths, truth)
-    histograms = drift.describe(classifier, encoded, lengths.tolist(), scores.tolist())
+    histograms = drift.describe(classifier, encoded, lengths.tolist(), probabilities.tolist())
     return {"calibration": described} | ({} if histograms is None else {"histograms": histograms})
 
 
-def errors(lengths: Matrix, scores: NDArray[np.float64], truth: Flags, classifier: Classifier) -> dict[str, float]:
+def errors(
+    lengths: Matrix, probabilities: NDArray[np.float64], truth: Flags, classifier: Classifier
+) -> dict[str, float]:
     """Calibration errors of class lengths and of probabilities; multi-label: over all pairs of a text and a label."""
     several = classifier.multi_label
     right = truth if several else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
-    found = {"error_before": np.asarray(lengths), "error_after": scores}
+    found = {"error_before": np.asarray(lengths), "error_after": probabilities}
     return {
         name: round(calibration_error((values if several else values.max(1)).ravel(), right.ravel()), 6)
         for name, values in found.items()

@@ -5,6 +5,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from capsulet.errors import InputError
 from capsulet.evaluation.labels import LabelledTexts, Places, label_places
@@ -14,8 +15,9 @@ from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, checked, load
 from capsulet.runtime.matrix import Matrix
-from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent
-from capsulet.text.rows import ReadOptions
+from capsulet.spelling import spoken
+from capsulet.text.labelled import Data, Tell, labelled_pairs, named, silent, sources
+from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.text.strings import Labels
 
 Observe = Callable[[LabelledTexts, Matrix], None]  # B texts and their class lengths (B, C)
@@ -24,28 +26,32 @@ Rows = Sequence[Sequence[float]]
 
 def evaluate(
     model: Classifier | str | Path,
-    files: Paths,
+    files: Data,
     *,
     reading: ReadOptions | None = None,
     tell: Tell = silent,
     report: str | Path | None = None,
+    **columns: Any,
 ) -> Evaluation:
-    """Evaluate a model on labelled files. `report` is the HTML file to write a report to."""
-    page, reading = report and Path(report), reading or ReadOptions()
+    """Evaluate a model on labelled files or data. `report` is the HTML file to write a report to.
+
+    `columns` are options of `ReadOptions`, such as text_columns and label_column.
+    """
+    page, reading, tell = report and Path(report), reading_options(reading, columns), spoken(tell)
     if page:
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)
-    reading = reading.for_model(classifier.multi_label)
-    pairs = labelled_pairs(files, reading, tell, known=classifier.labels, allow_empty=True)
+    reading, labelled = reading.for_model(classifier.multi_label, classifier.config.columns), sources(files)
+    pairs = labelled_pairs(labelled, reading, tell, known=classifier.labels, allow_empty=True)
     recorder = Recorder(classifier) if page else None
     evaluation = evaluate_pairs(classifier, pairs, recorder)
     if not evaluation.count:
-        raise InputError(f"{', '.join(paths(files))}: no usable row, expected a label and a text in each row")
+        raise InputError(f"{named(labelled)}: no usable row, expected a label and a text in each row")
     if page and recorder:
-        words = ["capsulet", "evaluate", classifier.path, *paths(files), *reading.flags(), "--report", str(page)]
+        words = ["capsulet", "evaluate", classifier.path, *map(str, labelled), *reading.flags(), "--report", str(page)]
         write_report(
-            page, f"{Path(classifier.path).name} on {', '.join(Path(file).name for file in paths(files))}",
-            f"{evaluation.count:,} texts of {', '.join(paths(files))}", Path(classifier.path), classifier.config,
+            page, f"{Path(classifier.path).name} on {', '.join(Path(str(file)).name for file in labelled)}",
+            f"{evaluation.count:,} texts of {named(labelled)}", Path(classifier.path), classifier.config,
             recorder.finish(evaluation), [classifier.config.command, shlex.join(words)],
         )  # fmt: skip
     return evaluation

@@ -64,7 +64,7 @@ def ranking_from_json(stored: Any, source: str) -> Ranking:
             raise ValueError("lists of different lengths")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{source} is damaged: its scores on validation texts cannot be read ({error}); "
+            f"{source} is damaged: its rankings of validation texts cannot be read ({error}); "
             "fit it again with `capsulet calibrate`"
         ) from None
     return ranking

@@ -1,9 +1,9 @@
 """Embeddings: words to vectors, ids (B, T) -> (B, T, D).
 
 - WeightedCodes (CWC): formula 2 of the paper, a softmax-weighted sum over the codewords of each codebook.
-- ChosenCodes (CC): one codeword per codebook. The published code draws choices at random without a gradient, so its
-  codes never learn. Here they are trained by straight-through Gumbel-softmax (Jang et al. 2017; Shu and Nakayama 2018),
-  and evaluation takes the arg max.
+- ChosenCodes (CC): one codeword per codebook. The published code takes the largest of the mean of 10 to 50 draws,
+  without a gradient, so its codes never learn. Here they are trained by straight-through Gumbel-softmax (Jang et al.
+  2017; Shu and Nakayama 2018), and evaluation takes the arg max.
 - Table: one row per word.
 - FixedCodes: one fixed codeword per codebook. Compression replaces every other embedding by this one.
 
@@ -37,6 +37,12 @@ def straight_through(logits: Tensor, random: Tensor) -> Tensor:
     soft = (logits - (-random.log()).log()).softmax(-1)
     # forward picks the arg max, backward sees the softmax
     return one_hot_of_largest(soft) + soft - soft.detach()
+
+
+def largest_of_draws(logits: Tensor, random: Tensor) -> Tensor:
+    """Choose the largest of the mean of R soft draws, without a gradient: (…, K), (R, …, K) -> one-hot (…, K)."""
+    with torch.no_grad():
+        return one_hot_of_largest((logits - (-random.log()).log()).softmax(-1).mean(0))
 
 
 def one_hot_of_largest(logits: Tensor) -> Tensor:
@@ -137,11 +143,16 @@ class WeightedCodes(Codes):
 class ChosenCodes(Codes):
     """Compositional coding: one codeword per codebook has weight 1."""
 
+    draws = 1  # of a choice in training; from two on, no gradient reaches the codes
+
     def weights(self, codes: Tensor, words: Tensor, noise: Noise | None) -> Tensor:
         if noise is None:
             return one_hot_of_largest(codes)
         # the choice of a word is drawn once per step and does not depend on the other words of the batch
-        return straight_through(codes, uniform(derive(noise.step, words), CHOICE, codes[0].numel()).view_as(codes))
+        random = uniform(derive(noise.step, words), CHOICE, self.draws * codes[0].numel())  # (U, R M K)
+        if self.draws > 1:
+            return largest_of_draws(codes, random.view(len(codes), self.draws, *codes.shape[1:]).transpose(0, 1))
+        return straight_through(codes, random.view_as(codes))
 
 
 class Table(Embedding):

@@ -1,5 +1,6 @@
 """Heads in the ONNX graph: class capsules by routing, a linear layer, or n-gram features alone."""
 
+from capsulet.choices import DOT
 from capsulet.config import ModelOptions, decided
 from capsulet.model import outputs
 from capsulet.model.graph_builder import GraphBuilder, Weights
@@ -63,11 +64,11 @@ def add_routing(graph: GraphBuilder, options: ModelOptions, votes: str, num_clas
 
     coupling = ""
     if options.routing == "kmeans":
-        directions = graph.add("Div", votes, graph.norm(votes))
+        compared = votes if options.agreement == DOT else graph.add("Div", votes, graph.norm(votes))
         capsules = graph.add("Div", graph.sum(votes, 0), graph.number(num_classes))
         for _ in range(options.iterations):
             unit = graph.add("Div", capsules, graph.norm(capsules))
-            coupling = couple(graph.sum(graph.add("Mul", directions, unit), -1))
+            coupling = couple(graph.sum(graph.add("Mul", compared, unit), -1))
             capsules = weighted(coupling)
         return capsules, coupling
     logits, capsules = graph.add("Mul", graph.sum(votes, -1), graph.number(0)), ""

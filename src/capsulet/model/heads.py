@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from capsulet.model.routing import ROUTINGS, norm
+from capsulet.choices import NORMAL, XAVIER
+from capsulet.model.routing import Routing, norm
 
 SMALLEST = 1e-6  # a length of 0 or 1 has no finite logit
 
@@ -24,21 +25,31 @@ class CapsuleHead(nn.Module):
 
     def __init__(
         self, hidden_size: int, num_classes: int, primary_length: int, class_length: int,
-        routing: str, iterations: int, scale: bool, multi_label: bool = False,
+        routing: Routing, multi_label: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.routing, self.iterations, self.scale, self.multi_label = ROUTINGS[routing], iterations, scale, multi_label
+        self.routing, self.multi_label = routing, multi_label
         num_primary = hidden_size // primary_length
         self.transforms = nn.Parameter(torch.empty(num_primary, primary_length, num_classes, class_length))
 
-    def initialise(self, scale: float) -> None:
-        """Draw normal matrices; at a scale of 1, entries of a vote are as large as entries of a primary capsule."""
-        nn.init.normal_(self.transforms, std=scale / math.sqrt(self.transforms.shape[1]))
+    def initialise(self, scale: float, transforms: str = NORMAL) -> None:
+        """Draw the matrices.
+
+        Normal: at a scale of 1, entries of a vote are as large as entries of a primary capsule. Xavier uniform takes
+        the primary capsules and the classes for channels and each matrix for a window, as the paper's published code
+        does; the scale is then not used.
+        """
+        primary, size, classes, length = self.transforms.shape
+        if transforms == XAVIER:
+            bound = math.sqrt(6 / ((primary + classes) * size * length))
+            nn.init.uniform_(self.transforms, -bound, bound)
+        else:
+            nn.init.normal_(self.transforms, std=scale / math.sqrt(size))
 
     def forward(self, pooled: Tensor) -> Classes:
         primary = pooled.view(len(pooled), len(self.transforms), -1)  # (B, N, P)
         votes = torch.einsum("bni,nicl->bncl", primary, self.transforms)  # W_ij u_i
-        capsules, coupling = self.routing(votes, self.iterations, self.scale)
+        capsules, coupling = self.routing(votes)
         return self.classes(norm(capsules).squeeze(-1), coupling)
 
     def classes(self, lengths: Tensor, coupling: Tensor) -> Classes:
@@ -64,8 +75,8 @@ class LinearHead(nn.Module):
         self.multi_label = multi_label
         self.weight = nn.Parameter(torch.empty(num_classes, hidden_size))
 
-    def initialise(self, scale: float) -> None:
-        """Draw uniformly in ±1/√H, as nn.Linear does; `scale` concerns capsules only."""
+    def initialise(self, scale: float, transforms: str = NORMAL) -> None:
+        """Draw uniformly in ±1/√H, as nn.Linear does; `scale` and `transforms` concern capsules only."""
         nn.init.uniform_(self.weight, -1 / math.sqrt(self.weight.shape[1]), 1 / math.sqrt(self.weight.shape[1]))
 
     def forward(self, pooled: Tensor) -> Classes:

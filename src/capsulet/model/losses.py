@@ -5,9 +5,12 @@ classes. Weights (C,) multiply the loss of a text by the weight of its class; mu
 `worth` (B,) multiplies the loss of each text; the mean is over the number of texts.
 """
 
+from typing import NamedTuple
+
 from torch import Tensor
 from torch.nn import functional as F
 
+from capsulet.choices import PRINTED, PROBABILITIES
 from capsulet.model.heads import Classes
 
 SMALLEST_LENGTH = 1e-7  # keeps the logarithm finite
@@ -66,14 +69,28 @@ def cross_entropy(
     return terms.mean() if worth is None else (worth * terms).mean()
 
 
+class Reading(NamedTuple):
+    """How the losses read the classes. The published code of the paper has the second choice of each."""
+
+    sum_margin: bool = False  # the mean over the classes, or their sum
+    focal: str = PRINTED  # of the lengths, or of the softmax over the class scores, in which classes compete
+    linear_margin: str = PROBABILITIES  # a linear head's margin loss is of its probabilities, or of its logits
+
+
+DEFAULT = Reading()
+
+
 def total_loss(
-    name: str, classes: Classes, targets: Tensor, sum_margin: bool = False, weights: Tensor | None = None,
+    name: str, classes: Classes, targets: Tensor, reading: Reading = DEFAULT, weights: Tensor | None = None,
     worth: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Sum of the losses in a name such as `margin+focal`."""
+    # the logits of capsules are their lengths
+    margin_of = classes.lengths if reading.linear_margin == PROBABILITIES else classes.logits
+    focal_of = classes.lengths if reading.focal == PRINTED else classes.logits.softmax(-1)
     losses = {
-        "margin": lambda: margin_loss(classes.lengths, targets, sum_margin, weights, worth),
-        "focal": lambda: focal_loss(classes.lengths, targets, weights, worth),
+        "margin": lambda: margin_loss(margin_of, targets, reading.sum_margin, weights, worth),
+        "focal": lambda: focal_loss(focal_of, targets, weights, worth),
         "cross-entropy": lambda: cross_entropy(classes.logits, targets, weights, worth),
     }
     return sum((losses[part]() for part in name.split("+")), classes.lengths.new_zeros(()))

@@ -11,11 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from capsulet.choices import NORMAL
 from capsulet.config import ModelOptions, decided, resolve_model
 from capsulet.model.embedding import ChosenCodes, Embedding, Pieces, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead
 from capsulet.model.noise import Noise, dropout
+from capsulet.model.routing import Routing
 from capsulet.text.corpus import Spellings
 
 EMBEDDED, POOLED = 100, 101  # purposes of random numbers; the encoder's layers use the numbers below
@@ -75,10 +77,10 @@ def build_network(
     if options.head == "linear":
         head = LinearHead(hidden_size, num_classes, options.multi_label)
     else:
+        routing = Routing(options.routing, options.iterations, options.scale_coupling, options.agreement)
         head = CapsuleHead(
-            hidden_size, num_classes, options.primary_length, options.class_length,
-            options.routing, options.iterations, options.scale_coupling, options.multi_label,
-        )  # fmt: skip
+            hidden_size, num_classes, options.primary_length, options.class_length, routing, options.multi_label
+        )
     return Network(embedding, encoder, options.pooling, head, embedding_dropout, head_dropout)
 
 
@@ -90,9 +92,11 @@ def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weigh
     return network
 
 
-def initialise(network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool) -> None:
+def initialise(
+    network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool, transforms: str = NORMAL
+) -> None:
     """Draw every parameter from this seed."""
     torch.manual_seed(seed)
     network.encoder.gru.reset_parameters()
     network.embedding.initialise(code_deviation, centred)
-    network.head.initialise(transform_scale)
+    network.head.initialise(transform_scale, transforms)

@@ -1,21 +1,24 @@
 """Routing by agreement: votes (B, N, C, L) -> class capsules (B, C, L), coupling (B, N, C).
 
 - kmeans_routing: Algorithm 1 of the paper. Agreement is a cosine, each iteration replaces it, squash comes at the end.
+  With `dot` it is the product of the vote with the direction of the capsule, as in the paper's published code: long
+  votes then decide more.
 - dynamic_routing: Sabour et al. 2017. Agreement is a dot product, iterations add to it, and each of them squashes.
 
 With `scale` the coupling is multiplied by C, so that its mean over the classes is 1. Without it every capsule is about
 1/C long, and squash makes it shorter still.
 
-K-means routing runs in compiled code on a CPU, where an iteration reads the votes of a text once. Through torch it
-keeps all intermediate results in memory and takes half a second at C = 1000.
+K-means routing by cosines runs in compiled code on a CPU, where an iteration reads the votes of a text once. Through
+torch it keeps all intermediate results in memory and takes half a second at C = 1000.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from capsulet.choices import COSINE, DOT
 from capsulet.model.kernels import threads, usable
 from capsulet.native import routing as native
 
@@ -38,23 +41,24 @@ def weighted_sum(coupling: Tensor, votes: Tensor) -> Tensor:
     return (coupling.unsqueeze(-1) * votes).sum(1)
 
 
-def kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
+def kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement: str = COSINE) -> tuple[Tensor, Tensor]:
     """Class capsules as soft cluster centres of the votes."""
-    if iterations < 1 or not all(votes.shape[1:]) or not usable(native, "k-means routing", votes):
-        return torch_kmeans_routing(votes, iterations, scale)
+    empty = iterations < 1 or not all(votes.shape[1:])
+    if agreement == DOT or empty or not usable(native, "k-means routing", votes):
+        return torch_kmeans_routing(votes, iterations, scale, agreement)
     keep = votes.requires_grad and torch.is_grad_enabled()
     return _NativeKmeans.apply(votes, iterations, scale, keep)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
-    """K-means routing through torch, for any device and precision."""
+def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement: str = COSINE) -> tuple[Tensor, Tensor]:
+    """K-means routing through torch, for any device, precision and agreement."""
     factor = votes.shape[2] if scale else 1
-    directions = votes / norm(votes)
+    compared = votes if agreement == DOT else votes / norm(votes)
     capsules = votes.sum(1) / votes.shape[2]
     coupling = torch.empty(0)
     for _ in range(iterations):
-        agreement = (directions * (capsules / norm(capsules)).unsqueeze(1)).sum(-1)  # (B, N, C)
-        coupling = agreement.softmax(-1) * factor
+        logits = (compared * (capsules / norm(capsules)).unsqueeze(1)).sum(-1)  # (B, N, C)
+        coupling = logits.softmax(-1) * factor
         capsules = weighted_sum(coupling, votes)
     return squash(capsules), coupling
 
@@ -111,4 +115,16 @@ def _place(votes: Tensor) -> tuple[int, int, int]:
     return votes.data_ptr(), votes.stride(0), votes.stride(1)
 
 
-ROUTINGS = {"kmeans": kmeans_routing, "dynamic": dynamic_routing}
+class Routing(NamedTuple):
+    """A routing with its settings."""
+
+    kind: str  # kmeans or dynamic
+    iterations: int
+    scale: bool
+    agreement: str = COSINE  # of k-means routing; that of dynamic routing is a dot product
+
+    def __call__(self, votes: Tensor) -> tuple[Tensor, Tensor]:
+        """Class capsules (B, C, L) and coupling (B, N, C) of votes (B, N, C, L)."""
+        if self.kind == "dynamic":
+            return dynamic_routing(votes, self.iterations, self.scale)
+        return kmeans_routing(votes, self.iterations, self.scale, self.agreement)

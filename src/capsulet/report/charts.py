@@ -30,19 +30,19 @@ def line_chart(series: Sequence[Series], across: Axis, up: Axis, marks: Iterable
     return legend(line[:2] for line in series) + frame.chart(f"{names} by {across.title}")
 
 
-def reliability_chart(bins: Sequence[ReliabilityBin], before: Sequence[ReliabilityBin] = ()) -> str:
-    """Draw accuracy by score; `before` are dots for the scores before calibration."""
-    frame = Frame(share_axis("score of the answer"), share_axis(""))
+def reliability_chart(bins: Sequence[ReliabilityBin], of: str, before: Sequence[ReliabilityBin] = ()) -> str:
+    """Draw accuracy by probability or class length (`of`); `before` are dots for class lengths before calibration."""
+    frame = Frame(share_axis(f"{of} of the answer"), share_axis(""))
     for place, part in enumerate(bins):
         if part.count:
             right = percent(round(part.accuracy, 4))
-            words = f"{part.count:,} answers with a mean score of {part.confidence:.2f}: {right} right"
+            words = f"{part.count:,} answers with a mean {of} of {part.confidence:.2f}: {right} right"
             frame.bar((place / len(bins), (place + 1) / len(bins)), (0, part.accuracy), "one", words)
     frame.line("diagonal", [(0, 0), (1, 1)])
     for part in before:
         if part.count:
-            frame.dot(part.confidence, part.accuracy, "two", f"uncalibrated: {part.count:,} answers")
-    return frame.chart("accuracy by score")
+            frame.dot(part.confidence, part.accuracy, "two", f"class lengths: {part.count:,} answers")
+    return frame.chart(f"accuracy by {of}")
 
 
 def histogram(edges: Sequence[float], counts: Sequence[int], title: str, unit: str) -> str:

@@ -39,8 +39,8 @@ def class_table(measures: Measures, trained: Mapping[str, int]) -> str:
         rows.append([label_cell(scores.label), *map(share_cell, (scores.f1, scores.precision, scores.recall)), *more])
     names, explained = ["texts", "trained on", confused_with], ""
     if thresholds is not None:
-        names = ["score ≥", "texts", "given", "trained on"]
-        explained = soft("A label is given to each text whose score for it reaches the threshold in the fifth column.")
+        names = ["probability ≥", "texts", "given", "trained on"]
+        explained = soft("A label is given to each text whose probability reaches the threshold in the fifth column.")
     names = [kind, "F1", "precision", "recall", *names]
     listed = scrolled(table(names, rows, "full", words=confused_with, sortable=True))
     return section(kinds.capitalize(), soft(remark), explained, listed)
@@ -57,7 +57,7 @@ def most_confused(measures: Measures, place: int) -> str:
 
 
 def labels_per_text(measures: Measures) -> str:
-    """Return how many labels texts have and were given, and how often the highest scores are right."""
+    """Return how many labels texts have and were given, and how often the most probable labels are right."""
     sizes = [list(measures.true_sizes), list(measures.given_sizes)]
     names = [str(number) for number in range(len(sizes[0]))]
     if len(names) > MOST_SIZES + 1:  # the last bar includes all larger numbers
@@ -69,7 +69,7 @@ def labels_per_text(measures: Measures) -> str:
         "Number of texts by how many labels they have, and by how many they were given.",
     )  # fmt: skip
     highest = figure(
-        "Highest scores", table(("k", "precision@k"), rows, "full"),
-        "The mean share of true labels among the k highest scores of a text, without thresholds.",
+        "Most probable labels", table(("k", "precision@k"), rows, "full"),
+        "The mean share of true labels among the k most probable labels of a text, without thresholds.",
     )  # fmt: skip
     return section("Labels per text", columns(numbers, highest))

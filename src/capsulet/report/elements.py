@@ -12,13 +12,13 @@ import hashlib
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from capsulet.palette import FAINT
 from capsulet.report.style import STYLE
 from capsulet.results import TokenContribution
 from capsulet.text.visible import visible
 
 # 'unsafe-inline': bars and marks have their widths and strengths in style attributes, which digests do not cover
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'"
-FAINT = 0.12  # words with a smaller share of the largest contribution are not marked in an excerpt
 
 
 def escape(words: str) -> str:
@@ -84,6 +84,15 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<table class="facts">{rows}</table>'
 
 
+def tiles(figures: Iterable[tuple[str, str, str]]) -> str:
+    """Return figures side by side: name, value and remark of each."""
+    shown = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(rest)}</small></dd></div>"
+        for name, value, rest in figures
+    )
+    return f'<dl class="tiles">{shown}</dl>'
+
+
 def table(
     names: Sequence[str], rows: Iterable[Iterable[str]], kind: str = "", words: str = "", sortable: bool = False
 ) -> str:
@@ -137,11 +146,10 @@ def bars(first: str, second: str, values: Mapping[str, int], written: Callable[[
 def highlighted(text: str, tokens: Sequence[TokenContribution], excerpt: int | None = None) -> str:
     """Return a text with its words marked by their contributions.
 
-    With `excerpt`, a longer text is cut to this number of characters around the word with the largest contribution,
-    and words with faint contributions are not marked.
+    With `excerpt`, a longer text is cut to this number of characters around the word with the largest contribution.
     """
     largest = max((abs(token.contribution) for token in tokens), default=0.0) or 1.0
-    start, size, faint = (0, len(text), 0.0) if excerpt is None else (0, excerpt, FAINT)
+    start, size = 0, len(text) if excerpt is None else excerpt
     if len(text) > size:
         strongest = max(tokens, key=lambda token: token.contribution)
         start = min(max(strongest.start - size // 2, 0), len(text) - size)
@@ -149,7 +157,7 @@ def highlighted(text: str, tokens: Sequence[TokenContribution], excerpt: int | N
     parts, place = ["…" if start else ""], start
     for token in tokens:
         strength = abs(token.contribution) / largest
-        if place <= token.start < token.end <= end and strength >= faint:
+        if place <= token.start < token.end <= end and strength >= FAINT:
             kind = "for" if token.contribution > 0 else "against"
             mark = f'<mark class="{kind}" style="--s:{round(60 * strength)}%" title="{token.contribution:+.3f}">'
             parts.append(f"{escape(text[place : token.start])}{mark}{escape(text[token.start : token.end])}</mark>")

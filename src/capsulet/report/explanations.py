@@ -11,6 +11,7 @@ from capsulet.report.elements import (
     named,
     own,
     paragraph,
+    scrolled,
     soft,
     table,
     words_cell,
@@ -36,17 +37,17 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
 
 def article(text: str, explanation: Explanation) -> str:
     """Return the explanation of one label of a text."""
-    score = f"length {explanation.score:.3f}"
-    if explanation.probability is not None:
-        score = f"probability {explanation.probability:.3f}, {score}"
+    numbers = f"probability {explanation.probability:.3f}"
     if explanation.threshold is not None:
-        score += f", threshold {explanation.threshold:.3f}"
-    parts = [f'<h2>{named(explanation.label)} <span class="soft">{score}</span></h2>']
+        numbers += f", threshold {explanation.threshold:.3f}"
+    parts = [f'<h2>{named(explanation.label)} <span class="soft">{numbers}</span></h2>']
     parts.append(paragraph(highlighted(text, explanation.tokens)))
     if explanation.contrast:
         parts.append(f'<p class="soft">and not {named(explanation.contrast.label)}, because</p>')
         parts.append(paragraph(highlighted(text, explanation.contrast.tokens)))
-    return "<article>\n" + "\n".join([*parts, columns(*tables(explanation))]) + "\n</article>"
+    words, *more = tables(explanation)
+    details = f"<details><summary>capsules and codewords</summary>{columns(*more)}</details>" if more else ""
+    return "<article>\n" + "\n".join([*parts, words, details]) + "\n</article>"
 
 
 def tables(explanation: Explanation) -> list[str]:
@@ -67,7 +68,7 @@ def tables(explanation: Explanation) -> list[str]:
             for part in explanation.codewords
         ],
     }
-    return [f"<div>{table(names, rows[:MOST_ROWS])}</div>" for names, rows in listed.items() if rows]
+    return [f"<div>{scrolled(table(names, rows[:MOST_ROWS]), 'fit')}</div>" for names, rows in listed.items() if rows]
 
 
 def word_cell(token: TokenContribution) -> str:

@@ -27,9 +27,9 @@ class Mistake(NamedTuple):
 
     text: str
     truth: tuple[str, ...]
-    given: tuple[str, ...]  # highest score first
-    score: float  # score of the explained label, as `predict` returns it
-    compared: float  # single-label: score of the true label; multi-label: threshold of the explained label
+    given: tuple[str, ...]  # most probable first
+    probability: float  # of the explained label, as `predict` returns it
+    compared: float  # single-label: probability of the true label; multi-label: threshold of the explained label
     explanation: Explanation
 
 
@@ -55,7 +55,7 @@ class Measures:
     mistakes: tuple[Mistake, ...]  # labels that were given wrongly, most confident first
     missed: tuple[Mistake, ...] = ()  # multi-label: labels that were not given, most confident first
     answers: Answers | None = None  # single-label
-    thresholds: Sequence[float] | None = None  # multi-label: (C,) on the scale of the scores
+    thresholds: Sequence[float] | None = None  # multi-label: (C,) as probabilities
 
 
 class Recorder:
@@ -63,7 +63,7 @@ class Recorder:
 
     def __init__(self, classifier: Classifier, spelled: bool = False) -> None:
         self.classifier, self.spelled, num_classes = classifier, spelled, len(classifier.labels)
-        self.thresholds = score_thresholds(classifier)
+        self.thresholds = classifier.probability_thresholds
         self.given_counts = [0] * num_classes
         self.sizes = Counter[int](), Counter[int]()  # texts by number of true labels, and of given labels
         self.tokens, self.unknown = array("q"), 0  # tokens of each text; unknown words of all texts
@@ -76,8 +76,7 @@ class Recorder:
         """Take in texts with their class lengths (B, C)."""
         classifier, session, rows = self.classifier, self.classifier.session, lengths.tolist()
         given = [given_labels(row, classifier.thresholds) for row in rows]
-        scores = classifier.probabilities(lengths).tolist() if classifier.calibrated else rows
-        self.keep_mistakes(window, given, scores)
+        self.keep_mistakes(window, given, classifier.probabilities(lengths).tolist())
         for places in given:
             for place in places:
                 self.given_counts[place] += 1
@@ -91,7 +90,9 @@ class Recorder:
                 self.right.append(true == predicted)
                 self.confusions[true][predicted] = self.confusions[true].get(predicted, 0) + 1
 
-    def keep_mistakes(self, window: LabelledTexts, given: Sequence[Places], scores: Sequence[Sequence[float]]) -> None:
+    def keep_mistakes(
+        self, window: LabelledTexts, given: Sequence[Places], probabilities: Sequence[Sequence[float]]
+    ) -> None:
         """Keep the most confident mistakes of each kind: at most one per text."""
         names, most = self.classifier.labels, MOST_MISTAKES // len(self.mistakes)
         for kind, mistakes in enumerate(self.mistakes):
@@ -99,10 +100,10 @@ class Recorder:
                 (margin, text, place)
                 for text, (own, said) in enumerate(zip(window.truth, given, strict=True))
                 if own != said
-                for margin, place in self.largest_margin(own, said, scores[text], missed=kind == 1)
+                for margin, place in self.largest_margin(own, said, probabilities[text], missed=kind == 1)
             )
             for margin, text, place in nlargest(most, found, key=lambda entry: entry[0]):
-                own, row, limits = window.truth[text], scores[text], self.thresholds
+                own, row, limits = window.truth[text], probabilities[text], self.thresholds
                 order = sorted(given[text], key=row.__getitem__, reverse=True)
                 true, predicted = (tuple(names[label] for label in labels) for labels in (own, order))
                 compared = row[own[0]] if limits is None else limits[place]
@@ -112,21 +113,21 @@ class Recorder:
             del mistakes[most:]
 
     def largest_margin(
-        self, own: Places, given: Places, scores: Sequence[float], missed: bool
+        self, own: Places, given: Places, probabilities: Sequence[float], missed: bool
     ) -> Iterator[tuple[float, int]]:
         """Yield the most confident label of a text that was given wrongly, or missed, with its margin; if there is one.
 
-        The margin is the score. For a multi-label model it is the distance of the score from its threshold, as a share
-        of the largest possible distance.
+        The margin is the probability. For a multi-label model it is its distance from the threshold, as a share of
+        the largest possible distance.
         """
         wrong = [place for place in (own if missed else given) if place not in (given if missed else own)]
         limits = self.thresholds
         if limits is None:
-            margins = [scores[place] for place in wrong]
+            margins = [probabilities[place] for place in wrong]
         elif missed:
-            margins = [max(limits[place] - scores[place], 0) / max(limits[place], 1e-9) for place in wrong]
+            margins = [max(limits[place] - probabilities[place], 0) / max(limits[place], 1e-9) for place in wrong]
         else:
-            margins = [max(scores[place] - limits[place], 0) / max(1 - limits[place], 1e-9) for place in wrong]
+            margins = [max(probabilities[place] - limits[place], 0) / max(1 - limits[place], 1e-9) for place in wrong]
         if wrong:
             largest = max(margins)
             yield largest, wrong[margins.index(largest)]
@@ -149,14 +150,6 @@ class Recorder:
             evaluation, self.classifier.labels, self.given_counts, true_sizes, given_sizes, self.tokens,
             self.unknown / max(sum(self.tokens), 1), mistakes, missed, answers, self.thresholds,
         )  # fmt: skip
-
-
-def score_thresholds(classifier: Classifier) -> list[float] | None:
-    """Thresholds on the scale of the scores that `predict` returns (C,); None for a single-label model."""
-    if classifier.thresholds is None:
-        return None
-    lengths = Matrix.of_rows([classifier.thresholds], len(classifier.labels), "f")
-    return list(classifier.probabilities(lengths)[0])
 
 
 def coverage(certainty: Sequence[float], right: Sequence[int]) -> tuple[list[float], list[float]]:

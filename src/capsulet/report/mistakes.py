@@ -15,24 +15,24 @@ def mistakes(measures: Measures) -> str:
     if not measures.mistakes and not measures.missed:
         return section(TITLE, soft("None: every text was given exactly its labels."))
     if measures.answers:
-        explained = f"The predicted label and the label in the files, with their scores. {marked}"
+        explained = f"The predicted label and the label in the files, with their probabilities. {marked}"
         remark = soft(explained + "Look here first for wrong labels.")
         return section(TITLE, remark, items(measures.mistakes, prediction))
-    explained = f"The score and the threshold of a label. {marked}Look here first for wrong and missing labels."
+    explained = f"The probability and the threshold of a label. {marked}Look here first for wrong and missing labels."
     kinds = {"Given, and not in the files": measures.mistakes, "In the files, and not given": measures.missed}
     lists = (f"<h3>{title}</h3>{items(listed, decision)}" for title, listed in kinds.items() if listed)
     return section(TITLE, soft(explained), *lists)
 
 
 def prediction(mistake: Mistake) -> str:
-    """Return the labels and scores of a mistake of a single-label model."""
+    """Return the labels and probabilities of a mistake of a single-label model."""
     predicted, labelled = bold(mistake.explanation.label), bold(*mistake.truth)
-    return f"predicted {predicted} ({mistake.score:.2f}), labelled {labelled} ({mistake.compared:.2f})"
+    return f"predicted {predicted} ({mistake.probability:.2f}), labelled {labelled} ({mistake.compared:.2f})"
 
 
 def decision(mistake: Mistake) -> str:
     """Return the label, its threshold and all labels of a mistake of a multi-label model."""
-    label = f"{bold(mistake.explanation.label)} {mistake.score:.2f} (threshold {mistake.compared:.2f})"
+    label = f"{bold(mistake.explanation.label)} {mistake.probability:.2f} (threshold {mistake.compared:.2f})"
     return f"{label}; in the files: {bold(*mistake.truth)}; given: {bold(*mistake.given)}"
 
 

@@ -19,13 +19,15 @@ from capsulet.report.elements import (
     plain_count,
     section,
     soft,
+    tiles,
 )
+from capsulet.report.learning import learning_charts
 from capsulet.report.measures import Measures, interval
 from capsulet.report.mistakes import mistakes
 from capsulet.report.style import SCRIPT
-from capsulet.report.svg import Series, axis, percent, plain
+from capsulet.report.svg import percent
 from capsulet.report.trust import trust
-from capsulet.results import Epoch
+from capsulet.results import Epoch, Evaluation
 from capsulet.storage.model_config import ModelConfig
 from capsulet.text.scripts import script_shares
 
@@ -60,23 +62,19 @@ def render(report: Report) -> str:
 
 def header(report: Report) -> str:
     """Return the title, what was measured, and the most important figures."""
-    tiles = [
-        *metric_tiles(report.measures),
+    figures = [
+        *metric_tiles(report.measures.evaluation),
         ("parameters", plain_count(report.config.parameters), f"{plain_count(report.config.vocab_size)} words"),
         ("on disk", plain_bytes(sum(report.sizes.values())), f"{len(report.sizes)} files"),
     ]
-    shown = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(rest)}</small></dd></div>"
-        for name, value, rest in tiles
-    )
     network = ("The model has n-gram features only, and no network.",) if report.config.linear_only else ()
     notes = "".join(map(soft, (f"Measured on {report.measured}.", *network, *report.notes)))
-    return f'<h1>{escape(report.title)}</h1>\n{notes}\n<dl class="tiles">{shown}</dl>'
+    return f"<h1>{escape(report.title)}</h1>\n{notes}\n{tiles(figures)}"
 
 
-def metric_tiles(measures: Measures) -> list[tuple[str, str, str]]:
+def metric_tiles(evaluation: Evaluation) -> list[tuple[str, str, str]]:
     """Return name, value and remark of the most important metrics."""
-    evaluation, number = measures.evaluation, f"{len(measures.labels):,}"
+    number = f"{len(evaluation.classes):,}"
     accuracy, macro_f1 = (percent(round(value, 4)) for value in (evaluation.accuracy, evaluation.macro_f1))
     low, high = interval(round(evaluation.accuracy * evaluation.count), evaluation.count)
     spread = f"95 % interval {100 * low:.1f} to {100 * high:.1f} %"
@@ -87,29 +85,24 @@ def metric_tiles(measures: Measures) -> list[tuple[str, str, str]]:
             ("subset accuracy", accuracy, spread),
             ("texts", f"{evaluation.count:,}", f"{number} labels"),
         ]
-    assert evaluation.reliability is not None
-    before, after = evaluation.reliability.error_before, evaluation.reliability.error_after
-    kind = "scores are not calibrated" if after is None else "calibrated probabilities"
-    return [
+    figures = [
         ("accuracy", accuracy, spread),
         ("macro-F1", macro_f1, "mean over classes"),
         ("texts", f"{evaluation.count:,}", f"{number} classes"),
-        ("calibration error", f"{before if after is None else after:.3f}", kind),
     ]
+    if evaluation.reliability is not None:
+        before, after = evaluation.reliability.error_before, evaluation.reliability.error_after
+        kind = "probabilities are not calibrated" if after is None else "calibrated probabilities"
+        figures.append(("calibration error", f"{before if after is None else after:.3f}", kind))
+    return figures
 
 
 def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
     """Return the losses and the metrics after each epoch."""
     if not epochs:
         return ""
-    best = next((epoch for epoch in reversed(epochs) if epoch.best), epochs[-1])
-    across = axis("epoch", [epoch.epoch for epoch in epochs], plain, whole=True)
-    losses = epoch_series(epochs, {"training loss": "loss", "validation loss": "valid_loss"}, ("two", "one"))
-    values = [value for series in losses for _, value in series.points if math.isfinite(value)]
-    first = {"accuracy": "valid_accuracy"} if epochs[0].valid_micro_f1 is None else {"micro-F1": "valid_micro_f1"}
-    metrics = epoch_series(epochs, {**first, "macro-F1": "valid_macro_f1"}, ("one", "two"))
-    shown = [value for series in metrics for _, value in series.points]
-    name, reached, mark = metrics[0].name, dict(metrics[0].points)[best.epoch], f"best epoch: {best.epoch}"
+    drawn = learning_charts(epochs)
+    best, name, reached = drawn.best, drawn.name, drawn.reached
     where = "validation" if config.data.valid_rows else "training"
     words = (
         f"Epoch {best.epoch} of {len(epochs)} was kept: {name} {percent(round(reached, 4))} on all {where} texts. "
@@ -129,20 +122,8 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
         )
         words += f" Together with the n-gram features: {name} {percent(round(mixed, 4))}."
     noise = "The training loss includes dropout and other noise, so it may be higher than the validation loss."
-    falling = charts.line_chart(losses, across, axis("", [0, *values], plain), [(best.epoch, best.valid_loss, mark)])
-    rising = charts.line_chart(metrics, across, axis("", shown, percent), [(best.epoch, reached, mark)])
-    figures = figure("Loss", falling, noise), figure(name[0].upper() + name[1:], rising, words)
+    figures = figure("Loss", drawn.loss, noise), figure(name[0].upper() + name[1:], drawn.metric, words)
     return section("Learning", columns(*figures))
-
-
-def epoch_series(epochs: Sequence[Epoch], fields: Mapping[str, str], colours: Sequence[str]) -> list[Series]:
-    """Return fields of epochs, by their names, as lines; fields that an epoch does not have are left out."""
-    lines = {name: [(epoch.epoch, getattr(epoch, field)) for epoch in epochs] for name, field in fields.items()}
-    return [
-        Series(name, colour, points)
-        for (name, points), colour in zip(lines.items(), colours, strict=True)
-        if all(value is not None for _, value in points)
-    ]
 
 
 def data(report: Report) -> str:

@@ -1,5 +1,6 @@
 """Style sheet of every page, light and dark, and the script that sorts tables and names the squares of a heat map."""
 
+from capsulet import palette
 from capsulet.report import svg
 
 PAGE_STYLE = """
@@ -56,7 +57,8 @@ th[aria-sort=descending] button::after { content: " \\25BC"; }
 .mistakes p { margin: 6px 0 0; overflow-wrap: anywhere; white-space: pre-line; }
 .mistakes b, .facts td { overflow-wrap: anywhere; }
 mark { color: inherit; border-radius: 3px; padding: 0 1px;
-  background: color-mix(in srgb, var(--hue) var(--s), transparent); }
+  background: color-mix(in srgb, var(--hue) var(--s), transparent); border-bottom: 2px solid var(--hue); }
+mark.against { border-bottom-style: dashed; } /* the line distinguishes them without colour */
 .for { --hue: var(--one); } .against { --hue: var(--two); } .charts + .scroll, .charts + figure { margin-top: 22px; }
 output { display: block; min-height: 1.5em; font-size: 0.9rem; overflow-wrap: anywhere; }
 article { border-top: 1px solid var(--line); margin-top: 22px; overflow-wrap: anywhere; }
@@ -69,7 +71,9 @@ details { margin: 8px 0; } summary { cursor: pointer; color: var(--soft); }
 @media print { .scroll { max-height: none; overflow: visible; } }
 """.strip()
 
-LIGHT, DARK = (" ".join(f"--{name}: {value};" for name, value in colours.items()) for colours in (svg.LIGHT, svg.DARK))
+LIGHT, DARK = (
+    " ".join(f"--{name}: {value};" for name, value in colours.items()) for colours in (palette.LIGHT, palette.DARK)
+)
 STYLE = f"""
 :root {{ color-scheme: light dark; {LIGHT} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}

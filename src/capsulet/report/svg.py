@@ -4,24 +4,19 @@ A chart is part of a page, whose style sheet has its colours, or a file of its o
 reader's screen is.
 """
 
+import base64
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from capsulet.palette import DARK, LIGHT
+
 MOST_POINTS = 300  # points of a line: more cannot be seen
 WIDTH, HEIGHT = 380, 250  # size of a chart on a page, about the pixels of a narrow screen
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 40  # margins of a chart on a page
 
-LIGHT = {
-    "ink": "#1b2430", "soft": "#5c6877", "paper": "#ffffff", "panel": "#f5f7f9", "line": "#dce2e8", "one": "#2f6fd0",
-    "two": "#d2691e", "on-deep": "#ffffff",
-}  # fmt: skip
-DARK = {
-    "ink": "#e3e8ee", "soft": "#9ba7b4", "paper": "#12161b", "panel": "#1a2027", "line": "#2f3944", "one": "#6ba6f7",
-    "two": "#f09a5c", "on-deep": "#0b0f14",
-}  # fmt: skip
 STYLE = """
 svg text { fill: var(--soft); font: 11px system-ui, sans-serif; unicode-bidi: isolate; }
 svg .title { fill: var(--ink); font-size: 13px; font-weight: 600; }
@@ -170,3 +165,9 @@ def picture(title: str, width: float, height: float, parts: Iterable[str]) -> st
         f'<rect class="paper" {size}/>', *parts, "</svg>",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def image(drawing: str, words: str) -> str:
+    """Return an SVG file as an image of an HTML page, whose styles it does not touch; `words` describe it."""
+    data = base64.b64encode(drawing.encode()).decode()
+    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}">'

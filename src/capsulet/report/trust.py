@@ -1,4 +1,4 @@
-"""How reliable scores are, and what is gained by answering only the texts that the model is sure about."""
+"""How reliable probabilities are, and what is gained by answering only the texts that the model is sure about."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FEWEST = 20  # answers that the line of coverage begins with: with fewer, one mi
 
 
 def trust(measures: Measures) -> str:
-    """Return the reliability of the scores and, for a single-label model, accuracy by coverage."""
+    """Return the reliability of the probabilities and, for a single-label model, accuracy by coverage."""
     assert measures.evaluation.reliability is not None
     reliability, answers = measures.evaluation.reliability, measures.answers
     drawn = reliability_figure(reliability, "" if answers else "All pairs of a text and a label. ")
@@ -32,17 +32,17 @@ def trust(measures: Measures) -> str:
 
 
 def reliability_figure(reliability: Reliability, of: str) -> str:
-    """Return accuracy by score, after calibration where the model has one."""
+    """Return accuracy by probability, after calibration where the model has one."""
     words = f"expected calibration error {{:.3f}} ({BINS} bins)"
     if reliability.error_after is None:
-        drawn = charts.reliability_chart(reliability.bins_before)
+        drawn = charts.reliability_chart(reliability.bins_before, "class length")
         words = words.format(reliability.error_before).capitalize()
         words += ". These are class lengths: they order the answers, but they are not probabilities."
     else:
-        drawn = charts.reliability_chart(reliability.bins_after, reliability.bins_before)
-        words = f"Bars: calibrated scores, {words.format(reliability.error_after)}. "
+        drawn = charts.reliability_chart(reliability.bins_after, "probability", reliability.bins_before)
+        words = f"Bars: calibrated probabilities, {words.format(reliability.error_after)}. "
         words += f"Dots: class lengths, {reliability.error_before:.3f}."
-    diagonal = "Above the dashed line, answers are right more often than their score says; below it, less often."
+    diagonal = "Above the dashed line, answers are right more often than this number says; below it, less often."
     return figure("Reliability", drawn, f"{of}{words} {diagonal}")
 
 

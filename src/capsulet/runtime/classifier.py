@@ -1,4 +1,4 @@
-"""The classifier: predicts labels and scores of texts, in order and in bounded memory."""
+"""The classifier: predicts labels and probabilities of texts, in order and in bounded memory."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ class Classifier:
         """Multi-label: the class length from which each label is given (C,)."""
         return self.config.thresholds if self.multi_label else None
 
+    @property
+    def probability_thresholds(self) -> tuple[float, ...] | None:
+        """Multi-label: the probability from which each label is given (C,)."""
+        if self.thresholds is None:
+            return None
+        return tuple(self.probabilities(Matrix.of_rows([self.thresholds], len(self.labels), "f"))[0])
+
     def __repr__(self) -> str:
         return f"<capsulet.Classifier {self.path!r}: {len(self.labels)} labels>"
 
@@ -52,16 +59,16 @@ class Classifier:
     if TYPE_CHECKING:
 
         @overload
-        def predict(self, texts: list[str] | tuple[str, ...], top_k: int = 1, **options: Any) -> list[Prediction]: ...
+        def predict(self, texts: Iterator[Any], top_k: int = 1, **options: Any) -> Iterator[Prediction]: ...
         @overload
-        def predict(self, texts: Iterable[str], top_k: int = 1, **options: Any) -> Iterable[Prediction]: ...
+        def predict(self, texts: Any, top_k: int = 1, **options: Any) -> list[Prediction]: ...
 
-    def predict(
-        self, texts: Iterable[str], top_k: int = 1, *, raw_scores: bool = False, **options: Any
-    ) -> Iterable[Prediction]:
-        """Predict one label per text, in order. A list or tuple gives a list; any other iterable is streamed.
+    def predict(self, texts: Any, top_k: int = 1, *, lengths: bool = False, **options: Any) -> Iterable[Prediction]:
+        """Predict one label per text, in order. An iterator or generator is streamed; all else gives a list.
 
-        Scores are calibrated probabilities if the model has a calibration, and class lengths with `raw_scores`.
+        Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
+        Probabilities are those of `predict_proba`: calibrated if the model has a calibration. `lengths` adds the class
+        length, and gives class lengths in `top` and `labels`.
         `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
         `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
         """
@@ -70,13 +77,25 @@ class Classifier:
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
         rules = self.abstention_rules(**options) if options else None
-        if isinstance(texts, (list, tuple)):  # the caller waits for all answers: windows are as large as possible
-            windows_of = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
-            return list(self.answers(windows_of, top_k, raw_scores, rules))
-        return self.answers(windows(texts, FIRST_WINDOW), top_k, raw_scores, rules)
+        is_stream = False
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, is_stream = self.texts_of(texts)
+        if not is_stream:  # the caller waits for all answers: windows are as large as possible
+            given = texts if isinstance(texts, (list, tuple)) else list(texts)
+            windows_of = (given[start : start + LARGEST_WINDOW] for start in range(0, len(given), LARGEST_WINDOW))
+            return list(self.answers(windows_of, top_k, lengths, rules))
+        return self.answers(windows(texts, FIRST_WINDOW), top_k, lengths, rules)
+
+    def texts_of(self, data: Any) -> tuple[Iterable[str], bool]:
+        """Return the texts of data that are not a list of strings, and whether they are a stream."""
+        if isinstance(data, (list, tuple)) and (not data or not isinstance(data[0], dict)):
+            return data, False  # an error will name the first item that is no text
+        from capsulet.text.labelled import texts_of
+
+        return texts_of(data, self.config.columns), hasattr(data, "__next__")
 
     def answers(
-        self, windows_of: Iterable[Sequence[str]], top_k: int, raw_scores: bool, rules: Rules | None
+        self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
     ) -> Iterator[Prediction]:
         """Yield the predictions of the texts in some windows; the other arguments are valid."""
         labels, first = self.labels, 0
@@ -84,7 +103,8 @@ class Classifier:
             lengths, unknown = self.classify(window, first)
             first += len(window)
             rows = lengths.tolist()
-            scores = rows if raw_scores or not self.calibrated else self.probabilities(lengths).tolist()
+            probabilities = self.probabilities(lengths).tolist()
+            numbers = rows if with_lengths else probabilities
             reasons: Sequence[int] = bytes(len(rows))
             if rules and (rules.least_confidence is not None or rules.least_certainty is not None):
                 reasons = self.session.reasons(rules, lengths, unknown)
@@ -92,22 +112,22 @@ class Classifier:
             for row, own in enumerate(rows):
                 if top_k == 1:
                     best = own.index(max(own))
-                    top: tuple[tuple[str, float], ...] = ((labels[best], scores[row][best]),)
+                    top: tuple[tuple[str, float], ...] = ((labels[best], numbers[row][best]),)
                 else:
                     order = sorted(range(len(own)), key=own.__getitem__, reverse=True)[:top_k]
-                    top = tuple((labels[place], scores[row][place]) for place in order)
-                label, score = top[0]
-                given = self.given(own, scores[row]) if self.multi_label else None
+                    top, best = tuple((labels[place], numbers[row][place]) for place in order), order[0]
+                given = self.given(own, numbers[row]) if self.multi_label else None
                 label_set = None if sets is None else tuple(labels[place] for place in sets[row])
                 reason = REASONS[reasons[row]]
-                yield Prediction(None if reason else label, score, top, given, label_set, reason)
+                label, length = None if reason else labels[best], own[best] if with_lengths else None
+                yield Prediction(label, probabilities[row][best], top, given, label_set, reason, length)
 
-    def given(self, lengths: Sequence[float], scores: Sequence[float]) -> tuple[tuple[str, float], ...]:
-        """Labels of a text by its class lengths (C,), longest first, with their scores."""
+    def given(self, lengths: Sequence[float], numbers: Sequence[float]) -> tuple[tuple[str, float], ...]:
+        """Labels of a text by its class lengths (C,), longest first, with their `numbers` (C,)."""
         from capsulet.evaluation.labels import given_labels
 
         order = sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
-        return tuple((self.labels[index], scores[index]) for index in order)
+        return tuple((self.labels[index], numbers[index]) for index in order)
 
     def abstention_rules(
         self, abstain: bool = False, coverage: float | None = None, max_error: float | None = None,
@@ -125,7 +145,7 @@ class Classifier:
 
         return find_rules(self.session, self.path, self.calibrated, abstain, coverage, max_error, sets)
 
-    def predict_proba(self, texts: Iterable[str]) -> Any:
+    def predict_proba(self, texts: Any) -> Any:
         """Return the probability of each label, in the order of `labels`: (len(texts), C).
 
         Rows sum to one. For a multi-label model each label has a probability of its own, and rows need not sum to one.
@@ -133,6 +153,8 @@ class Classifier:
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict_proba got one {type(texts).__name__}, expected a list of texts: write [text]")
+        if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
+            texts, _ = self.texts_of(texts)
         parts = [self.probabilities(self.lengths(window)) for window in windows(texts, LARGEST_WINDOW)]
         whole = Matrix(b"".join(bytes(part.values) for part in parts), len(self.labels), "d")
         try:
@@ -225,8 +247,8 @@ class Classifier:
         explanation = explain(self.session, text, label, contrast, spelled)
         place = self.labels.index(explanation.label)
         changes: dict[str, Any] = {}
-        if self.thresholds is not None:
-            changes["threshold"] = self.thresholds[place]
+        if (thresholds := self.probability_thresholds) is not None:
+            changes["threshold"] = thresholds[place]
         if check:
             changes["occlusion"] = occlusion(self.session, text, place, explanation.length_before_squash)
         return dataclasses.replace(explanation, **changes)

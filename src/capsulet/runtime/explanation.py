@@ -31,20 +31,21 @@ def explain(session: Session, text: str, label: str | None, contrast: str | None
             for (_, start, end), contribution, word in zip(tokens, contributions, known, strict=True)
         )
 
-    rows = parts.contributions.tolist()
+    rows, probabilities = parts.contributions.tolist(), session.probabilities(parts.lengths)
     contributions = described([row[0] for row in rows])
     other = None
     if contrast is not None:
         differences = described([row[0] - row[1] for row in rows])
-        other = Contrast(labels[against], parts.lengths[0][against], parts.norms[0][against], differences)
+        probability, length, norm = (part[0][against] for part in (probabilities, parts.lengths, parts.norms))
+        other = Contrast(labels[against], probability, length, norm, differences)
     shares, coupling = ([row[0] for row in part.tolist()] for part in (parts.shares, parts.coupling))
     largest_first = sorted(range(len(shares)), key=lambda row: -abs(shares[row]))
     return Explanation(
-        labels[chosen], parts.lengths[0][chosen], parts.norms[0][chosen], contributions, contrast=other,
+        labels[chosen], probabilities[0][chosen], parts.lengths[0][chosen], parts.norms[0][chosen], contributions,
+        contrast=other, text=text,
         capsules=tuple(CapsuleShare(row, coupling[row], shares[row]) for row in largest_first if session.has_network),
         ngrams=sum(row[0] for row in parts.ngrams.tolist()),
         codewords=codeword_shares(session, ids, contributions) if session.codes else (),
-        probability=session.probabilities(parts.lengths)[0][chosen] if session.calibrated else None,
     )  # fmt: skip
 
 

@@ -13,8 +13,10 @@ from typing import Any
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.runtime.classifier import load
 from capsulet.storage.model_file import MODEL
-from capsulet.text.tables import cells, find_columns
+from capsulet.text.columns import find_columns, text_columns
+from capsulet.text.tables import cells
 
+PLURALS = "labels", "probabilities"  # columns of a multi-label model
 ROWS_AT_ONCE = 4096  # rows of a shard that a worker holds
 ORIGIN = b"capsulet"  # metadata key of a labelled shard: the model, the file and the columns that it was made from
 
@@ -43,12 +45,14 @@ def start_ray(workers: int) -> None:
 
 def predict_on_ray(
     model: str | Path, folder: str | Path, out: str | Path, workers: int, *, text_columns: Sequence[str] = (),
-    keep: Sequence[str] = (), progress: Callable[[int, int, int], None] = lambda shards, all_shards, rows: None,
+    keep: Sequence[str] | None = None,
+    progress: Callable[[int, int, int], None] = lambda shards, all_shards, rows: None,
 ) -> int:  # fmt: skip
     """Label every row of the Parquet files of a folder, and return the number of rows.
 
-    Each file gets a file of the same name in `out`, with one row per row in the same order: the columns in `keep`,
-    `label` and `score`. Files in `out` that were made from the same model and the same texts are not made again.
+    Each file gets a file of the same name in `out`, with one row per row in the same order: the columns in `keep`
+    (None: all), `label` and `probability`. A kept column with such a name gets the prefix input_. Files in `out` that
+    were made from the same model and the same texts are not made again.
     """
     require_ray()
     model, folder, out = (Path(path).resolve() for path in (model, folder, out))
@@ -65,7 +69,7 @@ def predict_on_ray(
     rows, waiting = 0, []
     for shard in shards:
         made_from = {"bytes": shard.stat().st_size, "changed": shard.stat().st_mtime_ns, "model": digest}
-        made_from |= {"text": list(text_columns), "keep": list(keep)}
+        made_from |= {"text": list(text_columns), "keep": None if keep is None else list(keep)}
         finished = finished_rows(out / shard.name, made_from)
         rows += finished or 0
         if finished is None:
@@ -121,33 +125,35 @@ class ShardLabeller:
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             with parquet.ParquetFile(source_path) as table:
-                schema, names, keep = table.schema_arrow, table.schema_arrow.names, made_from["keep"]
-                columns = tuple(made_from["text"])
+                schema, names = table.schema_arrow, table.schema_arrow.names
+                keep = names if made_from["keep"] is None else made_from["keep"]
+                columns = tuple(made_from["text"]) or text_columns(names, self.classifier.config.columns)
                 places, _ = find_columns(names, source_path, labelled=False, text_columns=columns, label_column=None)
                 texts = [names[place] for place in places]
                 if missing := [name for name in keep if name not in names]:
                     raise InputError(f"{source_path}: no column {missing[0]!r}, found: {', '.join(names)}")
-                answers = {"label": pyarrow.string(), "score": pyarrow.float32()}
-                if self.classifier.multi_label:  # lists of labels and of their scores
-                    answers = {f"{name}s": pyarrow.list_(kind) for name, kind in answers.items()}
-                fields = [*map(schema.field, keep), *itertools.starmap(pyarrow.field, answers.items())]
+                answers = {"label": pyarrow.string(), "probability": pyarrow.float32()}
+                if self.classifier.multi_label:  # lists of labels and of their probabilities
+                    answers = dict(zip(PLURALS, map(pyarrow.list_, answers.values()), strict=True))
+                kept = [schema.field(name).with_name(f"input_{name}" if name in answers else name) for name in keep]
+                fields = [*kept, *itertools.starmap(pyarrow.field, answers.items())]
                 schema = pyarrow.schema(fields, metadata={ORIGIN: json.dumps(made_from).encode()})
                 with parquet.ParquetWriter(part, schema) as writer:
                     needed = list(dict.fromkeys([*texts, *keep]))
                     for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=needed):
-                        writer.write_batch(self.labelled(batch, texts, schema))
+                        writer.write_batch(self.labelled(batch, texts, keep, schema))
                         rows += batch.num_rows
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             part.replace(target)
         except (InputError, pyarrow.ArrowException, OSError) as error:
-            return 0, str(error) if isinstance(error, InputError) else f"{source_path}: {error}"
+            return 0, error.message if isinstance(error, InputError) else f"{source_path}: {error}"
         finally:
             part.unlink(missing_ok=True)
         return rows, ""
 
-    def labelled(self, batch: Any, texts: Sequence[str], schema: Any) -> Any:
-        """Return the kept columns, labels and scores of a batch. A missing text is an empty text."""
+    def labelled(self, batch: Any, texts: Sequence[str], keep: Sequence[str], schema: Any) -> Any:
+        """Return the kept columns, labels and probabilities of a batch. A missing text is an empty text."""
         import pyarrow
 
         columns = [cells(batch.column(name)) for name in texts]
@@ -157,8 +163,8 @@ class ShardLabeller:
             given = [prediction.labels or () for prediction in predictions]
             answers: list[list[Any]] = [[[pair[part] for pair in pairs] for pairs in given] for part in (0, 1)]
         else:
-            answers = [[prediction.label for prediction in predictions], [each.score for each in predictions]]
-        arrays = [batch.column(name) for name in schema.names[:-2]]
+            answers = [[prediction.label for prediction in predictions], [each.probability for each in predictions]]
+        arrays = [batch.column(name) for name in keep]
         arrays += [pyarrow.array(values, kind) for values, kind in zip(answers, schema.types[-2:], strict=True)]
         return pyarrow.record_batch(arrays, schema=schema)
 

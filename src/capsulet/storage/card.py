@@ -137,11 +137,11 @@ def label_rows(config: ModelConfig) -> list[str]:
 
 def limits(config: ModelConfig) -> str:
     """What not to expect of the model."""
-    calibrated = "Its scores are not calibrated probabilities: use them only to rank labels."
+    calibrated = "Its probabilities are not calibrated: use them only to rank labels."
     if config.calibration:
         kind = "training" if config.metrics.folds else "validation"
         texts = f"{config.calibration['texts']:,} {kind} texts"
-        calibrated = f"Its scores are calibrated probabilities for texts like its {texts}."
+        calibrated = f"Its probabilities are calibrated for texts like its {texts}."
     if config.multi_label:
         answer = (
             "It is a multi-label classifier. It gives a text each of the labels above whose class length reaches the\n"

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from capsulet.choices import PIECES, SIMILAR
+from capsulet.choices import COSINE, NORMAL, PIECES, PRINTED, PROBABILITIES, SIMILAR
 from capsulet.config import GROUPS, ModelOptions, Options, check
 from capsulet.errors import InputError, ModelError
 from capsulet.model.shapes import Shapes, ngram_shapes, parameter_shapes
 from capsulet.storage.tensors import damaged
+from capsulet.text.columns import Columns
 
 FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
-READ_WHOLE = {"window": 0}  # for models from before this option, which were trained on whole texts
+# options of models from before these options: whole texts were read, and there was no choice
+EARLIER: Mapping[str, Mapping[str, Any]] = {
+    "model": {"agreement": COSINE},
+    "training": {
+        "window": 0, "focal": PRINTED, "linear_margin": PROBABILITIES, "transforms": NORMAL, "code_draws": 1,
+    },
+}  # fmt: skip
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
 OF_A_RUN = ("threads", "time")  # options that may stay automatic: they say how a training runs
 KIND_NAMES = {
@@ -81,6 +88,7 @@ class ModelConfig:
     histograms: dict[str, Any] | None = None  # read by drifting/histograms.py
     compression: dict[str, Any] | None = None  # of a compressed file
     dictionary_words: int | None = None  # words in the packed dictionary of a compressed file
+    columns: Columns | None = None  # of the training files, if they have other names than text and label
 
     @property
     def multi_label(self) -> bool:
@@ -192,7 +200,12 @@ def problem_of(config: ModelConfig) -> str | None:
 def parse_options(value: Any, source: str) -> Options:
     """The options in parsed JSON."""
     try:
-        value = {**value, "training": {**READ_WHOLE, **value["training"]}}
+        rate = {"head_learning_rate": value["training"]["learning_rate"]}
+        value = {
+            **value,
+            "model": {**EARLIER["model"], **value["model"]},
+            "training": {**EARLIER["training"], **rate, **value["training"]},
+        }
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
         wrong += [name for group in names for name, own in value[group].items() if own is None and name not in OF_A_RUN]

@@ -26,7 +26,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.choices import APART, PAPER, PIECES, SIMILAR
+from capsulet.text.columns import Columns
 from capsulet.text.numbering import NO_WORD, Words
 from capsulet.text.scripts import script_of
 from capsulet.text.strings import Labels
@@ -111,6 +112,7 @@ class Corpora:
     notes: list[str]  # messages to the user about the files
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
     digest: str  # of corpus.json, which has the digests of all files
+    columns: Columns | None = None  # of the training files, if they have other names than text and label
 
 
 class DamagedCorpusError(Exception):
@@ -159,6 +161,7 @@ class CorpusWriter:
         self.label_numbers: dict[str, int] = {}
         self.label_starts = array("q", [0]) if multi_label else None
         self.digests: dict[str, dict[str, Any]] = {}
+        self.columns: Columns | None = None  # of the training files, if they have other names than text and label
         self.worth: NDArray[np.float64] | None = None  # weights of the first texts, which are for training
 
     def __len__(self) -> int:
@@ -254,7 +257,7 @@ class CorpusWriter:
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
             "scripts": scripts, "notes": list(notes), **({} if starts is None else {"multi_label": True}),
-            "files": self.digests,
+            **({} if self.columns is None else {"columns": asdict(self.columns)}), "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
@@ -355,9 +358,15 @@ def open_corpora(folder: Path) -> Corpora:
         return Corpora(
             train, valid, labels, train_counts, valid_counts, vocab_size, description["scripts"], description["notes"],
             [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
+            stored_columns(description.get("columns")),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
+
+
+def stored_columns(value: Any) -> Columns | None:
+    """The columns in the description of a folder."""
+    return None if value is None else Columns(tuple(value["text"]), value["label"])
 
 
 def read_words(path: Path) -> Spellings:

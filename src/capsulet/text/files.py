@@ -5,20 +5,24 @@ import io
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from capsulet.errors import InputError
+from capsulet.text.encodings import CONVERT, WINDOWS, is_utf8, is_windows, marked_encoding, recoded
 
 CHUNK_BYTES = 1 << 16  # a chunk and its rows fit in the cache of the processor
 MAX_LINE_BYTES = 64 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
+ZIP_MAGIC, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
+WINDOW_BYTES = 1 << 16  # that decide between UTF-8 and Windows-1252
 Stream = io.BufferedReader | gzip.GzipFile  # both have peek and read1
+Blob = tuple[bytes, bool]  # whole lines; whether the first one is too long and its beginning is missing
 
 
 class Chunk(NamedTuple):
@@ -46,11 +50,48 @@ def check_path(path: str | Path) -> None:
     try:
         is_folder = str(path) != "-" and stat.S_ISDIR(Path(path).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{source}: no such file{near_name(Path(path))}") from None
+        raise InputError(f"{source}: no such file{missing(str(path))}") from None
     except (OSError, ValueError) as error:
+        if len(str(path)) > 255 or "\n" in str(path):
+            raise InputError(f"{printable(str(path))!r}: no such file{missing(str(path))}") from None
         raise InputError(f"{source}: cannot be read ({printable(str(error), 200)}): check the path") from None
-    if is_folder:
-        raise InputError(f"{source}: a folder, expected a file. Name the files in it, e.g. {source}/train.csv")
+    if is_folder and class_files(Path(path)) is None:
+        raise InputError(
+            f"{source}: a folder, expected a file, or a folder with one folder of .txt files per class. Name the files "
+            f"in it, e.g. {Path(source) / 'train.csv'}"
+        )
+
+
+def class_files(folder: Path) -> dict[str, list[Path]] | None:
+    """Return the files of each folder in a folder, by the name of that folder; None if they are not all .txt files.
+
+    Files beside the folders, hidden files and hidden folders are left out.
+    """
+    with suppress(OSError):
+        classes = [entry for entry in visible_entries(folder) if entry.is_dir()]
+        files = dict[str, list[Path]]()
+        for entry in classes:
+            files[entry.name] = visible_entries(entry)
+            if not files[entry.name] or any(path.suffix.lower() != ".txt" for path in files[entry.name]):
+                return None
+        return files or None
+    return None
+
+
+def visible_entries(folder: Path) -> list[Path]:
+    """Return what is in a folder in alphabetical order, without hidden files."""
+    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+
+
+def missing(path: str) -> str:
+    """Return what to do about a missing file: it may be an address or a text."""
+    if path.startswith(("http://", "https://", "s3://", "hf://")):
+        return ": download it, and name the file"
+    if len(path) > 255 or "\n" in path or path.count(" ") > 2:
+        return (
+            ". If it is a text, give texts with their labels, such as (texts, labels); if it is a file, check the path"
+        )
+    return near_name(Path(path))
 
 
 def near_name(path: Path) -> str:
@@ -99,51 +140,100 @@ def open_stdin(stack: ExitStack) -> Stream:
     return cast(Stream, stream)
 
 
-def read_chunks(stream: Stream, source: str) -> Iterator[Chunk]:
-    """Yield the lines of a stream. They end with LF or CRLF, or all with CR (old Macintosh files)."""
+def read_chunks(
+    stream: Stream, source: str, encoding: str | None = None, tell: Callable[[str], None] = lambda line: None
+) -> Iterator[Chunk]:
+    """Yield the lines of a stream. They end with LF or CRLF, or all with CR (old Macintosh files).
+
+    The stream is in UTF-8 unless an `encoding` is named or recognised; a recognised one is told.
+    """
     start = stream.peek(4)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{source}: UTF-16, expected UTF-8. Convert it: iconv -f UTF-16 -t UTF-8 {source} > utf8.csv")
-    if start[:4] == b"PK\x03\x04":
-        raise InputError(f"{source}: a zip archive or spreadsheet, expected text. Unpack it, or save it as CSV (UTF-8)")
+    if start[:4] == ZIP_MAGIC:
+        raise InputError(f"{source}: a zip archive, expected text. Unpack it, and name the files in it")
+    if start[:4] == OLD_EXCEL:
+        raise InputError(f"{source}: an old Excel file, expected text. Open it in Excel and save it as .xlsx or CSV")
+    found = encoding or marked_encoding(start)
+    if found and found.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+        if encoding is None:
+            tell(f"note: {source} is read as {found.upper()[:6]}")
+        stream, encoding = recoded(stream, found), "utf-8"
+        start = stream.peek(4)
     if start[:3] == UTF8_MARK:
         stream.read(3)
     # a CR in a file with LF line ends is part of a text
     end = b"\r" if b"\n" not in start and b"\r" in start.rstrip(b"\r") else b"\n"
-    first, size = 1, 0
-    parts: list[bytes] = []  # beginning of a line whose end has not been read yet, `size` bytes
+    yield from Lines(end, source, encoding, tell).chunks(blobs(stream, end))
+
+
+def blobs(stream: Stream, end: bytes) -> Iterator[Blob]:
+    """Yield the bytes of whole lines, and whether the first line is too long and its beginning is missing."""
+    size, parts = 0, list[bytes]()  # beginning of a line whose end has not been read yet, `size` bytes
     while data := stream.read1(CHUNK_BYTES):
         cut = data.rfind(end) + 1
         if cut:
-            chunk = decode_lines(b"".join(parts) + data[:cut], first, end, cut_short=size > MAX_LINE_BYTES)
-            yield chunk
-            first += len(chunk.lines)
+            yield b"".join(parts) + data[:cut], size > MAX_LINE_BYTES
             parts, size = [], 0
         parts.append(data[cut:])
         size += len(data) - cut
         if size > MAX_LINE_BYTES:
             parts = []  # the line is already too long: keep memory bounded
     if size:
-        yield decode_lines(b"".join(parts), first, end, cut_short=size > MAX_LINE_BYTES)
+        yield b"".join(parts), size > MAX_LINE_BYTES
 
 
-def decode_lines(blob: bytes, first: int, end: bytes, cut_short: bool) -> Chunk:
+class Lines:
+    """Decodes whole lines. The first ones that are not ASCII decide between UTF-8 and Windows-1252."""
+
+    def __init__(self, end: bytes, source: str, encoding: str | None, tell: Callable[[str], None]) -> None:
+        self.end, self.source, self.tell = end, source, tell
+        self.encoding = encoding and "utf-8"  # None: all bytes so far were ASCII
+        self.first = 1  # number of the next line
+
+    def chunks(self, found: Iterator[Blob]) -> Iterator[Chunk]:
+        """Yield the lines of blobs."""
+        for blob, cut_short in found:
+            held = [(blob, cut_short)]
+            if self.encoding is None and not blob.isascii():
+                self.encoding = "utf-8"
+                if not is_utf8(blob):
+                    held += self.look_ahead(blob, found)
+            for own, is_cut in held:
+                chunk = decode_lines(own.removesuffix(self.end), self.first, self.end, is_cut, self.encoding or "utf-8")
+                self.first += len(chunk.lines)
+                yield chunk
+
+    def look_ahead(self, blob: bytes, found: Iterator[Blob]) -> list[Blob]:
+        """Decide the encoding by the next lines, always as many; return the blobs that were read for that."""
+        first = next(place for place, byte in enumerate(blob) if byte > 127)
+        window, held = blob[blob.rfind(self.end, 0, first) + 1 :], list[Blob]()
+        while len(window) < WINDOW_BYTES and (more := next(found, None)):
+            held.append(more)
+            window += more[0]
+        if len(window) > WINDOW_BYTES:
+            window = window[: window.rfind(self.end, 0, WINDOW_BYTES) + 1] or window
+        if is_windows(window, self.end):
+            self.encoding = WINDOWS
+            self.tell(f"note: {self.source} is not UTF-8 and is read as Windows-1252; --encoding names another")
+        return held
+
+
+def decode_lines(blob: bytes, first: int, end: bytes, cut_short: bool, encoding: str = "utf-8") -> Chunk:
     """Return a chunk of whole lines; `cut_short`: the first line is too long and its beginning is missing."""
-    blob = blob.removesuffix(end)
     if not cut_short and b"\0" not in blob:
         with suppress(UnicodeDecodeError):  # decoded again below, line by line
-            return Chunk(first, blob.decode().split(end.decode()), {})
+            return Chunk(first, blob.decode(encoding).split(end.decode()), {})
     problems: dict[int, tuple[str, str]] = {}
     lines = []
     for number, raw in enumerate(blob.split(end), first):
         try:
-            line = raw.decode()
+            line = raw.decode(encoding)
         except UnicodeDecodeError as error:
-            problem = f"byte {error.start + 1} of the line is 0x{raw[error.start]:02X}, not UTF-8"
-            problems[number] = problem, "Save the file as UTF-8, e.g. iconv -f LATIN1 -t UTF-8"
-            line = raw.decode(errors="replace")
+            name = "UTF-8" if encoding == "utf-8" else encoding
+            problem = f"byte {error.start + 1} of the line is 0x{raw[error.start]:02X}, not {name}"
+            problems[number] = problem, CONVERT
+            line = raw.decode(encoding, errors="replace")
         if "\0" in line:
-            remedy = "Remove it, e.g. tr -d '\\000', or convert the file if it is UTF-16: iconv -f UTF-16 -t UTF-8"
+            remedy = "Remove it, or name the encoding of the file with --encoding"
             problems.setdefault(number, (f"character {line.index(chr(0)) + 1} of the line is NUL", remedy))
             line = line.replace("\0", "\ufffd")  # Python 3.10: csv stops at NUL
         lines.append(line)

@@ -1,4 +1,4 @@
-"""Rows of one file in each format: tables, JSON lines, fastText, plain lines and Parquet."""
+"""Rows of one file in each format: tables, spreadsheets, JSON, fastText, plain lines, Parquet, folders of texts."""
 
 import gzip
 import json
@@ -7,15 +7,18 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from operator import itemgetter
+from pathlib import Path
 from typing import IO, Any
 
-from capsulet.errors import InputError, MissingExtraError, RowError
+from capsulet.errors import InputError, MissingExtraError
 from capsulet.text import tables
-from capsulet.text.files import Chunk, Stream, printable
+from capsulet.text.columns import is_header, listing
+from capsulet.text.files import MAX_LINE_BYTES, Chunk, Stream, printable, read_chunks
 from capsulet.text.flags import FORMATS
+from capsulet.text.json_records import JsonRecord, array_records, line_records
 from capsulet.text.rows import EMPTY_TEXT, NO_LABEL, Reading, Row
 
 LABEL_PREFIX = "__label__"
@@ -36,13 +39,12 @@ class Layout:
 def find_layout(fields: Sequence[str], reading: Reading) -> Layout:
     """Return the layout of a table, from its first row."""
     options, source, labelled = reading.options, reading.source, reading.labelled
-    label_column = reading.label_column(fields)
     detect = options.header is None
-    if options.header or (detect and (options.text_columns or label_column or tables.has_column(fields, "text"))):
+    if options.header or (detect and has_header(fields, reading)):
         return Layout(tuple(fields), *reading.columns(fields), has_header=True)
     if detect and (labelled or len(fields) > 1) and not tables.is_integer(fields[0]):
         raise InputError(
-            f"{source}: no column 'text' in the first row, found: {tables.listing(fields)}. Name the columns with "
+            f"{source}: no column 'text' in the first row, found: {listing(fields)}. Name the columns with "
             "--text-column and --label-column, or add --no-header if this row is a label and its text"
         )
     if len(fields) > 1:
@@ -53,32 +55,61 @@ def find_layout(fields: Sequence[str], reading: Reading) -> Layout:
     return Layout(("text",), (0,), None, has_header=False)
 
 
+def has_header(fields: Sequence[str], reading: Reading) -> bool:
+    """Whether the first row has the names of the columns: the caller names some, or one is that of a text column."""
+    options = reading.options
+    return bool(options.text_columns or options.label_column) or is_header(fields, options.remembered)
+
+
 def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a table with or without a header."""
-    options, source, labelled = reading.options, reading.source, reading.labelled
-    delimiter = tables.recognise_delimiter(head.lines, preferred, reading.text_names[0], integers=True)
+    options, labelled = reading.options, reading.labelled
+    delimiter = tables.recognise_delimiter(
+        head.lines, preferred, options.text_columns[:1], options.remembered, integers=True
+    )
     named = bool(options.text_columns or options.label_column)
     if delimiter is None:  # a table of texts alone may contain any delimiter inside the texts
         delimiter = next(iter(tables.split_first_row(head.lines, preferred) if labelled or named else ()), preferred)
-    has_header = options.header or named or tables.has_column(tables.first_fields(head.lines, delimiter), "text")
-    if head.first in head.problems and options.header is not False and has_header:
-        raise RowError(source, head.first, *head.problems[head.first])  # no row can be read without the header
+    header = options.header or has_header(tables.first_fields(head.lines, delimiter), reading)
+    if head.first in head.problems and options.header is not False and header:
+        raise reading.error(head.first, *head.problems[head.first])  # no row can be read without the header
     records = chain.from_iterable(tables.record_batches(chunks, delimiter, reading.reject))
+    return laid_out_rows(records, tables.DELIMITERS[delimiter], reading)
+
+
+def spreadsheet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:
+    """Yield the rows of the first sheet of a spreadsheet. Cells at the end of a row may be missing."""
+    from capsulet.text.spreadsheet import sheet_rows
+
+    rows, width = sheet_rows(stream, reading.source), 0
+
+    def filled() -> Iterator[tuple[int, list[str]]]:
+        nonlocal width
+        for number, cells in rows:
+            width = width or len(cells)
+            yield number, cells + [""] * (width - len(cells))
+
+    return laid_out_rows(filled(), "", replace(reading, unit="row"))
+
+
+def laid_out_rows(records: Iterator[tables.Record], delimiters: str, reading: Reading) -> Iterator[Row]:
+    """Yield the rows of the records of a table; the first record is the header, or it is a row."""
+    options, source, labelled = reading.options, reading.source, reading.labelled
     first = next((record for record in records if not tables.is_blank(record[1])), None)
     if first is None:
         return
     layout = find_layout(first[1], reading)
-    width, label_place = len(layout.names), layout.label
+    width, label_place, names = len(layout.names), layout.label, layout.names
     integer_labels = layout.integer_labels and labelled and not options.multi_label
-    pick, join = itemgetter(*layout.texts), len(layout.texts) > 1
+    pick, join, keep = itemgetter(*layout.texts), len(layout.texts) > 1, reading.keep
     label: str | None = None
     labels: tuple[str, ...] = ()
     for line, fields in records if layout.has_header else chain([first], records):
         if len(fields) != width:
             if not tables.is_blank(fields):
                 problem = f"{len(fields)} column{'' if len(fields) == 1 else 's'}, expected {width}"
-                remedy = f"Quote texts that contain {tables.DELIMITERS[delimiter]}"
-                reading.reject(line, f"{problem} ({tables.listing(layout.names, ',')})", remedy)
+                remedy = f"Quote texts that contain {delimiters}" if delimiters else "Give every column a name"
+                reading.reject(line, f"{problem} ({listing(layout.names, ',')})", remedy)
             continue
         text = " ".join(pick(fields)) if join else pick(fields)
         if label_place is not None:
@@ -93,9 +124,19 @@ def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Re
                 reading.reject(line, problem, "Add --no-header if labels may be words")
                 continue
         if reading.allow_empty or (text and not text.isspace()):
-            yield Row(text, label or None, source, line, labels)
+            record = record_of(names, fields) if keep else None
+            yield Row(text, label or None, source, line, labels, record)
         else:
             reading.reject(line, *EMPTY_TEXT)
+
+
+def record_of(names: Sequence[str], fields: Sequence[str]) -> dict[str, object]:
+    """Return a row by column; of several columns with one name, the later ones have a number."""
+    record: dict[str, object] = {}
+    for name, value in zip(names, fields, strict=True):
+        free = (f"{name}_{number}" for number in count(2))
+        record[next(other for other in chain([name], free) if other not in record)] = value
+    return record
 
 
 def good_lines(chunks: Iterator[Chunk], reading: Reading) -> Iterator[tuple[int, str]]:
@@ -109,34 +150,29 @@ def good_lines(chunks: Iterator[Chunk], reading: Reading) -> Iterator[tuple[int,
 
 
 def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[Row]:
-    """Yield the rows of JSON lines."""
+    """Yield the rows of JSON lines, or of one JSON array of objects."""
     if head.lstrip().startswith("["):
-        command = f"jq -c '.[]' {reading.source} > rows.jsonl"
-        raise InputError(f"{reading.source}: a JSON array, expected one object per line. Convert it: {command}")
-    multi_label = reading.options.multi_label
-    for number, line in good_lines(chunks, reading):
-        if not line or line.isspace():
-            continue
+        return record_rows(array_records(chunks, reading), reading)
+    return record_rows(line_records(good_lines(chunks, reading), reading), reading)
+
+
+def record_rows(records: Iterator[JsonRecord], reading: Reading) -> Iterator[Row]:
+    """Yield the rows of records by key. The first record decides which keys are those of text and label."""
+    multi_label, columns = reading.options.multi_label, None
+    for number, record in records:
+        if columns is None:
+            columns = reading.names(tuple(record))
+            if all(name in record for name in columns.text):
+                reading.use(columns)
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            place = f" at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-            reason = printable(str(error).partition(":")[0], 100)
-            reading.reject(number, f"invalid JSON{place} ({reason})", "Write one object per line")
-            continue
-        if not isinstance(record, dict):
-            problem = f"JSON is {tables.kind(record)}, expected an object"
-            reading.reject(number, problem, 'Write {"text": …, "label": …}')
-            continue
-        try:
-            texts = {name: record[name] for name in reading.text_names}
+            texts = {name: record[name] for name in columns.text}
         except KeyError as missing:
-            problem = f"no key '{printable(missing.args[0])}', found: {tables.listing(record) or 'none'}"
+            problem = f"no key '{printable(missing.args[0])}', found: {listing(record) or 'none'}"
             reading.reject(number, problem, "Name the key of the text with --text-column")
             continue
-        label_column = reading.label_column(tuple(record)) or "label"
+        label_column = columns.label or "label"
         if multi_label and reading.labelled and label_column not in record:
-            problem = f"no key '{printable(label_column)}', found: {tables.listing(record)}"
+            problem = f"no key '{printable(label_column)}', found: {listing(record)}"
             reading.reject(
                 number, problem, "Name the key of the labels with --label-column, or write [] for a text without labels"
             )
@@ -145,7 +181,7 @@ def json_rows(chunks: Iterator[Chunk], head: str, reading: Reading) -> Iterator[
             remedy = "Train with --multi-label if rows have several labels, or name the column with --label-column"
             reading.reject(number, "no key 'label', but 'labels'", remedy)
             continue
-        yield from reading.row(number, texts, record.get(label_column))
+        yield from reading.row(number, texts, record.get(label_column), record)
 
 
 def fasttext_rows(chunks: Iterator[Chunk], reading: Reading) -> Iterator[Row]:
@@ -177,6 +213,22 @@ def line_rows(chunks: Iterator[Chunk], reading: Reading) -> Iterator[Row]:
             yield Row(line, None, reading.source, number)
 
 
+def folder_rows(folder: Path, classes: dict[str, list[Path]], reading: Reading) -> Iterator[Row]:
+    """Yield one row per .txt file; the label is the name of the folder that the file is in."""
+    for label, files in classes.items():
+        for path in files:
+            own = replace(reading, source=printable(str(path), limit=1000))
+            with path.open("rb") as stream:
+                if path.stat().st_size > MAX_LINE_BYTES:
+                    own.reject(1, f"a text of more than {MAX_LINE_BYTES >> 20} MiB", "Split it")
+                    continue
+                chunks = read_chunks(stream, own.source, own.options.encoding, own.tell)
+                lines = [line for _, line in good_lines(chunks, own)]
+            text = "\n".join(lines).strip()
+            record = {"file": f"{label}/{path.name}"}
+            yield from own.row(1, {"text": text}, [label] if own.options.multi_label else label, record)
+
+
 def parquet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a Parquet file, batch by batch; only the needed columns are read."""
     try:
@@ -196,13 +248,15 @@ def parquet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:
             text_names = [names[place] for place in texts]
             needed = dict.fromkeys(text_names if label is None else [*text_names, names[label]])
             classes = [] if label is None else class_names(table.schema_arrow.metadata, names[label])
+            needed = dict.fromkeys(names) if reading.keep else needed
             numbers = count(1)
             for batch in table.iter_batches(batch_size=1024, columns=list(needed)):
                 columns = {name: tables.cells(batch.column(name)) for name in needed}
                 for place in range(batch.num_rows):
-                    values = {name: columns[name][place] for name in text_names}
-                    value = None if label is None else named(columns[names[label]][place], classes)
-                    yield from reading.row(next(numbers), values, value)
+                    record = {name: columns[name][place] for name in needed}
+                    values = {name: record[name] for name in text_names}
+                    value = None if label is None else named(record[names[label]], classes)
+                    yield from reading.row(next(numbers), values, value, record)
         except (pyarrow.ArrowException, OSError) as error:
             problem = f"{reading.source}: damaged Parquet file ({printable(str(error), 100)})"
             raise InputError(f"{problem}. Write or download it again") from error

@@ -9,23 +9,23 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from capsulet.errors import InputError, MissingExtraError, some
 
+T = TypeVar("T")
 SCHEME = "hf://"
 NAME = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)(?:@([^/]+))?(?:/(.*))?", re.ASCII)
 SUFFIXES = ("parquet", "csv", "tsv", "jsonl", "ndjson", "json")  # of files that can be read; the first is preferred
 CONVERTED = "refs/convert/parquet"  # where the Hub keeps Parquet files of data sets in other formats
 
 
-def local_files(files: Sequence[str | Path]) -> list[str]:
-    """Paths of files, with those of the Hub downloaded."""
-    found: list[str] = []
-    for file in files:
-        found += download(str(file)) if str(file).startswith(SCHEME) else [str(file)]
+def local_files(sources: Sequence[T]) -> list[T | str]:
+    """The sources, with files of the Hub downloaded in place of their addresses."""
+    found: list[T | str] = []
+    for source in sources:
+        found += download(source) if isinstance(source, str) and source.startswith(SCHEME) else [source]
     return found
 
 

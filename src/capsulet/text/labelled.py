@@ -1,34 +1,82 @@
-"""Labelled texts of files: pairs of a text and its labels."""
+"""Labelled texts of files and of data in Python: pairs of a text and its labels."""
 
-from collections.abc import Callable, Iterator, Sequence
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from capsulet.errors import RowError, some
-from capsulet.text.reading import read_rows
-from capsulet.text.rows import ReadOptions, SkippedRows
+from capsulet.errors import InputError, RowError, some
+from capsulet.text.columns import Columns
+from capsulet.text.reading import Source, read_rows, silent
+from capsulet.text.records import (
+    KINDS,
+    Records,
+    column_records,
+    is_column,
+    is_path,
+    item_records,
+    pair_records,
+    records_of,
+)  # fmt: skip
+from capsulet.text.rows import ReadOptions, SkippedRows, Tell
 from capsulet.text.strings import Labels
 
 Pair = tuple[str, Labels]  # text, label or labels
-Paths = str | Path | Sequence[str | Path]
-Tell = Callable[[str], None]
+# names of files, or data: a data frame, (texts, labels), a list or iterator of pairs or dicts, … (see `sources`)
+Data: TypeAlias = Any
+__all__ = ["Data", "Source", "Tell", "silent"]
 
 
-def silent(line: str) -> None:
-    """Print nothing."""
+def sources(data: Data) -> list[Source]:
+    """Return the sources of rows in some data: names of files, tables, texts with labels, or items of an iterator."""
+    if is_path(data):
+        return [os.fspath(data)]
+    if (table := records_of(data)) is not None:
+        return [table]
+    if isinstance(data, Mapping):
+        return [column_records(data)]
+    if isinstance(data, tuple) and len(data) == 2 and all(map(is_column, data)) and not isinstance(data[0], tuple):
+        return [pair_records(*data)]
+    if isinstance(data, (list, tuple)):
+        if all(is_path(item) or records_of(item) is not None for item in data):
+            return [source for item in data for source in sources(item)]
+        return [item_records(data, "list", once=False)]
+    if isinstance(data, (io.IOBase, bytes)) or not isinstance(data, Iterable):
+        what = "an open file" if isinstance(data, io.IOBase) else f"of type {type(data).__name__}"
+        raise InputError(f"the data are {what}: expected {KINDS}")
+    return [item_records(data, type(data).__name__, once=isinstance(data, Iterator))]
 
 
-def paths(files: Paths) -> list[str]:
-    """Return one path or several paths as a list."""
-    return [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
+def is_file(source: Source) -> bool:
+    """Whether a source is a regular file, which can be read again and has a digest."""
+    return not isinstance(source, Records) and Path(source).is_file()
+
+
+def can_be_read_again(source: Source) -> bool:
+    """Whether a source is no pipe and no iterator."""
+    return not source.once if isinstance(source, Records) else Path(source).is_file() or Path(source).is_dir()
+
+
+def named(found: Sequence[Source]) -> str:
+    """Return the names of sources, for messages."""
+    return ", ".join(map(str, found))
 
 
 def labelled_pairs(
-    files: Paths, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False
-) -> Iterator[Pair]:
-    """Yield texts with their labels. If `known` labels are given, a row with another label is a bad row."""
+    files: Data, reading: ReadOptions, tell: Tell, known: Sequence[str] = (), allow_empty: bool = False,
+    used: list[Columns] | None = None,
+) -> Iterator[Pair]:  # fmt: skip
+    """Yield texts with their labels. If `known` labels are given, a row with another label is a bad row.
+
+    `used` gets the columns of each source.
+    """
     skipped = SkippedRows()
     allowed = set(known)
-    for row in read_rows(paths(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty):
+    rows = read_rows(
+        sources(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty, tell=tell, used=used
+    )
+    for row in rows:
         labels = row.labels if row.label is None else (row.label,)
         unknown = [label for label in labels if label not in allowed] if known else []
         if unknown:
@@ -39,6 +87,13 @@ def labelled_pairs(
             yield row.text, row.labels if row.label is None else row.label
     if skipped.count:
         tell(skipped.summary())
+
+
+def texts_of(data: Data, remembered: Columns | None = None) -> Iterator[str]:
+    """Yield the texts of some data, such as a Series, a data frame or a list of dicts; of a path, those of the file."""
+    found = [item_records(data, "texts", once=False)] if isinstance(data, (list, tuple)) else sources(data)
+    options = ReadOptions(remembered=remembered)
+    return (row.text for row in read_rows(found, labelled=False, options=options, allow_empty=True))
 
 
 def sorted_labels(labels: set[str]) -> list[str]:

@@ -14,11 +14,13 @@ from capsulet.choices import PAPER
 from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
+from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.hub import local_files
-from capsulet.text.labelled import Paths, Tell, labelled_pairs, paths, silent, sorted_labels
+from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
+from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.tokens import TOKEN, UNICODE_RULE
@@ -26,10 +28,10 @@ from capsulet.text.tokens import TOKEN, UNICODE_RULE
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Training files, validation files if there are any, and how to read them."""
+    """Training files or data, validation files or data if there are any, and how to read them."""
 
-    train: list[str]
-    valid: list[str]
+    train: Sequence[Source]
+    valid: Sequence[Source]
     reading: ReadOptions
     cache: str | Path | None = ""  # folder for tokenised texts; "": the default folder; None: no cache
     weights: Sequence[float] | None = None  # of the rows of the training files, in their order
@@ -59,11 +61,12 @@ def prepare(
         raise InputError("no files were given: name at least one file of labelled texts")
     files = dataclasses.replace(files, train=local_files(files.train), valid=local_files(files.valid))
     every_file = [*files.train, *files.valid]
-    for path in every_file:
-        check_path(path)
+    for source in every_file:
+        if not isinstance(source, Records):
+            check_path(source)
     try:
-        if files.cache is None or files.weights is not None or not all(Path(path).is_file() for path in every_file):
-            # a pipe can be read only once, and the cache would hash it first; weights are not part of its key
+        if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
+            # a pipe or an iterator can be read only once, and the cache would hash it first; it knows no weights
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
@@ -81,7 +84,7 @@ def cached(
         "reading": dataclasses.asdict(files.reading), "text": dataclasses.asdict(options),
         "valid_fraction": fraction, "token": TOKEN if options.tokens == PAPER else UNICODE_RULE,
     }  # fmt: skip
-    key = cache.key({"train": files.train, "valid": files.valid}, settings)
+    key = cache.key({"train": list(map(str, files.train)), "valid": list(map(str, files.valid))}, settings)
     if cache.entry(key).exists():
         try:
             corpora = open_corpora(cache.entry(key))
@@ -113,12 +116,13 @@ def build(
 
     reading = files.reading
     writer = CorpusWriter(folder, options.max_tokens, reading.multi_label, options.tokens)
-    writer.add(labelled_pairs(files.train, reading, note), listener.rows_read)
+    used = list[Columns]()
+    writer.add(labelled_pairs(files.train, reading, note, used=used), listener.rows_read)
     rows = len(writer)
     fraction = held_out_fraction(valid_fraction, rows)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
-        raise InputError(f"{', '.join(files.train)}: no usable row, expected a label and a text in each row")
+        raise InputError(f"{named(files.train)}: no usable row, expected a label and a text in each row")
     check_classes(sorted({*labels, *files.known}), rows, files.train)
     writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
     label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
@@ -130,7 +134,7 @@ def build(
     if files.valid:
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
-            raise InputError(f"{', '.join(files.valid)}: no usable row, expected a label and a text in each row")
+            raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
         _, valid_rows = stratified_split(writer.classes(labels), fraction)
@@ -145,6 +149,7 @@ def build(
         )
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
+    writer.columns = next((columns for columns in used if not columns.usual), None)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
 
 
@@ -160,7 +165,7 @@ def checked_weights(weights: Sequence[float], rows: int) -> NDArray[np.float64]:
     return found
 
 
-def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
+def check_classes(labels: Sequence[str], rows: int, files: Sequence[Source]) -> None:
     """Raise an InputError if there are fewer than two labels."""
     if len(labels) >= 2:
         return
@@ -168,6 +173,5 @@ def check_classes(labels: Sequence[str], rows: int, files: Paths) -> None:
     if labels:
         problem, remedy = f"the only label of the {rows:,} rows is {labels[0]!r}", "add rows of another class, or "
     raise InputError(
-        f"{', '.join(paths(files))}: {problem}, expected at least two labels; {remedy}name the right column with "
-        "--label-column"
+        f"{named(files)}: {problem}, expected at least two labels; {remedy}name the right column with --label-column"
     )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from capsulet.config import option
 from capsulet.errors import InputError, RowError
+from capsulet.text.columns import Columns, find_columns, label_column, listing, text_columns
+from capsulet.text.encodings import check_encoding
 from capsulet.text.files import printable
 from capsulet.text.flags import FORMATS, HELP, LABEL_SEPARATOR
-from capsulet.text.tables import find_columns, has_column, kind, label_name, label_names, string_flaw
+from capsulet.text.tables import kind, label_name, label_names, plain_value, string_flaw
 
 Values = Mapping[str, object]  # by column
+Tell = Callable[[str], None]
 EMPTY_TEXT = "empty text", "Fill it in, or skip such rows with --on-bad-row skip"
 NO_LABEL = "no label", "Fill it in, name its column with --label-column, or skip such rows with --on-bad-row skip"
 
@@ -26,6 +30,8 @@ class Row:
     source: str
     line: int  # first line of the record, from 1; Parquet: number of the row
     labels: tuple[str, ...] = ()  # multi-label; `label` is None then
+    record: Values | None = None  # every column of the row, if the reader wants them
+    problem: str = ""  # why the row was skipped, if the reader wants such rows
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,13 @@ class ReadOptions:
     on_bad_row: str = option("fail", HELP["on_bad_row"], choices=("fail", "skip"))
     multi_label: bool = option(False, HELP["multi_label"])
     label_separator: str | None = option(None, HELP["label_separator"])
+    encoding: str | None = option(None, HELP["encoding"])
+    remembered: Columns | None = None  # those of the training files, which a model remembers
 
     def __post_init__(self) -> None:
+        names = (self.text_columns,) if isinstance(self.text_columns, str) else tuple(self.text_columns)
+        object.__setattr__(self, "text_columns", names)
+        check_encoding(self.encoding)
         if self.file_format not in (None, *FORMATS):
             raise InputError(f"--format is {self.file_format!r}: expected one of {', '.join(FORMATS)}")
         if self.on_bad_row not in ("fail", "skip"):
@@ -50,11 +61,11 @@ class ReadOptions:
         if self.header is False and (self.text_columns or self.label_column):
             raise InputError("--text-column and --label-column need a header: leave them out, or leave out --no-header")
 
-    def for_model(self, multi_label: bool) -> ReadOptions:
-        """The options for the rows of a single-label or a multi-label model."""
+    def for_model(self, multi_label: bool, remembered: Columns | None = None) -> ReadOptions:
+        """The options for the rows of a single-label or a multi-label model, which may remember its columns."""
         if self.label_separator is not None and not multi_label:
             raise InputError("--label-separator is for multi-label rows: leave it out, or train with --multi-label")
-        return dataclasses.replace(self, multi_label=multi_label)
+        return dataclasses.replace(self, multi_label=multi_label, remembered=remembered)
 
     def flags(self) -> list[str]:
         """The command-line flags of these options."""
@@ -62,16 +73,27 @@ class ReadOptions:
         for name, value in (("column", self.label_column), ("separator", self.label_separator)):
             words += [] if value is None else [f"--label-{name}", value]
         words += [] if self.file_format is None else ["--format", self.file_format]
+        words += [] if self.encoding is None else ["--encoding", self.encoding]
         words += ["--no-header"] * (self.header is False)
         return words + ["--on-bad-row", self.on_bad_row] * (self.on_bad_row != "fail")
 
 
+def reading_options(reading: ReadOptions | None, given: Mapping[str, Any], **defaults: Any) -> ReadOptions:
+    """The options for reading: those of `reading`, with the given ones on top, such as text_columns."""
+    names = [spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in ("multi_label", "remembered")]
+    if unknown := next((name for name in given if name not in names), None):
+        raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(names)}")
+    return dataclasses.replace(reading or ReadOptions(**defaults), **given)
+
+
 @dataclass
 class SkippedRows:
-    """Number of skipped rows, and the errors of the first three."""
+    """Number of skipped rows, and the errors of the first three; all errors if their rows are wanted."""
 
     count: int = 0
     first: list[RowError] = field(default_factory=list)
+    wanted: bool = False
+    waiting: list[RowError] = field(default_factory=list)  # of rows that are still to be listed
 
     def add(self, error: RowError, on_bad_row: str) -> None:
         """Raise the error of a bad row, or count the row as skipped."""
@@ -79,11 +101,26 @@ class SkippedRows:
             raise error
         self.count += 1
         self.first += [error] * (len(self.first) < 3)
+        if self.wanted:
+            self.waiting.append(error)
+
+    def listed(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the rows, and in their places the skipped ones: without text, with the problem."""
+        for row in rows:
+            yield from self.taken()
+            yield row
+        yield from self.taken()
+
+    def taken(self) -> Iterator[Row]:
+        """Yield the skipped rows since the last call."""
+        errors, self.waiting = self.waiting, []
+        for error in errors:
+            yield Row("", None, error.source, error.line, (), error.record, f"{error.place}: {error.problem}")
 
     def summary(self) -> str:
         """Return number and problems on one line."""
         number = f"{self.count:,} row{'' if self.count == 1 else 's'} skipped"
-        shown = [f"{error.source} line {error.line}: {error.problem}" for error in self.first]
+        shown = [f"{error.place}: {error.problem}" for error in self.first]
         more = ["…"] * (bool(shown) and self.count > len(shown))
         return f"{number}: {'; '.join(shown + more)}" if shown else number
 
@@ -97,21 +134,41 @@ class Reading:
     allow_empty: bool
     options: ReadOptions
     skipped: SkippedRows
+    tell: Tell = lambda line: None
+    used: list[Columns] = field(default_factory=list)  # the columns that were found, one entry per source
+    unit: str = "line"  # what rows are counted in
+    keep: bool = False  # whether rows have every column in `record`
 
-    @property
-    def text_names(self) -> tuple[str, ...]:
-        """Names of the columns of the text."""
-        return self.options.text_columns or ("text",)
-
-    def label_column(self, names: Sequence[str]) -> str | None:
-        """Name of the label column if it is not `label`; multi-label rows may call it `labels`."""
-        plural = self.options.multi_label and has_column(names, "labels") and not has_column(names, "label")
-        return self.options.label_column or ("labels" if plural else None)
+    def names(self, names: Sequence[str]) -> Columns:
+        """Return the columns of text and label: those of the options or of the model, or usual names among these."""
+        options = self.options
+        texts = options.text_columns or text_columns(names, options.remembered)
+        label = options.label_column
+        if label is None and self.labelled:
+            label = label_column(names, self.source, texts, options.remembered, options.multi_label)
+        return Columns(texts, label)
 
     def columns(self, names: Sequence[str]) -> tuple[tuple[int, ...], int | None]:
-        """Return the places of the text columns and of the label column."""
-        texts, label = self.options.text_columns, self.label_column(names)
-        return find_columns(names, self.source, labelled=self.labelled, text_columns=texts, label_column=label)
+        """Return the places of the text columns and of the label column; note those that were guessed."""
+        found = self.names(names)
+        places = find_columns(
+            names, self.source, labelled=self.labelled, text_columns=found.text, label_column=found.label
+        )
+        self.use(found)
+        return places
+
+    def use(self, found: Columns) -> None:
+        """Record the columns of this source, and tell the user about guessed ones."""
+        self.used.append(found)
+        options, known = self.options, self.options.remembered or Columns()
+        guessed = list[str]()
+        if not options.text_columns and found.text not in (known.text, ("text",)):
+            guessed.append(f"texts are in the column {listing(found.text)} (--text-column)")
+        expected = (known.label, None, "label", *["labels"] * options.multi_label)
+        if self.labelled and not options.label_column and found.label not in expected:
+            guessed.append(f"labels are in the column {printable(found.label or '')} (--label-column)")
+        if guessed:
+            self.tell(f"note: {self.source}: guessed that {' and '.join(guessed)}")
 
     @property
     def separator(self) -> str:
@@ -125,20 +182,28 @@ class Reading:
 
     def reject(self, line: int, problem: str, remedy: str) -> None:
         """Raise an error for a bad row, or count the row as skipped."""
-        self.skipped.add(RowError(self.source, line, problem, remedy), self.options.on_bad_row)
+        self.skipped.add(self.error(line, problem, remedy), self.options.on_bad_row)
 
-    def row(self, line: int, texts: Values, label: object) -> Iterator[Row]:
-        """Yield a row from values of any type by column, or reject it."""
+    def error(self, line: int, problem: str, remedy: str, record: Values | None = None) -> RowError:
+        """Return the error of a bad row."""
+        error = RowError(self.source, line, problem, remedy, self.unit)
+        error.record = record if self.keep else None
+        return error
+
+    def row(self, line: int, texts: Values, label: object, record: Values | None = None) -> Iterator[Row]:
+        """Yield a row from values of any type by column, or reject it; `record` has every column."""
         names: tuple[str, ...] = ()
+        label = plain_value(label)
         name = label_name(label)
         if self.options.multi_label:
             labels = label_names(label, self.separator)
             name, names = None if labels is None else "", labels or ()
         problem = self.problem(texts, label, name, names)
         if problem is None:
-            yield Row(" ".join(map(str, texts.values())), name or None, self.source, line, names)
+            kept = record if self.keep else None
+            yield Row(" ".join(map(str, texts.values())), name or None, self.source, line, names, kept)
         else:
-            self.reject(line, *problem)
+            self.skipped.add(self.error(line, *problem, record), self.options.on_bad_row)
 
     def problem(self, texts: Values, label: object, name: str | None, names: Sequence[str]) -> tuple[str, str] | None:
         """Return problem and remedy of values that cannot be a row; None if they can."""

@@ -38,13 +38,18 @@ def multi_label_split(targets: Targets, starts: Rows, fraction: float) -> tuple[
     Rows with the same rarest label count as one class; rows without labels are another class. Frequent labels then get
     about their share too. Every label keeps at least one training row.
     """
+    train, valid = stratified_split(strata(targets, starts), fraction)
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))  # the row of each target
+    lost = np.setdiff1d(targets, targets[np.isin(owners, train)])
+    moved = [owners[np.flatnonzero(targets == label)[0]] for label in lost]  # from validation to training
+    return np.union1d(train, moved).astype(np.int64), np.setdiff1d(valid, moved)
+
+
+def strata(targets: Targets, starts: Rows) -> Rows:
+    """Return one class per multi-label row: its rarest label. Rows without labels are another class."""
     counts = np.bincount(targets)
     ranks = np.argsort(np.argsort(counts, kind="stable"))  # the rarest label has the rank 0
     labelled = np.diff(starts) > 0
     rarest = np.full(len(labelled), len(counts))
     rarest[labelled] = np.minimum.reduceat(ranks[targets], starts[:-1][labelled])
-    train, valid = stratified_split(np.unique(rarest, return_inverse=True)[1], fraction)
-    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))  # the row of each target
-    lost = np.setdiff1d(targets, targets[np.isin(owners, train)])
-    moved = [owners[np.flatnonzero(targets == label)[0]] for label in lost]  # from validation to training
-    return np.union1d(train, moved).astype(np.int64), np.setdiff1d(valid, moved)
+    return np.unique(rarest, return_inverse=True)[1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Tables: delimiter, columns, records with line numbers, and values of cells."""
+"""Tables: delimiter, records with line numbers, and values of cells."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from capsulet.errors import InputError
-from capsulet.text.files import Chunk, printable
+from capsulet.text.columns import Columns, has_column, is_header
+from capsulet.text.files import Chunk
 
 if TYPE_CHECKING:
     from _csv import Reader  # the type has no public name
 
-DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 MAX_FIELD = 64 << 20  # characters; the default limit of csv is 131,072
 
 DOUBLE_QUOTES = 'write a quote inside a quoted text twice ("")'
@@ -32,44 +32,6 @@ def is_blank(fields: Sequence[str]) -> bool:
     return not fields or (len(fields) == 1 and not fields[0].strip())
 
 
-def listing(names: Iterable[str], separator: str = ", ") -> str:
-    """Return the first ten names, for messages."""
-    shown = [printable(name) for name in islice(names, 11)]
-    return separator.join(shown[:10]) + (separator + "…" if len(shown) > 10 else "")
-
-
-def has_column(names: Iterable[str], wanted: str) -> bool:
-    """Whether a column has this name, in upper or lower case."""
-    return any(name.strip().lower() == wanted.strip().lower() for name in names)
-
-
-def find_column(names: Sequence[str], wanted: str, source: str, flag: str) -> int:
-    """Return the place of a column, by its exact name, or else without regard to case and surrounding blanks."""
-    plain = [name.strip().lower() for name in names]
-    places = [place for place, name in enumerate(names) if name == wanted]
-    places = places or [place for place, name in enumerate(plain) if name == wanted.strip().lower()]
-    if len(places) == 1:
-        return places[0]
-    wanted = printable(wanted)
-    if places:
-        raise InputError(f"{source}: {len(places)} columns are called '{wanted}'. Rename all but one, or use {flag}")
-    import difflib
-
-    near = difflib.get_close_matches(wanted.lower(), plain, n=1)
-    hint = f" Did you mean '{printable(names[plain.index(near[0])])}'?" if near else ""
-    raise InputError(f"{source}: no column '{wanted}', found: {listing(names)}.{hint} Name the column with {flag}")
-
-
-def find_columns(
-    names: Sequence[str], source: str, *, labelled: bool, text_columns: Sequence[str], label_column: str | None
-) -> tuple[tuple[int, ...], int | None]:
-    """Return the places of the text columns and of the label column."""
-    texts = tuple(find_column(names, name, source, "--text-column") for name in text_columns or ("text",))
-    if labelled or label_column is not None or has_column(names, "label"):
-        return texts, find_column(names, label_column or "label", source, "--label-column")
-    return texts, None
-
-
 def first_fields(lines: Iterable[str], delimiter: str) -> list[str]:
     """Return the first record, to recognise a delimiter and a header; empty if it cannot be read."""
     with suppress(csv.Error):
@@ -83,10 +45,19 @@ def split_first_row(lines: Sequence[str], preferred: str) -> dict[str, list[str]
     return {delimiter: fields for delimiter, fields in records.items() if len(fields) > 1}
 
 
-def recognise_delimiter(lines: Sequence[str], preferred: str, text_column: str, *, integers: bool) -> str | None:
-    """Return the delimiter that gives a text column or, with `integers`, a class index first; None: neither."""
+def recognise_delimiter(
+    lines: Sequence[str], preferred: str, names: Sequence[str], remembered: Columns | None, *, integers: bool
+) -> str | None:
+    """Return the delimiter that gives a text column or, with `integers`, a class index first; None: neither.
+
+    The text column has one of `names`, or any usual name if there are none.
+    """
     records = split_first_row(lines, preferred)
-    named = (delimiter for delimiter, fields in records.items() if has_column(fields, text_column))
+    named = (
+        delimiter
+        for delimiter, fields in records.items()
+        if (any(has_column(fields, name) for name in names) if names else is_header(fields, remembered))
+    )
     indexed = (delimiter for delimiter, fields in records.items() if integers and is_integer(fields[0]))
     return next(chain(named, indexed), None)
 
@@ -192,6 +163,17 @@ def string_flaw(value: object) -> tuple[str, str] | None:
     return None
 
 
+def plain_value(value: object) -> object:
+    """Return a cell of any library as a value of Python; None if it is missing (NaN, NaT, NA)."""
+    if isinstance(value, str) or value is None:
+        return value
+    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas: they are equal to nothing, not even unequal
+        return None
+    if type(value).__module__ == "numpy":
+        value = value.tolist()  # type: ignore[attr-defined]
+    return None if isinstance(value, float) and value != value else value
+
+
 def label_name(value: object) -> str | None:
     """Return a label as a string, "" if it is missing, None if the value cannot be a label."""
     if isinstance(value, str):
@@ -205,7 +187,10 @@ def label_name(value: object) -> str | None:
 
 def label_names(value: object, separator: str) -> tuple[str, ...] | None:
     """Return labels as strings, each once, from a list or a string with separators; None if they are no labels."""
-    values = value if isinstance(value, list) else value.split(separator) if isinstance(value, str) else [value]
+    value = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+    values = (
+        value if isinstance(value, (list, tuple)) else value.split(separator) if isinstance(value, str) else [value]
+    )
     names = list(map(label_name, values))
     return None if None in names else tuple(dict.fromkeys(name for name in names if name))
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
+from capsulet.text.columns import listing
 from capsulet.text.files import check_path, printable
-from capsulet.text.tables import label_name, listing
+from capsulet.text.tables import label_name
 
 NONE, BALANCED = "none", "balanced"
 Weights = NDArray[np.float32] | None  # (C,)

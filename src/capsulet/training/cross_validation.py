@@ -62,7 +62,7 @@ def cross_validate(
         values.append(values_of(network, texts))
         epochs.append(history.epochs)
         last = history.epochs[-1]
-        tell(f"cross-validation of the network, round {fold + 1} of {rounds}: {100 * last.valid_accuracy:.1f} %")
+        tell(f"network alone, cross-validation round {fold + 1} of {rounds}: {last.metric}")
         found = Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
         if settled(found):
             break

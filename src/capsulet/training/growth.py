@@ -40,7 +40,7 @@ from capsulet.storage.model_file import ModelFile, pack_model, read_model
 from capsulet.storage.tensors import from_array
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.corpus import Corpus, CorpusWriter, open_corpora, spelled_texts
-from capsulet.text.labelled import Tell, labelled_pairs, sorted_labels
+from capsulet.text.labelled import Tell, labelled_pairs, named, sorted_labels
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.training.extension import (
     ExtendedTable,
@@ -58,11 +58,11 @@ from capsulet.training.rehearsal import classes_of, made_up_texts
 
 UNKNOWN = (
     "new texts: accuracy in cross-validation. What is forgotten of the old texts is not measured, because they were "
-    "not given: add --replay OLD.csv, or --valid FILE with texts of old classes"
+    "not given: give them as replay, or texts of old classes as validation texts"
 )
 OLD_CALIBRATION = (
     "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "
-    "with texts of all classes (capsulet calibrate --valid FILE)"
+    "with texts of all classes"
 )
 TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
 USED = {"seed", "threads"}  # options of a training that matter without old rows
@@ -90,7 +90,7 @@ def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
     path = Path(path)
     file, classifier = read_model(path), load(path, threads)
     if path.resolve() == out.resolve():
-        raise InputError(f"--out and --from are both {path}, and the old model is kept: choose another --out")
+        raise InputError(f"{path} is the model that grows, and it is kept: choose another --out")
     if file.config.dictionary_words is not None:
         raise InputError(f"{path} is a compressed model, which cannot grow: name the model that it was made from")
     return OldModel(path, file, classifier)
@@ -361,7 +361,7 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
     """The training with the old model beside the new one: on the validation files, if there are any."""
     labels = tuple(label for label in training.labels if label not in old.config.labels)
     if sources.valid:
-        rows, note = on_files(training, old, sources, tell), f"both models on {', '.join(sources.valid)}"
+        rows, note = on_files(training, old, sources, tell), f"both models on {named(sources.valid)}"
     elif training.growth is not None:
         return training
     else:

@@ -16,8 +16,9 @@ from capsulet.errors import CapsuletError
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.metrics import macro_f1
 from capsulet.evaluation.thresholds import fit_thresholds
+from capsulet.model.embedding import ChosenCodes
 from capsulet.model.heads import Classes
-from capsulet.model.losses import total_loss
+from capsulet.model.losses import Reading, total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
@@ -40,12 +41,12 @@ class Objective(NamedTuple):
     """The loss of a training, and the strength of its adversarial perturbation."""
 
     loss: str
-    sum_margin: bool
+    reading: Reading
     class_weights: Tensor | None
     adversarial: float
 
     def __call__(self, classes: Classes, targets: Tensor, worth: Tensor | None = None) -> Tensor:
-        return total_loss(self.loss, classes, targets, self.sum_margin, self.class_weights, worth)
+        return total_loss(self.loss, classes, targets, self.reading, self.class_weights, worth)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Task:
         """What the network minimises."""
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
-        return Objective(options.loss, options.sum_margin, tensor, decided(options.adversarial))
+        reading = Reading(options.sum_margin, options.focal, options.linear_margin)
+        return Objective(options.loss, reading, tensor, decided(options.adversarial))
 
 
 class Validation(NamedTuple):
@@ -95,7 +97,12 @@ def train_network(network: Network, task: Task) -> History:
     one, and a training on several workers like a training on one.
     """
     options, train, workers, objective = task.options, task.train, task.workers, task.objective
-    initialise(network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks)
+    initialise(
+        network, options.seed, options.code_deviation, options.transform_scale, options.centre_codebooks,
+        options.transforms,
+    )  # fmt: skip
+    if isinstance(network.embedding, ChosenCodes):
+        network.embedding.draws = options.code_draws
     network.to(options.device)
     optimiser = Optimiser(network, options)
     size, epochs, select = decided(options.batch_size), decided(options.epochs), decided(options.select)

@@ -51,6 +51,7 @@ class Mixture:
     values: Floats  # (n, C) before squash, softmax or sigmoid
     output: Output
     gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
+    right: tuple[float, float] | None = None  # shares of right answers without and with the network; multi-label: none
 
     @property
     def lengths(self) -> Floats:
@@ -81,9 +82,34 @@ def choose_mixture(
     mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
     gain = gain_of(scores, mixed[share], truth, multi_label)
+    right = None
+    if not multi_label:
+        without, together = (float(right_answers(one, truth).mean()) for one in (scores, mixed[share]))
+        right = without, together
     if gain <= needed and not always:
-        return replace(alone, gain=gain)
-    return Mixture(share * equal, mixed[share], output, gain)
+        return replace(alone, gain=gain, right=right)
+    return Mixture(share * equal, mixed[share], output, gain, right)
+
+
+def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
+    """Describe in words whether the network is in the model, and why; `always`: because the user wants it."""
+    kept = mixture.strength is not None
+    name = "the network is kept" if kept else "the network is left out, the model is linear"
+    if always:
+        name = "the network is kept, as asked for"
+    if mixture.strength == 0:
+        return f"{name}: the linear model cannot tell the classes apart"
+    if mixture.right is None:
+        better = "better" if mixture.gain > 0 else "not better"
+        return f"{name}: with it the answers to {texts:,} held-out texts are {better}"
+    without, together = mixture.right
+    words = f"{name}: with it {100 * together:.1f} % of {texts:,} held-out texts are right, "
+    words += f"without it {100 * without:.1f} %"
+    if kept and not always and together <= without:
+        words += ", and with it the probabilities are better"
+    if not kept and together > without:
+        words += ", too small a difference to be sure"
+    return words
 
 
 def spread(values: Floats) -> float:

@@ -27,7 +27,7 @@ from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
 from capsulet.training.judged import Judged
 from capsulet.training.loop import Task, train_network
-from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone
+from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone, verdict
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.monitor import Monitor
 from capsulet.training.ngrams import table_of
@@ -59,6 +59,7 @@ class NetworkStage:
     data: DataSize
     checkpoints: Callable[[ModelWriter], Checkpoints]
     stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; none: there is no checkpoint
+    decision: str = ""  # why the network is in the model, or why not
 
     def run(self, linear: History | None, judged: Judged | None) -> tuple[ModelWriter, History, Judged | None]:
         """Return the writer, the model to keep and the texts that it was judged on.
@@ -87,7 +88,7 @@ class NetworkStage:
         """What to train; None: nothing, the n-gram features are the model."""
         few = len(self.corpora.train) < FEWEST_TEXTS and not self.always
         if self.workers.add(has_linear and few)[0]:
-            self.tell(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: none is trained")
+            self.decide(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: the model is linear")
             return None
         limit = self.asked.training.time
         held_out = len(self.corpora.valid) > 0
@@ -102,7 +103,7 @@ class NetworkStage:
                 plan = self.estimated(plan)
         plan = self.shared(plan)
         if plan is None:
-            self.tell(f"--time {limit} is too short for a network: the n-gram features are the model")
+            self.decide(f"{limit} is too short for a network: the model is linear")
         elif plan.seconds is not None:
             self.tell(described(plan, limit))
         return plan
@@ -190,8 +191,8 @@ class NetworkStage:
             if rounds is not None:
                 rounds = self.judged_part(rounds)
                 mixture = self.mixture(rounds)
+                self.compare(mixture, len(rounds.rows))
                 if self.workers.add(mixture is not None and mixture.strength is None)[0]:
-                    self.tell("the network does not help: the n-gram features are the model")
                     return linear or NOTHING, judged
                 task = replace(task, measured=rounds.measured, keep_last=True)
         keep = self.writer.write_epoch if keeps else task.keep
@@ -206,9 +207,20 @@ class NetworkStage:
             rows = np.arange(len(task.valid))
             rounds = Rounds(rows, values_of(network, task.valid), ())
             mixture = self.mixture(rounds)
+            self.compare(mixture, len(rows))
         if mixture is None or rounds is None:
             return history, None
         return self.mixed(mixture, rounds.rows, history, plan.rounds, linear, judged)
+
+    def compare(self, mixture: Mixture | None, texts: int) -> None:
+        """Tell whether the network is in the model, and why."""
+        if mixture is not None and self.first is not None:
+            self.decide(verdict(mixture, texts, self.always))
+
+    def decide(self, decision: str) -> None:
+        """Tell and keep a decision."""
+        self.decision = decision
+        self.tell(decision)
 
     def mixture(self, rounds: Rounds) -> Mixture | None:
         """The mixture of n-gram features and network; None in other processes than the first."""
@@ -250,7 +262,6 @@ class NetworkStage:
         """The model of a network and n-gram features, and the texts that it was judged on."""
         if mixture.strength is None:
             assert linear is not None and judged is not None
-            self.tell("the network does not help: the n-gram features are the model")
             return replace(linear, epochs=history.epochs, stopped=history.stopped), judged
         corpus, folds = self.corpora.valid, None
         weights, ngrams = dict(history.best.weights), None

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from capsulet.config import TrainingOptions
+from capsulet.config import TrainingOptions, head_rate
 from capsulet.model.kernels import usable
 from capsulet.model.network import Network
 from capsulet.model.rows import distinct_rows
 from capsulet.native import rows as native
+
+FALLS = (0.5, 0.7)
 
 
 class RowAdam:
@@ -53,13 +55,17 @@ class RowAdam:
 
 
 class Optimiser:
-    """Adam for the dense parameters and for the codes, each with its own learning rate."""
+    """Adam for the dense parameters, for the head and for the codes, each with its own learning rate."""
 
     def __init__(self, network: Network, options: TrainingOptions) -> None:
         network.embedding.rowwise = options.rowwise
         self.options, self.rows = options, network.embedding.rows
         self.dense: Sequence[Tensor] = [parameter for parameter in network.parameters() if parameter is not self.rows]
-        groups = [{"params": self.dense, "peak": options.learning_rate}]
+        head = set(network.head.parameters())
+        groups = [
+            {"params": [one for one in self.dense if one not in head], "peak": options.learning_rate},
+            {"params": [one for one in self.dense if one in head], "peak": head_rate(options)},
+        ]
         self.row_adam = RowAdam(self.rows) if options.rowwise else None
         if not self.row_adam:
             groups.append({"params": [self.rows], "peak": options.code_learning_rate})
@@ -108,8 +114,13 @@ class Optimiser:
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:
-    """Fraction of the peak learning rate at step 0 … total - 1: rises during warm-up, then falls or stays."""
+    """Fraction of the peak learning rate at step 0 … total - 1: rises during warm-up, then falls or stays.
+
+    `steps` divides it by ten after each part of the training in `FALLS`.
+    """
     rising = warmup * total
     if step < rising:
         return (step + 1) / (rising + 1)
+    if schedule == "steps":
+        return 0.1 ** sum(step >= part * total for part in FALLS)
     return (total - step) / max(total - rising, 1) if schedule == "linear" else 1.0

@@ -37,7 +37,7 @@ def train_on_ray(
 
     if values.get("class_weight", NONE) not in (NONE, BALANCED):
         values["class_weight"] = str(Path(values["class_weight"]).resolve())
-    train_files, valid = ([str(Path(path).resolve()) for path in part] for part in (files.train, files.valid))
+    train_files, valid = ([str(Path(str(path)).resolve()) for path in part] for part in (files.train, files.valid))
     folder, page = (str(Path(path).resolve()) if path else path for path in (files.cache, report))
     call = {"files": train_files, "out": str(out), "valid": valid, "cache": folder, "report": page, **values}
     device = values.get("device", "cpu")
@@ -69,7 +69,7 @@ def work(config: Mapping[str, Any]) -> None:
     except InputError as error:
         # a restart would not help: the first worker writes the message for the user, and all workers end
         if distributed.get_rank() == 0:
-            Path(f"{config['call']['out']}.error").write_text(str(error), encoding="utf-8")
+            Path(f"{config['call']['out']}.error").write_text(error.message, encoding="utf-8")
 
 
 def training_of(out: Path, seconds: float, report: str | None) -> Training:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
+from capsulet.choices import PRINTED
 from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
 from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError, some
@@ -20,13 +21,14 @@ from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
+from capsulet.spelling import speller, spoken
 from capsulet.storage.folder import check_target, read_config
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.text.batch import read_lengths
 from capsulet.text.corpus import Corpora
-from capsulet.text.labelled import Paths, Tell, paths, silent
+from capsulet.text.labelled import Data, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
-from capsulet.text.rows import ReadOptions
+from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.training.class_weights import NONE, Weights, check_weights, class_weights
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
 
+READ_NAMES = {spec.name for spec in dataclasses.fields(ReadOptions)} - {"multi_label", "remembered"}
 NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
 UNEVEN = 20  # rows of the largest class per row of the smallest: worth a note
@@ -43,60 +46,67 @@ FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 
 def train(
-    files: Paths, out: str | Path, *, valid: Paths = (), recipe: str = "default", reading: ReadOptions | None = None,
-    monitor: Monitor | None = None, tell: Tell = silent, resume: bool = False, cache: str | Path | None = "",
-    report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
-    from_model: str | Path | None = None, replay: Paths = (), **values: Any,
+    files: Data, out: str | Path, *, valid: Data = (), recipe: str = "default", reading: ReadOptions | None = None,
+    monitor: Monitor | None = None, tell: Tell = silent, progress: bool | None = None, resume: bool = False,
+    cache: str | Path | None = "", report: str | Path | None = "", sample_weight: Sequence[float] | None = None,
+    from_model: str | Path | None = None, replay: Data = (), **values: Any,
 ) -> Training:  # fmt: skip
-    """Train on labelled files and write the best model to a folder; docs/reference/options.md lists `values`.
+    """Train on labelled files or data and write the best model to a folder; docs/reference/options.md lists `values`.
 
+    `files` are names of files, or data: a DataFrame, an Arrow table, (texts, labels), a list or iterator of dicts or
+    (text, label) pairs. `values` may also be options of `ReadOptions`, such as text_columns and label_column.
     `resume` continues an unfinished training with the same files and options. `cache` is the folder for tokenised
     texts: "" is the default folder, None keeps nothing. `report` is the HTML report: "" writes it beside the model,
-    None writes none. `sample_weight` is a weight above 0 for each training row: it multiplies the loss of the row, in
-    the n-gram features and in the network; only ratios of weights matter. `from_model` grows a model by the files, and
-    `replay` are the files that it was trained on (docs/how-to/grow.md). The processes that torchrun starts share the
-    work.
+    None writes none. `progress` shows messages, time and epochs; None shows them in a notebook and at the prompt of
+    Python only, and not if `monitor` or `tell` is given. `sample_weight` is a weight above 0 for each training row: it
+    multiplies the loss of the row, in the n-gram features and in the network; only ratios of weights matter.
+    `from_model` grows a model by the files, and `replay` are the files that it was trained on (docs/how-to/grow.md).
+    The processes that torchrun starts share the work.
     """
-    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "resume": resume, "report": report}
+    columns = {name: values.pop(name) for name in READ_NAMES & values.keys()}
+    reading, old_rows = reading_options(reading, columns), sources(replay)
+    call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
     if from_model is None:
-        if paths(replay):
+        if old_rows:
             raise InputError("--replay has the old rows of a model that grows: name the model with --from")
-        sources = LabelledFiles(paths(files), paths(valid), reading or ReadOptions(), cache, sample_weight)
-        return train_files(sources, out, recipe=recipe, values=values, **call)
+        labelled = LabelledFiles(sources(files), sources(valid), reading, cache, sample_weight)
+        return train_files(labelled, out, recipe=recipe, values=values, **call)
     from capsulet.training.growth import extend, inherited, measured, open_old
 
-    old, out, reading = open_old(from_model, Path(out), values.get("threads")), Path(out), reading or ReadOptions()
-    reading = reading.for_model(old.config.multi_label)
+    out = folder_of(out)
+    old = open_old(from_model, out, values.get("threads"))
     if sample_weight is not None:
         raise InputError("sample_weight is for a training from the beginning: leave it out, or leave out from_model")
-    words = ["--from", str(from_model), *(word for file in paths(replay) for word in ("--replay", file))]
-    sources = LabelledFiles(paths(files), paths(valid), reading, cache, known=old.config.labels)
-    if not paths(replay):
+    words = ["--from", str(from_model), *(word for file in old_rows for word in ("--replay", str(file)))]
+    reading = reading.for_model(old.config.multi_label, old.config.columns)
+    labelled = LabelledFiles(sources(files), sources(valid), reading, cache, known=old.config.labels)
+    if not old_rows:
         from capsulet.training.interruption import Interruption
 
         check_target(out)
         require_training(network=False)
-        command = command_line(sources, "default", build_options(**values), words)
+        command = command_line(labelled, "default", build_options(**values), words)
         with Interruption() as interruption:
-            training = extend(old, out, sources, values, command, tell, interruption.requested)
+            training = extend(old, out, labelled, values, command, spoken(tell), interruption.requested)
     else:
-        all_rows = dataclasses.replace(sources, train=[*paths(replay), *paths(files)])
+        all_rows = dataclasses.replace(labelled, train=[*old_rows, *labelled.train])
         recipe = old.config.recipe if recipe == "default" else recipe
-        command = command_line(sources, recipe, build_options(recipe, **values), words)
+        command = command_line(labelled, recipe, build_options(recipe, **values), words)
         values = {**inherited(old.config), **values}
         training = train_files(all_rows, out, recipe=recipe, values=values, command=command, **call)
-    return measured(training, old, sources, tell)
+    return measured(training, old, labelled, spoken(tell))
 
 
 def train_files(
-    sources: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
-    tell: Tell, resume: bool, report: str | Path | None, command: str | None = None,
+    labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
+    tell: Tell, progress: bool | None, resume: bool, report: str | Path | None, command: str | None = None,
 ) -> Training:  # fmt: skip
     """Train on labelled files from the beginning; `command` is the one to store, if it is not that of these values."""
     started = time.perf_counter()
-    options = build_options(recipe, **values)
-    out, page = Path(out), report_path(Path(out)) if report == "" else report and Path(report)
-    sources = dataclasses.replace(sources, reading=sources.reading.for_model(options.model.multi_label))
+    options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
+    tell = spoken(tell)
+    out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
+    labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
     if page:
         check_report(page)
@@ -108,19 +118,23 @@ def train_files(
     from capsulet.training.judged import Judged
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
+    from capsulet.training.progress import progress_monitor
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
         workers = scratch.enter_context(join_workers(options.training.device))
         if workers.rank:  # only the first process prints
-            tell, monitor = silent, None
+            tell, monitor, progress = silent, None, False
+        if quiet and (view := progress_monitor(progress)) is not None:
+            scratch.enter_context(view)
+            monitor, tell = view, spoken(view.tell)
         monitor = monitor or Silence()
         text, fraction = options.text, options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
-        corpora = workers.in_turn(lambda: prepare(sources, text, fraction, scratch, listener))
+        corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
-        command, num_classes = command or command_line(sources, recipe, options), len(corpora.labels)
+        command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
         asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
         rows = decided(options.model.ngram_features)
@@ -139,7 +153,7 @@ def train_files(
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
-        history, measures = linear or NOTHING, None
+        history, measures, decision = linear or NOTHING, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
@@ -149,6 +163,7 @@ def train_files(
                 partial(stored_options, out if workers.rank == 0 else None),
             )  # fmt: skip
             writer, history, judged = stage.run(linear, judged)
+            decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
         workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
@@ -157,11 +172,23 @@ def train_files(
     parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
         str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
-        history.epochs, history.stopped, time.perf_counter() - started, tuple(warnings),
+        history.epochs, history.stopped, time.perf_counter() - started,
+        tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
         classes=measures.evaluation.classes if measures else (),
+        decision=decision,
     )  # fmt: skip
+
+
+def folder_of(out: Any) -> Path:
+    """The folder to write a model to."""
+    if not isinstance(out, (str, Path)):
+        raise InputError(
+            f"--out is of type {type(out).__name__}: expected a folder to write the model to; give texts and labels "
+            "together, as (texts, labels)"
+        )
+    return Path(out)
 
 
 def with_fraction(options: Options, held_out: bool) -> Options:
@@ -177,15 +204,16 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     from capsulet.report.measures import interval
 
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    value, name = epoch.valid_accuracy, ""
+    value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
     if alone:
-        return f"{minutes} linear model (one row per class cannot show how good it is) → {out}"
+        return f"{minutes} linear model: one row per class cannot show how good it is; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold" if history.folds else f"{texts:,} validation texts"
-    spread = "" if name else f", 95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}) → {out}"
+    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
+    single = epoch.valid_micro_f1 is None
+    spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
+    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
@@ -269,10 +297,11 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
 def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     """Warnings about this data and these options."""
     lines, number = [], len(corpora.labels)
-    if options.training.loss == "focal" and options.model.head == "capsule" and not options.model.multi_label:
+    alone = options.training.loss == "focal" and options.training.focal == PRINTED
+    if alone and options.model.head == "capsule" and not options.model.multi_label:
         lines.append(
             "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
-            "try --loss margin+focal"
+            "try --loss margin+focal, or --focal softmax"
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
@@ -312,7 +341,7 @@ def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: s
     return ModelConfig(
         __version__, tuple(corpora.labels), recipe, options, corpora.vocab_size, parameters=0, command=command,
         data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, named, corpora.scripts),
-        metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"),
+        metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"), columns=corpora.columns,
     )  # fmt: skip
 
 
@@ -328,8 +357,8 @@ def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
 
 def command_line(files: LabelledFiles, recipe: str, options: Options, more: Sequence[str] = ()) -> str:
     """The command that trains this model, with a placeholder for --out; `more` are more flags."""
-    words = ["capsulet", "train", *files.train, *NO_PLACE.split(), *more]
-    words += [word for file in files.valid for word in ("--valid", file)]
+    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split(), *more]
+    words += [word for file in files.valid for word in ("--valid", str(file))]
     words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
         flag = name.replace("_", "-")

@@ -1,0 +1,1 @@
+"""Packages of a release: source archive, wheels for every system, their checks and smoke tests."""

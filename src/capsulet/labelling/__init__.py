@@ -1,0 +1,1 @@
+"""Choose the texts whose labels would help a model most."""

@@ -1,0 +1,1 @@
+"""`capsulet serve`: an HTTP server for one or several models, and its page."""

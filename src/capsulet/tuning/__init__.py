@@ -1,0 +1,1 @@
+"""Learning curves, and the search for better options."""

@@ -1,0 +1,253 @@
+"""`capsulet.tune`: search for better options than the default within a time, and train a model with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capsulet.config import build_options, seconds_of
+from capsulet.errors import CapsuletError, InputError
+from capsulet.storage.atomic import check_place, replace_file
+from capsulet.storage.folder import check_target, read_config
+from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
+from capsulet.text.rows import ReadOptions
+from capsulet.tuning.parts import store_rows, stratified_draw
+from capsulet.tuning.results import Trial, Tuning
+from capsulet.tuning.space import allowed_sizes, shown, suggest
+from capsulet.tuning.study import best_of, open_folder, open_study, require_optuna, trials_of
+from capsulet.tuning.trade_off import draw_trials
+from capsulet.tuning.trials import ACCURACY, METRICS, MICRO_F1, Job, Outcome, Pruner, confirmed, failure, run_trial
+
+if TYPE_CHECKING:
+    import optuna
+
+CONFIRMATION, MOST_CONFIRMATION, FEWEST_CONFIRMATION = 0.1, 5_000, 50  # share of the rows, and rows
+SEED = 0
+DEFAULT = 0  # number of the trial with the default options
+
+
+def tune(
+    files: Data, out: str | Path, *, time: str = "20m", metric: str | None = None,
+    target_size: str | int | None = None, trials: int | None = None, reading: ReadOptions | None = None,
+    resume: bool = False, plot: str | Path | None = "", tell: Tell = silent, **values: Any,
+) -> Tuning:  # fmt: skip
+    """Search for better options within a time, then train a model with them on all rows.
+
+    A trial trains on nine tenths of the rows and is measured on validation texts of its own. At the end, the best
+    options must beat the default on the other tenth, which no trial has seen; otherwise the default is kept.
+    `target_size` makes every trial, and the model, a compressed file of at most this size. `trials` ends the search
+    earlier. `plot` is an SVG file of all trials: "" writes it beside the model, None writes none. `values` are options
+    of `train` that stay fixed.
+    """
+    require_optuna()
+    from capsulet.compression.setting import parse_size
+    from capsulet.training.run import require_training
+
+    options = build_options(**values)
+    multi_label = options.model.multi_label
+    metric = metric or (MICRO_F1 if multi_label else ACCURACY)
+    if metric not in METRICS:
+        raise InputError(f"metric is {metric!r}: expected one of {', '.join(METRICS)}")
+    if target_size is not None and metric != (MICRO_F1 if multi_label else ACCURACY):
+        raise InputError(
+            "a target size is measured by accuracy, or by micro-f1 of several labels: leave out the metric"
+        )
+    out, limit = Path(out), seconds_of(time)
+    check_target(out)
+    picture = out.with_name(out.name + ".tuning.svg") if plot == "" else plot and Path(plot)
+    if picture:
+        check_place(Path(picture), ".svg")
+    require_training("Tuning")
+    size = None if target_size is None else parse_size(target_size)
+    job = Job(metric, size, dict(values), ReadOptions(multi_label=multi_label))
+    search = Search(job, out, Path(f"{out.resolve()}.tuning"), limit, trials, tell)
+    reading = (reading or ReadOptions()).for_model(multi_label)
+    return search.run(files, reading, resume, Path(picture) if picture else None)
+
+
+@dataclasses.dataclass
+class Search:
+    """A search for options, in a folder beside the model."""
+
+    job: Job
+    out: Path
+    folder: Path
+    limit: float  # seconds
+    most: int | None  # trials
+    tell: Tell
+    started: float = 0.0
+
+    def run(self, files: Data, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
+        """Search, confirm, and train the model."""
+        self.started = time.perf_counter()
+        rows = self.prepare(files, reading, resume)
+        study = open_study(self.folder, SEED)
+        interrupted = not self.search(study)
+        found = trials_of(study)
+        if not any(one.quality is not None for one in found):
+            raise KeyboardInterrupt
+        chosen, figures = self.choose(found, rows)
+        if interrupted:
+            self.tell("interrupted: the best options so far are used; --resume would continue the search")
+        self.tell(f"training on all {rows:,} rows with {shown(chosen.options)}")
+        outcome, commands = self.finish(chosen, files, reading)
+        plot = None
+        if picture is not None:
+            replace_file(picture, draw_trials(found, chosen.number, self.job.metric).encode())
+            plot = str(picture)
+        if not interrupted:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        seconds = time.perf_counter() - self.started
+        return Tuning(
+            str(outcome.file if self.job.target_size else self.out), self.job.metric, tuple(found), chosen.number,
+            *figures, commands, outcome.bytes, seconds, plot,
+        )  # fmt: skip
+
+    def prepare(self, files: Data, reading: ReadOptions, resume: bool) -> int:
+        """Divide the rows into those of the search and those of the confirmation; return the number of rows."""
+        spool = self.out.resolve().with_name(f".{self.out.name}.rows.part")
+        spool.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            stored = store_rows(files, reading, self.tell, spool)
+            job = self.job
+            identity = {"rows": stored.digest, "fixed": job.fixed, "metric": job.metric, "size": job.target_size}
+            continued = open_folder(self.folder, identity, resume)
+            wanted = min(round(CONFIRMATION * len(stored)), MOST_CONFIRMATION)
+            kept = np.zeros(0, dtype=np.int64)
+            if wanted >= FEWEST_CONFIRMATION:
+                _, first = np.unique(stored.classes, return_index=True)  # every class stays in the search
+                kept = np.setdiff1d(stratified_draw(stored.classes, wanted, SEED), first)
+            rest = np.setdiff1d(np.arange(len(stored)), kept)
+            stored.write({self.rows: rest, self.confirmation: kept})
+            spool.replace(self.all_rows)
+        finally:
+            spool.unlink(missing_ok=True)
+        part = f"{len(kept):,} rows confirm the result" if len(kept) else "too few rows to confirm the result"
+        self.tell(f"{'continuing a' if continued else 'a'} search on {len(rest):,} rows, {part}")
+        return len(stored)
+
+    @property
+    def all_rows(self) -> Path:
+        """A copy of all rows."""
+        return self.folder / "all.jsonl"
+
+    @property
+    def rows(self) -> Path:
+        """Rows of the trials."""
+        return self.folder / "rows.jsonl"
+
+    @property
+    def confirmation(self) -> Path:
+        """Rows that no trial sees."""
+        return self.folder / "confirmation.jsonl"
+
+    def model_of(self, number: int) -> Path:
+        """Folder of the model of a trial."""
+        return self.folder / f"trial-{number}"
+
+    def search(self, study: optuna.Study) -> bool:
+        """Run trials until the time is used; return False if Ctrl-C ended the search."""
+        try:
+            if not trials_of(study):
+                self.trial(study, {})
+            default = trials_of(study)[0]
+            if "sizes" not in study.user_attrs:
+                study.set_user_attr("sizes", allowed_sizes(self.job.fixed, default.seconds, self.limit))
+            while self.has_time(trials_of(study)):
+                self.trial(study, None)
+        except KeyboardInterrupt:
+            if not trials_of(study):
+                raise
+            return False
+        return True
+
+    def has_time(self, trials: list[Trial]) -> bool:
+        """Whether another trial fits before the last training."""
+        if self.most is not None and len(trials) >= self.most:
+            return False
+        usual = sum(one.seconds for one in trials) / len(trials)
+        reserve = 1.2 * best_of(trials).seconds
+        return time.perf_counter() - self.started + usual + reserve <= self.limit
+
+    def trial(self, study: optuna.Study, values: dict[str, Any] | None) -> None:
+        """Run one trial with these options, or with options that the study suggests, and print its result."""
+        import optuna
+
+        trial = study.ask()
+        if values is None:
+            values = suggest(trial, tuple(study.user_attrs["sizes"]), self.job.target_size is not None)
+            values = {name: value for name, value in values.items() if name not in self.job.fixed}
+        began = time.perf_counter()
+        state, quality, words = optuna.trial.TrialState.COMPLETE, None, ""
+        try:
+            outcome = run_trial(
+                self.job, self.rows, self.model_of(trial.number), values, Pruner(trial, self.job.metric)
+            )
+            quality, words = outcome.quality, f"{100 * outcome.quality:.2f} %, {outcome.bytes:,} bytes"
+            trial.set_user_attr("bytes", outcome.bytes)
+        except optuna.TrialPruned:
+            state, words = optuna.trial.TrialState.PRUNED, "stopped early"
+        except CapsuletError as error:
+            if trial.number == DEFAULT:
+                raise
+            state, words = optuna.trial.TrialState.FAIL, failure(error)
+        except KeyboardInterrupt:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            raise
+        trial.set_user_attr("options", values)
+        trial.set_user_attr("seconds", time.perf_counter() - began)
+        study.tell(trial, quality, state=state)
+        self.report(trials_of(study), trial.number, words, values)
+
+    def report(self, trials: list[Trial], number: int, words: str, values: dict[str, Any]) -> None:
+        """Print the result of a trial and the best so far; delete models that are no longer needed."""
+        best = best_of(trials)
+        for one in trials:
+            if one.number not in (DEFAULT, best.number):
+                shutil.rmtree(self.model_of(one.number), ignore_errors=True)
+                self.model_of(one.number).with_suffix(".safetensors").unlink(missing_ok=True)
+        left = max(self.limit - (time.perf_counter() - self.started), 0.0)
+        so_far = "" if best.number == number else f", best {100 * (best.quality or 0):.2f} % (trial {best.number})"
+        mark = " *" if best.number == number else ""
+        clock = f"{int(left) // 60}:{int(left) % 60:02} left"
+        self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {clock}")
+
+    def choose(self, trials: list[Trial], rows: int) -> tuple[Trial, tuple[float | None, float | None, int]]:
+        """The trial whose options are used, and the qualities of the best and the default on the confirmation rows."""
+        best, default = best_of(trials), next(one for one in trials if one.number == DEFAULT)
+        with self.confirmation.open(encoding="utf-8") as lines:
+            texts = sum(1 for _ in lines)
+        if not texts:
+            return best, (None, None, 0)
+        ours, usual = (confirmed(self.file_of(one.number), self.confirmation, self.job) for one in (best, default))
+        name = self.job.metric
+        self.tell(f"on {texts:,} other rows: {name} {100 * ours:.2f} %, with the default options {100 * usual:.2f} %")
+        if ours < usual:
+            self.tell("the best options are worse there: the default options are used")
+            return default, (usual, usual, texts)
+        return best, (ours, usual, texts)
+
+    def file_of(self, number: int) -> Path:
+        """The model of a trial."""
+        folder = self.model_of(number)
+        return folder.with_suffix(".safetensors") if self.job.target_size else folder
+
+    def finish(self, chosen: Trial, files: Data, reading: ReadOptions) -> tuple[Outcome, tuple[str, ...]]:
+        """Train the model on all rows, and return it with the commands that repeat it."""
+        job = dataclasses.replace(self.job, reading=reading)
+        if not all(map(can_be_read_again, sources(files))):  # a pipe or an iterator, which the search has read
+            files, job = self.all_rows, self.job
+        outcome = run_trial(job, files, self.out, chosen.options)
+        command = read_config(self.out).command
+        commands = [command.replace("--out MODEL", f"--out {self.out}", 1)]
+        if self.job.target_size:
+            names = named(sources(files)).replace(", ", " ")
+            commands.append(
+                f"capsulet compress {self.out} {names} --out {outcome.file} --target-size {self.job.target_size}"
+            )
+        return outcome, tuple(commands)

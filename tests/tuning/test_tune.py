@@ -1,0 +1,136 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import capsulet
+from capsulet.cli.main import main
+from capsulet.errors import InputError
+from capsulet.storage.folder import read_config
+from capsulet.tuning import tune as module
+from capsulet.tuning.space import LINEAR, allowed_sizes
+from capsulet.tuning.trade_off import frontier
+
+FIXED: dict[str, Any] = {"linear_only": True, "threads": 1}
+
+
+def test_the_model_has_the_best_options_and_the_command_that_repeats_it(many_rows: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    result = capsulet.tune(many_rows, tmp_path / "model", time="10m", trials=4, tell=lines.append, **FIXED)
+    assert [trial.number for trial in result.trials] == [0, 1, 2, 3]
+    assert result.trials[0].options == {}, "the first trial is the default"
+    assert all(set(trial.options) == {"pieces", "ngram_features", "min_count"} for trial in result.trials[1:])
+    chosen = result.trials[result.chosen].options
+    stored = read_config(tmp_path / "model").options
+    for name, value in chosen.items():
+        assert value == getattr(stored.model, name, getattr(stored.text, name, None)), name
+    assert result.confirmation_texts and result.confirmed is not None and result.confirmed_default is not None
+    assert result.confirmed >= result.confirmed_default
+    assert all(f"--{name.replace('_', '-')} {value}" in result.commands[0] for name, value in chosen.items())
+    assert (tmp_path / "model.tuning.svg").read_text().count("<circle") == 4
+    assert not (tmp_path / "model.tuning").exists(), "texts do not stay behind"
+    assert repr(result).startswith(f"<Tuning {tmp_path / 'model'}: trial ") and len(result.to_pandas()) == 4
+    assert sum(line.startswith("trial ") for line in lines) == 4
+    assert capsulet.load(tmp_path / "model").labels == ("food", "money", "sport")
+
+
+def test_no_trial_sees_the_confirmation_rows(many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[str]] = []
+    kept: list[set[str]] = []
+    trial, confirm = module.run_trial, module.confirmed
+
+    def watched(job: Any, rows: Path, *rest: Any) -> Any:
+        seen.append(set(Path(rows).read_text().splitlines()))
+        return trial(job, rows, *rest)
+
+    def watched_confirmation(file: Path, rows: Path, job: Any) -> float:
+        kept.append(set(rows.read_text().splitlines()))
+        return confirm(file, rows, job)
+
+    monkeypatch.setattr(module, "run_trial", watched)
+    monkeypatch.setattr(module, "confirmed", watched_confirmation)
+    capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
+    *trials, final = seen
+    assert len(trials) == 2 and len(kept[0]) >= 50
+    assert not any(rows & kept[0] for rows in trials)
+    assert len(final) == len(set(many_rows.read_text().splitlines())), "the model learns from all rows"
+
+
+def test_the_default_is_kept_if_the_best_options_are_worse_on_other_rows(
+    many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "best_of", lambda trials: trials[-1])
+    monkeypatch.setattr(module, "confirmed", lambda file, rows, job: 0.9 if file.name == "trial-0" else 0.8)
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
+    assert (result.chosen, result.confirmed) == (0, 0.9)
+
+
+def test_a_search_continues_after_an_interruption(
+    many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, calls = module.run_trial, 0
+
+    def interrupted(*rest: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return trial(*rest)
+
+    monkeypatch.setattr(module, "run_trial", interrupted)
+    first = capsulet.tune(many_rows, tmp_path / "model", trials=4, plot=None, **FIXED)
+    assert len(first.trials) == 2, "and the model has the best options so far"
+    lines: list[str] = []
+    with pytest.raises(InputError, match="other files or options"):
+        capsulet.tune(many_rows, tmp_path / "model", resume=True, metric="macro-f1", **FIXED)
+    second = capsulet.tune(many_rows, tmp_path / "model", trials=4, resume=True, tell=lines.append, plot=None, **FIXED)
+    assert lines[0].startswith("continuing a search")
+    assert second.trials[:2] == first.trials
+    assert sum(trial.quality is not None for trial in second.trials) >= 3
+
+
+@pytest.mark.slow
+def test_a_target_size_holds_for_every_trial_and_the_model(many_rows: Path, tmp_path: Path) -> None:
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=2, target_size="40KB", plot=None, **FIXED)
+    assert result.path == str(tmp_path / "model.safetensors")
+    assert result.bytes == Path(result.path).stat().st_size <= 40_000
+    assert all(trial.bytes <= 40_000 for trial in result.trials if trial.quality is not None)
+    assert len(result.commands) == 2 and "--target-size 40000" in result.commands[1]
+
+
+@pytest.mark.slow
+def test_networks_are_searched_too(many_rows: Path, tmp_path: Path) -> None:
+    network = {"epochs": 2, "threads": 1, "network": "always", "valid_fraction": 0.2}
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=4, plot=None, **network)
+    assert {"size", "learning_rate", "pooling"} <= {name for trial in result.trials for name in trial.options}
+
+
+def test_an_iterator_is_read_once(many_rows: Path, tmp_path: Path) -> None:
+    rows = (json.loads(line) for line in many_rows.read_text().splitlines())
+    result = capsulet.tune(rows, tmp_path / "model", trials=1, plot=None, **FIXED)
+    assert read_config(tmp_path / "model").data.train_rows == 600 and result.chosen == 0
+
+
+def test_command_line(many_rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["tune", str(many_rows), "--out", str(tmp_path / "model"), "--trials", "2", "--linear-only"]
+    assert main([*call, "--threads", "1"]) == 0
+    shown = capsys.readouterr()
+    assert "the best of 2 trials" in shown.out and "capsulet train" in shown.out
+    assert "trial 1: " in shown.err
+    assert main([*call, "--metric", "speed"]) == 2
+    assert "metric is 'speed': expected one of accuracy, macro-f1, micro-f1" in capsys.readouterr().err
+    assert main([*call, "--time", "soon"]) == 2
+    assert "--time is 'soon'" in capsys.readouterr().err
+
+
+def test_sizes_follow_from_the_time_and_the_users_options() -> None:
+    assert allowed_sizes({}, 10, 1000) == [LINEAR, "tiny", "small", "base"]
+    assert allowed_sizes({}, 10, 50) == [LINEAR, "tiny", "small"]
+    assert allowed_sizes({}, 10, 5) == [LINEAR]
+    assert allowed_sizes({"size": "base"}, 10, 5) == ["base"]
+    assert allowed_sizes({"network": "always"}, 10, 50) == ["tiny", "small"]
+
+
+def test_the_frontier_has_what_no_smaller_file_beats() -> None:
+    assert frontier([(3, 0.8), (1, 0.7), (2, 0.6), (4, 0.8), (5, 0.9)]) == [(1, 0.7), (3, 0.8), (5, 0.9)]
