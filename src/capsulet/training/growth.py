@@ -32,7 +32,7 @@ from capsulet.results import Epoch, Evaluation, Growth, GrowthRow, Training
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
-from capsulet.storage.card import model_card
+from capsulet.storage.card import judged_texts, model_card
 from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.storage.model_config import NgramTable as TableConfig
@@ -368,6 +368,10 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
         rows, note = from_trainings(training, old), TRAININGS
     first = rows[0]
     lost = None if first.before is None or first.after is None else first.before - first.after
+    if lost is not None and first.after is not None and not sources.valid:
+        texts = 1 / judged_texts(old.config) + 1 / first.count
+        chance = 1.96 * (first.after * (1 - first.after) * texts) ** 0.5
+        note += f", and chance alone makes a difference of up to {100 * chance:.1f} points"
     kept = training.growth.kept if training.growth else None
     growth = Growth(str(old.path), labels, tuple(one for one in rows if one.count), lost, note, kept)
     return replace(training, growth=growth)
