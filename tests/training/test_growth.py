@@ -107,6 +107,7 @@ def test_with_old_rows_it_is_trained_on_all(files: dict[str, Path], tmp_path: Pa
     config = capsulet.load(files["model"]).config
     assert (old.count, new.count, old.before) == (240, 6, config.metrics.valid_accuracy)
     assert training.growth.forgotten == pytest.approx(old.before - old.after)  # type: ignore[operator]
+    assert "chance alone makes a difference of up to" in training.growth.note
     assert "--replay" in capsulet.load(tmp_path / "grown").config.command
 
 
@@ -142,8 +143,8 @@ def test_what_cannot_grow(files: dict[str, Path], sets_model: Path, tmp_path: Pa
 
     golden = Path(__file__).parent.parent / "golden" / "small.safetensors"
     for path, values, problem in (
-        (files["model"], {"out": files["model"]}, "the old model is kept"),
-        (files["model"], {"size": "tiny"}, "--size has no effect"),
+        (files["model"], {"out": files["model"]}, "and it is kept: choose another out="),
+        (files["model"], {"size": "tiny"}, "size has no effect"),
         (files["model"], {"sample_weight": [1.0] * 6}, "sample_weight"),
         (sets_model, {}, "multi-label model, which cannot grow without its old rows"),
         (golden, {}, "compressed model"),
@@ -153,7 +154,7 @@ def test_what_cannot_grow(files: dict[str, Path], sets_model: Path, tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch, pytest.raises(InputError, match="in one process"):
         patch.setenv("WORLD_SIZE", "2")
         grow(files["model"])
-    with pytest.raises(InputError, match="name the model with --from"):
+    with pytest.raises(InputError, match="name the model with from_model=…"):
         capsulet.train(files["new"], tmp_path / "grown", replay=files["old"])
     assert not (tmp_path / "grown").exists()
 

@@ -32,7 +32,7 @@ from capsulet.results import Epoch, Evaluation, Growth, GrowthRow, Training
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
-from capsulet.storage.card import model_card
+from capsulet.storage.card import judged_texts, model_card
 from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.storage.model_config import NgramTable as TableConfig
@@ -58,11 +58,11 @@ from capsulet.training.rehearsal import classes_of, made_up_texts
 
 UNKNOWN = (
     "new texts: accuracy in cross-validation. What is forgotten of the old texts is not measured, because they were "
-    "not given: add --replay OLD.csv, or --valid FILE with texts of old classes"
+    "not given: give them as replay, or texts of old classes as validation texts"
 )
 OLD_CALIBRATION = (
     "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "
-    "with texts of all classes (capsulet calibrate --valid FILE)"
+    "with texts of all classes"
 )
 TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
 USED = {"seed", "threads"}  # options of a training that matter without old rows
@@ -90,7 +90,7 @@ def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
     path = Path(path)
     file, classifier = read_model(path), load(path, threads)
     if path.resolve() == out.resolve():
-        raise InputError(f"--out and --from are both {path}, and the old model is kept: choose another --out")
+        raise InputError(f"{path} is the model that grows, and it is kept: choose another --out")
     if file.config.dictionary_words is not None:
         raise InputError(f"{path} is a compressed model, which cannot grow: name the model that it was made from")
     return OldModel(path, file, classifier)
@@ -368,6 +368,10 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
         rows, note = from_trainings(training, old), TRAININGS
     first = rows[0]
     lost = None if first.before is None or first.after is None else first.before - first.after
+    if lost is not None and first.after is not None and not sources.valid:
+        texts = 1 / judged_texts(old.config) + 1 / first.count
+        chance = 1.96 * (first.after * (1 - first.after) * texts) ** 0.5
+        note += f", and chance alone makes a difference of up to {100 * chance:.1f} points"
     kept = training.growth.kept if training.growth else None
     growth = Growth(str(old.path), labels, tuple(one for one in rows if one.count), lost, note, kept)
     return replace(training, growth=growth)
