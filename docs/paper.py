@@ -261,6 +261,7 @@ def accuracy(number: str, table: Table, results: Path) -> list[str]:
     lines += competitive_lines(results) if table.others else claim_lines(table.name, results)
     found = read(table.name, results)
     parts = [part for part in groups(found["runs"], table) if part.budget not in BUDGETS] if found else []
+    parts.sort(key=lambda part: bool(part.budget))  # runs with all rows and epochs first
     if not parts or table.others:  # a comparison is nothing without the others
         missing = "" if parts else f"Not run yet: `python -m paper {table.name} --data DATA`. "
         lines += [f"{missing}Published test accuracy, %:", ""]

@@ -63,6 +63,10 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
     ),
     "components": (
         Claim(
+            "CWC with capsules is close to the baseline, a conventional table with a linear layer", NEAR,
+            (Comparison("components", "cwc-capsule", "plain-linear"),),
+        ),
+        Claim(
             "CWC is close to a conventional table", NEAR,
             (
                 Comparison("components", "cwc-linear", "plain-linear"),

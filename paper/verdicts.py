@@ -29,8 +29,9 @@ def markdown(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    """A paragraph."""
-    return textwrap.wrap(text, 118, break_on_hyphens=False)
+    """A paragraph, or an item of a list."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.wrap(text, 118, break_on_hyphens=False, subsequent_indent=indent)
 
 
 def whole_runs(table: str, results: Path) -> dict[str, list[dict[str, Any]]]:
@@ -60,7 +61,7 @@ def claim_lines(table: str, results: Path) -> list[str]:
                 paper = "" if one.published is None else f"{one.published:+.2f}"
                 pair = f"{name}: {titles[one.comparison.row]} minus {titles[one.comparison.other]}"
                 rows.append([pair, paper, one.shown, chance, one.verdict(claim.kind)])
-        lines += [f"**{claim.title}.** " + ("" if rows else "Not run with all rows and epochs."), ""]
+        lines += [f"**{claim.title}.**" + ("" if rows else " Not run with all rows and epochs."), ""]
         if rows:
             columns = ["difference, points", "paper", "ours, 95 % interval", "McNemar, per seed", "claim"]
             lines += [*markdown(columns, rows), ""]
