@@ -104,6 +104,7 @@ class Corpora:
     vocab_size: int
     scripts: dict[str, int]  # letters of the training texts by script
     notes: list[str]  # messages to the user about the files
+    max_tokens: int  # of a text that were read
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
     digest: str  # of corpus.json, which has the digests of all files
 
@@ -244,7 +245,8 @@ class CorpusWriter:
             label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
-            "scripts": scripts, "notes": list(notes), **({} if starts is None else {"multi_label": True}),
+            "scripts": scripts, "notes": list(notes), "max_tokens": self.max_tokens,
+            **({} if starts is None else {"multi_label": True}),
             "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
@@ -342,7 +344,8 @@ def open_corpora(folder: Path) -> Corpora:
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, vocab_size, description["scripts"], description["notes"],
-            [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
+            description["max_tokens"], [spellings[number] for number in range(FIRST_WORD, vocab_size)],
+            hashlib.sha256(text).hexdigest(),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None
