@@ -108,7 +108,7 @@ def test_commands(
     assert json.loads(run("info", model, "--json"))["linear_only"] is True
     assert "linear only" in run("info", model, "--all")
     assert "topic" in run("info", model, "--class", "food")
-    shown = run("explain", model, "--text", "topicad w1x")
+    shown = run("explain", model, "--text", "topicad w1x", "--details")
     assert "n-gram features only, no network" in shown and "primary capsules" not in shown and "codewords" not in shown
     run("explain", model, "--text", "topicad w1x", "--html", tmp_path / "page.html", "--check")
     assert "no network" in (tmp_path / "page.html").read_text()

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable
 
-NAMES = {"text-column": "text_columns", "format": "file_format"}  # flags whose argument has another name
+# flags whose argument has another name
+NAMES = {"text-column": "text_columns", "format": "file_format", "from": "from_model"}
 SWITCHES = frozenset({
     "abstain", "centre-codebooks", "json", "labels", "linear-only", "multi-label", "lengths", "raw-cells", "resume",
     "rowwise", "scale-coupling", "strict", "sum-margin", "allow-subset",
