@@ -264,6 +264,10 @@ class CorpusWriter:
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
 
+    def tokens(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Numbers of the words of all texts, memory-mapped, and the start of each text and the end of the last one."""
+        return mapped(self.spool, np.int32), places_of(np.frombuffer(self.lengths, np.int32))
+
     def count_scripts(self, counts: NDArray[np.int64], shapes: NDArray[np.int32]) -> dict[str, int]:
         """Letters of words with these counts by script, most frequent first. Links and names are left out."""
         words = np.flatnonzero((counts > 0) & (shapes[: len(counts)] == NO_WORD))

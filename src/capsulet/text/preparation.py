@@ -19,6 +19,7 @@ from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.groups import grouped_split, groups_of
 from capsulet.text.hub import local_files
 from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
 from capsulet.text.records import Records
@@ -141,7 +142,12 @@ def build(
             raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
-        _, valid_rows = stratified_split(writer.classes(labels), fraction)
+        groups = groups_of(*writer.tokens())
+        if groups is not None:
+            note("note: many texts are parts of others; such texts are left out together to validate")
+        classes = writer.classes(labels)
+        split = stratified_split(classes, fraction) if groups is None else grouped_split(groups, classes, fraction)
+        valid_rows = split[1]
     else:
         _, valid_rows = multi_label_split(writer.classes(labels), label_starts, fraction)
     if writer.cut_texts:

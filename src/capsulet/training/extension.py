@@ -17,7 +17,6 @@ from capsulet.model.ngrams import NgramTable, TableRows, address
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 from capsulet.training.features import Floats, Matrix, Rows, Truth, Vocabulary, count_features, factors_of
-from capsulet.training.folds import FOLDS
 from capsulet.training.linear import Comparison, Regression, Setting, lower_loss
 from capsulet.training.ngrams import LARGEST_LEVEL, TINY
 from capsulet.training.solver import INTERCEPT, Solver
@@ -142,14 +141,6 @@ def joined(*parts: TableRows) -> TableRows:
         np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), np.concatenate([part.columns for part in parts]),
         np.concatenate([part.times for part in parts]),
     )  # fmt: skip
-
-
-def spread_folds(classes: NDArray[np.int64], seed: int) -> Rows:
-    """Folds of texts of these classes: the texts of a class are spread evenly."""
-    shuffled = np.random.default_rng([seed, 2]).permutation(len(classes))
-    folds = np.empty(len(classes), np.int64)
-    folds[shuffled[np.argsort(classes[shuffled], kind="stable")]] = np.arange(len(classes)) % FOLDS
-    return folds
 
 
 def best_shift(scores: Floats, classes: NDArray[np.int64]) -> float:

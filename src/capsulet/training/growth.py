@@ -46,11 +46,10 @@ from capsulet.training.extension import (
     best_shift,
     fit_extension,
     joined,
-    spread_folds,
     with_features,
 )
 from capsulet.training.features import Floats, Truth
-from capsulet.training.folds import FOLDS
+from capsulet.training.folds import FOLDS, fold_numbers
 from capsulet.training.mixture import Output, log_losses
 from capsulet.training.rehearsal import classes_of, made_up_texts
 
@@ -232,7 +231,7 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
     truth = Truth(starts, texts.classes.astype(np.int32), False, costs, bases=np.ascontiguousarray(bases))
     unit = replace(table, scales=table.scales / np.float32(strength), bias=bias.astype(np.float32))
     learning = np.isin(np.arange(len(labels)), texts.classes[: texts.count])  # the others have no new texts
-    folds = spread_folds(texts.classes, seed)
+    folds = np.concatenate([fold_numbers(*part, seed, FOLDS) for part in parts])
     found = fit_extension(ExtendedTable(unit, extended.known), rows, truth, folds, learning, seed, stop)
     if found is None:
         return None
