@@ -205,6 +205,7 @@ struct capsulet_model {
 
   /* n-gram features */
   uint32_t ngram_rows; /* S; 0: none */
+  bool ngram_counts;   /* a feature counts by its occurrences in the text; else once */
   int32_t ngram_bits;
   size_t ngram_row_bytes;
   const uint8_t *ngram_levels;

@@ -194,7 +194,7 @@ static int explain_text(const capsulet_model *model, const struct reading *readi
   uint64_t all = first + second + head_room(model) + 2 * classes + hidden + (uint64_t)tokens * wanted;
   void *own = reserve(all + LINE / sizeof(float), sizeof(float));
   double *parts = reserve(tokens, sizeof *parts);
-  int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  int64_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
   int result = own && parts && sums ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   if (!result) {
     float *memory = next_line(own);

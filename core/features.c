@@ -1,7 +1,8 @@
-/* N-gram features: a table with a row of small integers per feature. A feature counts once per text.
+/* N-gram features: a table with a row of small integers per feature. A feature counts once per text, or by its occurrences.
  *
  * The scores of a text are the sum of its rows, divided by the square root of their number: once for words and pairs, once for
- * pieces, then added; plus a bias per class. A row has a check byte, so that features that the table does not have are found to be absent (with one
+ * pieces, then added; plus a bias per class. Where occurrences count, a row is multiplied by its factor (ngram_factor), and the sum is
+ * divided by the square root of the sum of the squared factors. A row has a check byte, so that features that the table does not have are found to be absent (with one
  * error in about 255). */
 #include "ngrams.h"
 
@@ -31,8 +32,8 @@ static bool grow(struct hits *hits, uint32_t more) {
   }
   struct hits old = *hits;
   hits->slots = reserve_zeros((uint64_t)8 * room, sizeof *hits->slots);
-  hits->times = hits->keep ? reserve_zeros((uint64_t)8 * room, sizeof *hits->times) : NULL;
-  if (!hits->slots || (hits->keep && !hits->times)) {
+  hits->times = hits->counted ? reserve_zeros((uint64_t)8 * room, sizeof *hits->times) : NULL;
+  if (!hits->slots || (hits->counted && !hits->times)) {
     free(hits->slots);
     hits->slots = old.slots, hits->times = old.times;
     return false;
@@ -42,7 +43,7 @@ static bool grow(struct hits *hits, uint32_t more) {
     if (old.slots[i] >> KEY_BITS == hits->text) {
       uint32_t slot = slot_of(hits, old.slots[i] & KEY_MASK);
       hits->slots[slot] = old.slots[i];
-      if (hits->keep) hits->times[slot] = old.times[i];
+      if (hits->counted) hits->times[slot] = old.times[i];
     }
   free(old.slots);
   free(old.times);
@@ -84,9 +85,9 @@ static void look_up(struct hits *hits) {
     hits->slots[slot] = wanted;
     hits->rows[block][hits->counts[block]] = row;
     hits->counts[block] += new;
+    if (hits->counted) hits->times[slot] = new ? 1 : hits->times[slot] + 1;
     if (hits->keep) {
       const struct feature *feature = &hits->ahead[from[i]];
-      hits->times[slot] = new ? 1 : hits->times[slot] + 1;
       hits->items[hits->item_count++] = (struct hit){key, feature->first, feature->tokens};
     }
   }
@@ -106,7 +107,7 @@ void hits_start(struct hits *hits, const capsulet_model *model) {
     if (hits->slots) memset(hits->slots, 0, ((size_t)hits->mask + 1) * sizeof *hits->slots);
     hits->text = 1;
   }
-  hits->model = model;
+  hits->model = model, hits->counted = hits->keep || model->ngram_counts;
   hits->counts[WHOLE] = hits->counts[PIECE] = hits->item_count = hits->waiting = 0;
   hits->reader = (struct ngrams){.pieces = model->pieces, .to = hits};
 }
@@ -137,8 +138,21 @@ static const uint8_t *row_of(const capsulet_model *model, uint32_t row) {
   return model->ngram_levels + (size_t)row * model->ngram_row_bytes;
 }
 
-static void roots(const struct hits *hits, float under[2]) {
-  for (int block = 0; block < 2; block++) under[block] = root((float)(hits->counts[block] ? hits->counts[block] : 1));
+/* Times 16 what a row counts in the text; 1 where occurrences do not count. */
+static uint32_t factor_of(const capsulet_model *model, const struct hits *hits, uint32_t key) {
+  return model->ngram_counts ? ngram_factor(hits->times[slot_of(hits, key)]) : 1;
+}
+
+/* Roots of the sums of the squared factors of each block. */
+static void roots(const capsulet_model *model, const struct hits *hits, float under[2]) {
+  for (uint32_t block = 0; block < 2; block++) {
+    uint64_t squares = hits->counts[block];
+    for (uint32_t i = 0; model->ngram_counts && i < hits->counts[block]; i++) {
+      uint64_t factor = factor_of(model, hits, 2 * hits->rows[block][i] + block);
+      squares += factor * factor - 1;
+    }
+    under[block] = root((float)(squares ? squares : 1));
+  }
 }
 
 typedef int8_t four_bytes __attribute__((vector_size(4), aligned(1), may_alias));
@@ -176,30 +190,44 @@ static void sum_many(const capsulet_model *model, const uint32_t *rows, uint32_t
   }
 }
 
-void ngram_scores(const capsulet_model *model, const struct hits *hits, int32_t *sums, float *scores) {
+/* Sums (C) of the rows of a block times their factors. */
+static void sum_counted(const capsulet_model *model, const struct hits *hits, uint32_t block, int64_t *sums) {
+  memset(sums, 0, (size_t)model->classes * sizeof *sums);
+  for (uint32_t i = 0; i < hits->counts[block]; i++) {
+    const uint8_t *row = row_of(model, hits->rows[block][i]);
+    int32_t factor = (int32_t)factor_of(model, hits, 2 * hits->rows[block][i] + block);
+    for (int32_t class = 0; class < model->classes; class++) sums[class] += factor * level(model, row, class);
+  }
+}
+
+void ngram_scores(const capsulet_model *model, const struct hits *hits, int64_t *sums, float *scores) {
   float under[2];
   size_t classes = (size_t)model->classes;
-  roots(hits, under);
-  for (int block = 0; block < 2; block++)
-    (classes < FEW_CLASSES ? sum_few : sum_many)(model, hits->rows[block], hits->counts[block], sums + (size_t)block * classes);
-  for (size_t class = 0; class < classes; class++)
-    scores[class] = ((float)sums[class] / under[0] + (float)sums[classes + class] / under[1]) * model->ngram_scales[class] +
-                    model->ngram_bias[class];
+  int32_t *once = (int32_t *)(void *)sums;
+  roots(model, hits, under);
+  for (uint32_t block = 0; block < 2; block++)
+    if (model->ngram_counts) sum_counted(model, hits, block, sums + block * classes);
+    else (classes < FEW_CLASSES ? sum_few : sum_many)(model, hits->rows[block], hits->counts[block], once + block * classes);
+  for (size_t class = 0; class < classes; class++) {
+    float first = model->ngram_counts ? (float)sums[class] : (float)once[class];
+    float second = model->ngram_counts ? (float)sums[classes + class] : (float)once[classes + class];
+    scores[class] = (first / under[0] + second / under[1]) * model->ngram_scales[class] + model->ngram_bias[class];
+  }
 }
 
 /* The row of a feature is shared equally by its occurrences in the text, and by the tokens of an occurrence. The bias is shared
  * equally by all tokens. */
 void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t tokens, const int32_t *classes, size_t wanted, float *parts) {
   float under[2];
-  roots(hits, under);
+  roots(model, hits, under);
   for (size_t token = 0; token < tokens; token++)
     for (size_t wish = 0; wish < wanted; wish++) parts[token * wanted + wish] = model->ngram_bias[classes[wish]] / (float)tokens;
   for (uint32_t i = 0; i < hits->item_count; i++) {
     const struct hit *hit = &hits->items[i];
     const uint8_t *row = row_of(model, hit->key >> 1);
-    uint32_t times = hits->times[slot_of(hits, hit->key)];
+    uint32_t times = hits->times[slot_of(hits, hit->key)], factor = factor_of(model, hits, hit->key);
     for (size_t wish = 0; wish < wanted; wish++) {
-      float whole = (float)level(model, row, classes[wish]) / under[hit->key & 1] * model->ngram_scales[classes[wish]];
+      float whole = (float)((int32_t)factor * level(model, row, classes[wish])) / under[hit->key & 1] * model->ngram_scales[classes[wish]];
       float part = whole / (float)times / (float)hit->tokens;
       for (uint32_t token = hit->first; token < hit->first + hit->tokens; token++) parts[token * wanted + wish] += part;
     }

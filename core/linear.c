@@ -7,7 +7,8 @@ int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, 
   memset(scores, 0, (size_t)model->classes * sizeof *scores);
   if (!model->ngram_rows) return CAPSULET_OK;
   struct hits hits = {0};
-  int32_t *sums = reserve(2 * (uint64_t)model->classes, sizeof *sums), tokens;
+  int64_t *sums = reserve(2 * (uint64_t)model->classes, sizeof *sums);
+  int32_t tokens;
   int result = sums ? read_ngrams(model, text, size, form, &hits, &tokens, NULL) : CAPSULET_NO_MEMORY;
   if (!result) ngram_scores(model, &hits, sums, scores);
   hits_free(&hits);
@@ -19,7 +20,8 @@ int classify_features(const capsulet_model *model, const char *const *texts, con
                       float *unknown) {
   size_t classes = (size_t)model->classes;
   struct hits hits = {0};
-  int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums), tokens, strange;
+  int64_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  int32_t tokens, strange;
   float *scores = reserve(classes + head_room(model), sizeof *scores);
   int result = sums && scores ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; !result && i < n; i++) {
@@ -40,7 +42,8 @@ int explain_features(const capsulet_model *model, const char *text, size_t size,
                      const struct capsulet_explanation *explanation) {
   size_t classes = (size_t)model->classes;
   struct hits hits = {.keep = true};
-  int32_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums), tokens = 0;
+  int64_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  int32_t tokens = 0;
   float *scores = reserve(2 * (uint64_t)classes + head_room(model), sizeof *scores);
   int result = sums && scores ? read_ngrams(model, text, size, form, &hits, &tokens, NULL) : CAPSULET_NO_MEMORY;
   float *parts = result ? NULL : reserve((uint64_t)tokens * wanted, sizeof *parts);

@@ -362,6 +362,10 @@ static int open_ngrams(capsulet_model *model, char *message) {
   if (!levels.data) return model->linear_only ? fail(message, "it has neither a network nor n-gram features") : CAPSULET_OK;
   json_integer(&model->config, json_find(&model->config, "ngrams.bits"), 2, 8, &bits);
   model->ngram_bits = (int32_t)bits;
+  uint32_t node = json_find(&model->config, "ngrams.counts");
+  bool counts_fine = true;
+  model->ngram_counts = node && yes(model, "ngrams.counts", &counts_fine);
+  if (!counts_fine) return fail(message, "ngrams.counts is neither true nor false");
   model->ngram_row_bytes = (size_t)((classes * (uint64_t)bits + 7) / 8);
   bool fine = levels.axes == 2 && levels.dtype == (bits == 8 ? TYPE_I8 : TYPE_U8) && (bits == 8 || bits == 4 || bits == 2);
   fine = fine && levels.shape[0] >= 1 && levels.shape[0] <= MOST_ROWS && levels.shape[1] == model->ngram_row_bytes;

@@ -373,7 +373,8 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
   if (n > UINT32_MAX / 32) return CAPSULET_IMPOSSIBLE;
   if (model->linear_only) return classify_features(model, texts, sizes, n, form, lengths, unknown);
   size_t classes = (size_t)model->classes;
-  int32_t *counts = reserve(n, sizeof *counts), *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
+  int32_t *counts = reserve(n, sizeof *counts);
+  int64_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
   float *ngrams = model->ngram_rows ? reserve((uint64_t)n * classes, sizeof *ngrams) : NULL;
   struct hits hits = {0};
   struct reading reading = {0};

@@ -11,6 +11,7 @@
 enum {
   LONGEST_PIECE = 8,  /* characters */
   MOST_LETTERS = 64,  /* of a word that pieces are made of; bounds the work per token */
+  MOST_TIMES = 255,   /* occurrences of a feature in a text that are counted */
   WHOLE = 0, PIECE = 1, /* blocks of features: words and pairs; pieces. The lowest bit of a hash is its block */
 };
 
@@ -34,6 +35,13 @@ struct ngrams { /* reads the words of a text one by one */
 static inline uint64_t ngram_step(uint64_t hash, uint64_t unit) {
   hash = (hash ^ unit) * 0x9E3779B97F4A7C15u;
   return hash ^ hash >> 32;
+}
+
+/* What a feature counts that a text has `times` times, in sixteenths, where occurrences count: 1 + log2(times), with straight lines
+ * between the powers of two. At most 8.94. */
+static inline uint32_t ngram_factor(uint32_t times) {
+  uint32_t power = 31 - (uint32_t)__builtin_clz(times < MOST_TIMES ? times : MOST_TIMES);
+  return 16 * power + ((times < MOST_TIMES ? times : MOST_TIMES) << 4 >> power);
 }
 
 /* The rows of a table of `rows` rows where a feature may be, and its check, 1 to 255. */
@@ -156,7 +164,8 @@ struct hits { /* the features of a text that the table has; reused for the next 
   uint32_t counts[2]; /* of these rows */
   uint32_t room;      /* for each block */
   uint32_t *slots;    /* hash table: key of a row with the number of the text in its highest bits; older ones are free */
-  uint32_t *times;    /* occurrences of the row in each slot, if they are kept */
+  bool counted;       /* occurrences are counted, for the scores or for ngram_parts */
+  uint32_t *times;    /* occurrences of the row in each slot, if they are counted */
   uint32_t mask, text;
   struct hit *items; /* occurrences, if they are kept */
   uint32_t item_count, item_room;
@@ -171,7 +180,7 @@ void hits_word(struct hits *hits, const struct word *word);
 int hits_end(struct hits *hits);
 void hits_free(struct hits *hits);
 /* Scores (C) of the n-gram features of a text (`sums` is room for 2 C), and the share of each token in some of them (T, wanted). */
-void ngram_scores(const capsulet_model *model, const struct hits *hits, int32_t *sums, float *scores);
+void ngram_scores(const capsulet_model *model, const struct hits *hits, int64_t *sums, float *scores);
 void ngram_parts(const capsulet_model *model, const struct hits *hits, size_t tokens, const int32_t *classes, size_t wanted, float *parts);
 
 #endif

@@ -84,7 +84,8 @@ class Trained:
 def load_trained(path: Path) -> Trained:
     stored = read_model(path)
     weights = {name: value.copy() for name, value in unpack_weights(stored).items()}
-    table = ngram_oracle.Table(*(weights.pop(f"ngrams.{name}").tolist() for name in ngram_oracle.Table._fields))
+    parts = ("levels", "scales", "checks", "bias")
+    table = ngram_oracle.Table(*(weights.pop(f"ngrams.{name}").tolist() for name in parts))
     config = stored.config
     network = load_network(config.options.model, config.vocab_size, len(config.labels), weights)
     return Trained(path, capsulet.load(path), network, weights, table)

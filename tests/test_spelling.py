@@ -30,6 +30,7 @@ from capsulet.text.rows import ReadOptions
         ("`capsulet drift` needs 20", "`capsulet.drift` needs 20"),
         ("pip install --upgrade capsulet", "pip install --upgrade capsulet"),
         ("a label '--x' -- and more", "a label '--x' -- and more"),
+        ("name the model with --from", "name the model with from_model=…"),
         ("no option here", "no option here"),
     ],
 )

@@ -165,6 +165,8 @@ def test_only_files_with_a_known_hash_are_installed() -> None:
     assert [line.split()[1] for line in installs if "LOCKED" in line] == [
         "requirements/train.txt",
         "requirements/dev.txt",
+        "requirements/serve.txt",
+        "requirements/site.txt",
     ]
     assert "\t$(PIP) torch==2.13.0" in installs
     assert all("--no-build-isolation" in line for line in installs if "--editable" in line)

@@ -122,7 +122,10 @@ class TextOptions:
         choices=(PIECES, SIMILAR, APART),
     )  # fmt: skip
     max_words: int = option(100_000, "largest vocabulary; the most frequent words are kept", low=1, high=2**31 - 1)
-    max_tokens: int = option(5_000, "tokens read per text; the rest is ignored", low=1, high=2**31 - 1)
+    max_tokens: int | None = option(
+        None, "tokens read per text; the rest is ignored; auto: 5,000, or 50,000 where no network is trained (below "
+        "100 rows, or linear only)", low=1, high=2**31 - 1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ GROUPS = {"model": ModelOptions, "text": TextOptions, "training": TrainingOption
 # Section 4.2 of the paper, and what its published parameter table implies
 AS_PRINTED: Mapping[str, Any] = {
     "size": "base", "scale_coupling": False, "num_codewords": None, "pooling": "mean", "ngram_features": 0,
-    "tokens": PAPER, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
+    "tokens": PAPER, "max_tokens": 5_000, "min_count": 1, "unknown_words": APART, "pieces": 0, "max_words": 10_000_000,
     "epochs": 10, "valid_fraction": 0.05, "window": 0, "batch_size": 32, "patience": 0, "sum_margin": False,
     "rowwise": False, "adversarial": 0.0, "learning_rate": 0.001, "code_learning_rate": 0.001,
     "schedule": "constant", "warmup": 0.0, "clip": 0.0,
@@ -256,6 +259,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {"default": {}, "paper": AS_PRINTED, 
 
 # automatic values: see `resolve`
 USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
+FEWEST_ROWS = 100  # with fewer, cross-validation cannot tell whether a network helps: none is trained
+NETWORK_TOKENS, LINEAR_TOKENS = 5_000, 50_000  # read per text: a network takes much longer per token
 MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
 SMALL_BATCH, LARGE_BATCH = 32, 64
 STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
@@ -290,7 +295,15 @@ def resolve(options: Options, data: DataSize) -> Options:
 def resolve_text(options: TextOptions, texts: int) -> TextOptions:
     """Replace automatic values of the vocabulary; this much must be known before the vocabulary is."""
     min_count = options.min_count or (2 if texts >= MANY_TEXTS else 1)
-    return dataclasses.replace(options, min_count=min_count, unknown_words=options.unknown_words or PIECES)
+    return dataclasses.replace(
+        options, min_count=min_count, unknown_words=options.unknown_words or PIECES,
+        max_tokens=options.max_tokens or most_tokens(texts),
+    )  # fmt: skip
+
+
+def most_tokens(rows: int) -> int:
+    """Tokens that are read per text of a file with this many rows."""
+    return LINEAR_TOKENS if rows < FEWEST_ROWS else NETWORK_TOKENS
 
 
 def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:

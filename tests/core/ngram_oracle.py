@@ -141,25 +141,35 @@ class Table(NamedTuple):
     scales: Sequence[float]  # (C,)
     checks: Sequence[int]  # (S,)
     bias: Sequence[float]  # (C,)
+    counts: bool = False
+
+
+def factor(times: int) -> float:
+    """What a feature counts by its occurrences: 1 + log2, on straight lines between powers of two, in sixteenths."""
+    times = min(times, 255)
+    power = times.bit_length() - 1
+    return power + math.floor(16 * times / 2**power) / 16
 
 
 def read(words: Sequence[str], pieces: int, table: Table) -> Text:
-    """Each feature of a text counts once. Its row is shared by its occurrences, and by the tokens of an occurrence.
+    """Each feature of a text counts once, or by its occurrences.
 
+    Its row is shared by its occurrences, and by the tokens of an occurrence.
     The bias is shared by all tokens. A text without words has one token.
     """
-    levels, scales, checks, bias = table
+    levels, scales, checks, bias, counts = table
     occurrences: dict[tuple[int, int], list[Feature]] = {}  # by block and row
     for feature in features(words, pieces):
         row = find_row(feature.hash, checks)
         if row is not None:
             occurrences.setdefault((feature.block, row), []).append(feature)
     parts = [[value / max(len(words), 1) for value in bias] for _ in words or [""]]
+    factors = {key: factor(len(own)) if counts else 1.0 for key, own in occurrences.items()}
     for (block, row), own in occurrences.items():
-        root = math.sqrt(sum(other == block for other, _ in occurrences))
+        root = math.sqrt(sum(value**2 for (other, _), value in factors.items() if other == block))
         for feature in own:
             tokens = range(feature.first, feature.last + 1)
             for token in tokens:
                 for number, (level, scale) in enumerate(zip(levels[row], scales, strict=True)):
-                    parts[token][number] += level * scale / root / len(own) / len(tokens)
+                    parts[token][number] += factors[block, row] * level * scale / root / len(own) / len(tokens)
     return Text([sum(column) for column in zip(*parts, strict=True)], parts)

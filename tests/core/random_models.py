@@ -44,6 +44,7 @@ class Random:
     scale: str = "norm"
     ngram_bits: int = 0  # 0: no n-gram features
     ngram_rows: int = 61
+    ngram_counts: bool = False
     pieces: int = 3
     piece_rows: int = 0  # rows of the codes of pieces, by which unknown words are read; 0: none
     linear_only: bool = False  # n-gram features without a network
@@ -320,6 +321,8 @@ def configuration(model: Random) -> dict[str, Any]:
         config["linear_only"] = True
     if model.ngram_bits:
         config["ngrams"] = {"rows": model.ngram_rows, "strength": 1.0, "bits": model.ngram_bits}
+        if model.ngram_counts:
+            config["ngrams"]["counts"] = True
     return config
 
 
@@ -368,6 +371,8 @@ VARIANTS = {
     "linear-only-multi": Random(linear_only=True, ngram_bits=8, multi_label=True, similar=False, seed=44, pieces=5,
                                 tokens="paper"),
     "linear-only-bits": Random(linear_only=True, bits=4, ngram_bits=4, calibration="isotonic", seed=45, classes=5),
+    "counts": Random(linear_only=True, ngram_bits=8, ngram_counts=True, seed=46),
+    "counts-bits": Random(bits=4, ngram_bits=4, ngram_counts=True, seed=47),
     "uncalibrated": Random(calibration="none", iterations=1, classes=2, class_length=1, embedding_size=1, seed=8),
     **{
         f"bits-{bits}": Random(bits=bits, ngram_bits=(8, 4, 2)[bits % 3], codebooks=bits % 3 + 1, seed=10 + bits,

@@ -63,7 +63,8 @@ def ngram_texts(model: Random, core: _core.Model, texts: list[str]) -> list[ngra
     (rows, classes), levels = values["ngrams.levels"]
     table = [levels[row * classes : (row + 1) * classes] for row in range(rows)]
     scales, bias = values["ngrams.scales"][1], values["ngrams.bias"][1]
-    whole = ngram_oracle.Table(table, scales, [int(check) for check in values["ngrams.checks"][1]], bias)
+    checks = [int(check) for check in values["ngrams.checks"][1]]
+    whole = ngram_oracle.Table(table, scales, checks, bias, model.ngram_counts)
     return [ngram_oracle.read(core.spell(text), model.pieces, whole) for text in texts]
 
 

@@ -47,7 +47,7 @@ def with_table(model: Random, hashes: list[int], dice: random.Random) -> tuple[b
         "ngrams.levels": Tensor("I8", (model.ngram_rows, model.classes), data),
     }  # fmt: skip
     scales, bias = (array("f", drawn[f"ngrams.{name}"].data).tolist() for name in ("scales", "bias"))
-    return pack_file(tensors), Table(levels, scales, checks, bias)
+    return pack_file(tensors), Table(levels, scales, checks, bias, model.ngram_counts)
 
 
 def features_of(core: _core.Model, pieces: int) -> list[int]:
@@ -62,8 +62,9 @@ def model_of(pieces: int, tokens: str = "unicode", rows: int = 2003, **changes: 
 
 @pytest.mark.parametrize("tokens", ["unicode", "paper"])
 @pytest.mark.parametrize("pieces", [0, 1, 2, 5, 8])
-def test_scores_and_parts_of_tokens(pieces: int, tokens: str) -> None:
-    model, dice = model_of(pieces, tokens), random.Random(2)
+@pytest.mark.parametrize("counts", [False, True])
+def test_scores_and_parts_of_tokens(pieces: int, tokens: str, counts: bool) -> None:
+    model, dice = model_of(pieces, tokens, ngram_counts=counts), random.Random(2)
     plain = _core.Model(with_table(model, [], dice)[0], FLOAT32)
     data, table = with_table(model, features_of(plain, pieces)[:1500], dice)
     core = _core.Model(data, FLOAT32)
@@ -123,6 +124,25 @@ def test_a_repeated_word_counts_once_and_its_occurrences_share_it() -> None:
     np.testing.assert_allclose(parts[1], alone[1], atol=1e-6)
     np.testing.assert_allclose(parts[3], 0, atol=1e-6)
     assert np.abs(alone).max() > 0.01
+
+
+def test_occurrences_count_where_the_model_says_so() -> None:
+    """A text of 300 cats: more than 255 occurrences count as 255, and the parts still sum to the scores."""
+    model = model_of(0, rows=101, ngram_counts=True)
+    hashes = [ngram_oracle.word_hash(word) & ~1 for word in ("cat", "dog")]
+    data, table = with_table(replace(model, max_tokens=400), hashes, random.Random(4))
+    core = _core.Model(data, FLOAT32)
+    texts = ["cat dog", "cat dog cat", "cat " * 255 + "dog", "cat " * 300 + "dog"]
+    found = np.frombuffer(core.ngrams(texts, False), np.float32).reshape(len(texts), -1)
+    rows = [np.array(table.levels[ngram_oracle.find_row(own, table.checks) or 0]) * table.scales for own in hashes]
+    for text, times in zip(found, (1, 2, 255, 300), strict=True):
+        factor = ngram_oracle.factor(times)
+        wanted = (factor * rows[0] + rows[1]) / np.sqrt(factor**2 + 1) + table.bias
+        np.testing.assert_allclose(text, wanted, rtol=1e-4, atol=1e-4)
+    assert [ngram_oracle.factor(times) for times in (1, 2, 3, 4, 255, 300)] == [1, 2, 2.5, 3, 8.9375, 8.9375]
+    classes = array("i", range(model.classes)).tobytes()
+    parts = np.frombuffer(core.explain(texts[3], classes, False)["ngrams"], np.float32).reshape(301, -1)
+    np.testing.assert_allclose(parts.astype(np.float64).sum(0), found[3], atol=1e-4)
 
 
 def test_words_that_are_too_long_have_no_features_and_separate_their_neighbours() -> None:

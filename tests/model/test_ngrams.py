@@ -35,11 +35,12 @@ def corpus() -> Corpus:
 
 @pytest.mark.parametrize("rows", [1, 64, 1000])
 @pytest.mark.parametrize("longest", [0, 3, 8])
-def test_scores_are_those_of_plain_python(rows: int, longest: int) -> None:
-    table = made_up(rows, longest=longest)
+@pytest.mark.parametrize("counts", [False, True])
+def test_scores_are_those_of_plain_python(rows: int, longest: int, counts: bool) -> None:
+    table = replace(made_up(rows, longest=longest), counts=counts)
     found = table.scores(table.rows_of(corpus(), np.arange(len(TEXTS))))
     numbers = (array.tolist() for array in (table.levels, table.scales, table.checks, table.bias))
-    plain = ngram_oracle.Table(*numbers)
+    plain = ngram_oracle.Table(*numbers, counts)
     wanted = [ngram_oracle.read(text.split(), longest, plain).scores for text in TEXTS]
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     assert (found[2] == table.bias).all() and (found[0] != table.bias).any()

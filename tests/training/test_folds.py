@@ -7,6 +7,7 @@ import pytest
 
 from capsulet.training import folds
 from capsulet.training.folds import fold_numbers
+from tests.text.test_groups import sentences
 from tests.training.spelled import corpus_of
 
 
@@ -39,3 +40,12 @@ def test_rows_of_a_multi_label_corpus_are_spread_by_their_rarest_label() -> None
 def test_few_rows_have_as_many_folds(size: int) -> None:
     corpus = corpus_of(["a"] * size, [0] * size, 2)
     assert sorted(fold_numbers(corpus, np.arange(size, dtype=np.int64), 1).tolist()) == list(range(size))
+
+
+def test_texts_that_contain_one_another_are_left_out_together() -> None:
+    made = sentences(40)
+    texts = [text for own in made for text in own]
+    corpus = corpus_of(texts, [place // 5 % 2 for place in range(len(texts))], 2)
+    numbers = fold_numbers(corpus, np.arange(len(texts), dtype=np.int64), 1, 5)
+    assert (numbers.reshape(40, 5) == numbers.reshape(40, 5)[:, :1]).all()
+    assert np.bincount(numbers).tolist() == [40] * 5

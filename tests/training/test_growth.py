@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from capsulet.model.shapes import BIAS, CHECKS, LEVELS, SCALES
 from capsulet.native import core_module
 from capsulet.storage.model_file import MODEL, read_model
 from capsulet.storage.weights import unpack_weights
+from capsulet.text.corpus import spelled_texts
 from capsulet.training import extension, rehearsal
-from capsulet.training.extension import with_features
+from capsulet.training.extension import joined, matrix_of_rows, with_features
+from capsulet.training.growth import inherited
 from tests.conftest import SETS, TEXTS, generated_rows
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of
+from tests.training.test_linear import documents
 
 MUSIC = [
     "The violinist tuned her violin before the concert", "A quartet by Haydn opened the concert",
@@ -111,6 +115,15 @@ def test_with_old_rows_it_is_trained_on_all(files: dict[str, Path], tmp_path: Pa
     assert "--replay" in capsulet.load(tmp_path / "grown").config.command
 
 
+@pytest.mark.parametrize(("tokens", "kept"), [(None, {}), (70, {"max_tokens": 70})])
+def test_the_tokens_per_text_are_kept_if_they_were_set(
+    tokens: int | None, kept: dict[str, int], files: dict[str, Path]
+) -> None:
+    config = read_model(files["model"]).config
+    text = replace(config.options.text, max_tokens=tokens or config.options.text.max_tokens)
+    assert inherited(replace(config, options=replace(config.options, text=text))) == {"linear_only": True, **kept}
+
+
 def test_more_rows_and_new_words_of_old_classes(files: dict[str, Path], tmp_path: Path) -> None:
     rows = [("sport", f"zebra okapi lemur {number}") for number in range(8)]
     rows += [(label, f"{label}ish tapir gnu {number}") for label in ("food", "money") for number in range(8)]
@@ -135,6 +148,37 @@ def test_a_model_with_a_network_keeps_it(model: Path, tmp_path: Path) -> None:
     texts, found = [text for _, text in TEXTS], capsulet.load(tmp_path / "grown")
     assert [one.label for one in found.predict(texts)] == [one.label for one in capsulet.load(model).predict(texts)]
     assert [one.label for one in found.predict(MUSIC)].count("music") >= 6
+
+
+def test_a_model_whose_features_count_by_their_occurrences(tmp_path: Path) -> None:
+    train, other = (texts_of_documents(seed) for seed in (1, 2))
+    names = ["ship", "tree"]
+    old = write(tmp_path / "old.jsonl", [(names[place % 2], text) for place, text in enumerate(train)])
+    capsulet.train(old, tmp_path / "model", linear_only=True, pieces=0, threads=1, report=None)
+    path = write(tmp_path / "new.jsonl", [("music", text) for text in MUSIC])
+    capsulet.train(path, tmp_path / "grown", from_model=tmp_path / "model", threads=1)
+    before, after = capsulet.load(tmp_path / "model"), capsulet.load(tmp_path / "grown")
+    for classifier in (before, after):
+        assert classifier.config.ngrams is not None and classifier.config.ngrams.counts
+        answers = [answer.label for answer in classifier.predict(other)]
+        assert np.mean([answer == names[place % 2] for place, answer in enumerate(answers)]) > 0.9
+    assert [answer.label for answer in after.predict(MUSIC)].count("music") >= 6
+
+
+def texts_of_documents(seed: int) -> list[str]:
+    return spelled_texts(documents(seed), np.arange(40))
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_rows_as_features_have_the_scores_of_their_table(counts: bool, files: dict[str, Path]) -> None:
+    table = replace(stored_table(files["model"]), counts=counts)
+    texts = corpus_of([f"{text} {text.split()[0]} {text}" for _, text in generated_rows(20)], [0] * 20, 3)
+    parts = [table.rows_of(texts, rows) for rows in np.split(np.arange(20, dtype=np.int64), [7])]
+    rows = joined(*parts)
+    values = np.tile(table.levels * table.scales, (2, 1)).astype(np.float32)  # of words and pairs, and of pieces
+    found = matrix_of_rows(rows, table).scores(values, table.bias)
+    np.testing.assert_allclose(found, np.concatenate([table.scores(part) for part in parts]), atol=1e-4)
+    assert np.abs(found - replace(table, counts=not counts).scores(rows)).max() > 0.01
 
 
 def test_what_cannot_grow(files: dict[str, Path], sets_model: Path, tmp_path: Path) -> None:
@@ -205,9 +249,13 @@ def test_pairs_of_a_table_are_found() -> None:
     assert rehearsal.in_table(pair, checks).all()
 
 
+def stored_table(path: Path) -> NgramTable:
+    weights = unpack_weights(read_model(path))
+    return NgramTable(*(np.array(weights[name]) for name in (LEVELS, SCALES, CHECKS)), 5, np.array(weights[BIAS]))
+
+
 def test_an_extended_table_keeps_its_scores(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = unpack_weights(read_model(files["model"]))
-    table = NgramTable(*(np.array(weights[name]) for name in (LEVELS, SCALES, CHECKS)), 5, np.array(weights[BIAS]))
+    table = stored_table(files["model"])
     old = corpus_of([text for _, text in generated_rows(100)], [0] * 100, 3)
     new = corpus_of(MUSIC, [0] * len(MUSIC), 3)
     rows = np.arange(100, dtype=np.int64)

@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
-from capsulet.training import feature_values, linear
+from capsulet.training import feature_values, features, linear, solver
+from capsulet.training.features import Matrix, Truth, count_features, matrix_of, truth_of
 from capsulet.training.folds import fold_numbers
 from capsulet.training.linear import (
     COSTS,
-    Matrix,
+    Comparison,
     OutOfFold,
     Regression,
-    Truth,
-    count_features,
+    Setting,
     fit_corpus,
-    fit_table,
-    log_loss,
-    matrix_of,
-    truth_of,
+    log_losses,
+    lower_loss,
+    more_right,
 )
+from capsulet.training.solver import fit_table
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of, spelled
 from tests.training.test_multi_label import sets_corpus
@@ -62,7 +62,10 @@ def test_features_are_those_of_plain_python(pieces: int) -> None:
     matrix = matrix_of(corpus, all_rows(corpus), vocabulary)
     for place, own in enumerate(wanted):
         columns = matrix.columns[matrix.starts[place] : matrix.starts[place + 1]]
-        assert len(set(columns.tolist())) == len(columns), "a feature counts once"
+        assert len(set(columns.tolist())) == len(columns), "a feature has one place"
+        times = Counter(feature.hash for feature in ngram_oracle.features(words_of(corpus)[place], pieces))
+        own_times = matrix.times[matrix.starts[place] : matrix.starts[place + 1]].tolist()
+        assert own_times == [min(times[int(vocabulary.hashes[column])], 255) for column in columns]
         assert {int(vocabulary.hashes[column]) for column in columns} == own
 
 
@@ -76,7 +79,11 @@ def test_words_and_pairs_come_first_and_rare_features_are_worth_more() -> None:
         assert (np.diff(vocabulary.weights[block]) >= 0).all()
     assert np.average(vocabulary.weights, weights=vocabulary.counts) == pytest.approx(1, rel=1e-5)
     few = count_features(corpus, 3, 7)
-    assert len(few) == 7 and few.counts.min() >= np.sort(vocabulary.counts)[-7]
+    assert len(few) == 7 and few.pieces == 4, "half of them are words and pairs"
+    for block in (slice(0, few.pieces), slice(few.pieces, None)):
+        every = vocabulary.counts[: vocabulary.pieces] if block.stop else vocabulary.counts[vocabulary.pieces :]
+        assert few.counts[block].tolist() == every[: len(few.counts[block])].tolist()
+    assert len(count_features(corpus, 3, len(vocabulary) - 2)) == len(vocabulary) - 2
 
 
 def test_features_of_one_of_many_texts_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +106,7 @@ def test_bounded_counting_finds_the_frequent_features(monkeypatch: pytest.Monkey
     corpus = corpus_of(texts, [0] * len(texts), 2)
     exact = count_features(corpus, 0, 11)
     assert exact.counts.min() == 199 and exact.counts[-2] > 300
-    monkeypatch.setattr(linear, "MOST_COUNTED", 300)
+    monkeypatch.setattr(features, "MOST_COUNTED", 300)
     bounded = count_features(corpus, 0, 11)
     assert set(bounded.hashes.tolist()) == set(exact.hashes.tolist())
     over = dict(zip(bounded.hashes.tolist(), bounded.counts.tolist(), strict=True))
@@ -137,12 +144,17 @@ def problem(several: bool = False) -> Corpus:
 
 
 def dense(matrix: Matrix) -> NDArray[np.float64]:
-    """The matrix with a value for every feature: weight / root of the number of features of its block."""
+    """The matrix with a value for every feature: weight times factor / norm of the factors of its block."""
     found, pieces = np.zeros((len(matrix), len(matrix.vocabulary))), matrix.vocabulary.pieces
     for place in range(len(matrix)):
-        columns = matrix.columns[matrix.starts[place] : matrix.starts[place + 1]]
-        for own in (columns[columns < pieces], columns[columns >= pieces]):
-            found[place, own] = matrix.vocabulary.weights[own] / np.sqrt(max(len(own), 1))
+        part = slice(matrix.starts[place], matrix.starts[place + 1])
+        columns, times = matrix.columns[part], matrix.times[part].astype(np.int64)
+        factors = np.array([ngram_oracle.factor(int(own)) if matrix.vocabulary.counted else 1.0 for own in times])
+        for chosen in (columns < pieces, columns >= pieces):
+            own = columns[chosen]
+            found[place, own] = (
+                matrix.vocabulary.weights[own] * factors[chosen] / max(np.linalg.norm(factors[chosen]), 1)
+            )
     return found
 
 
@@ -171,17 +183,18 @@ def objective(
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("weights", [None, np.array([4.0, 1.0, 0.25], np.float32)])
 @pytest.mark.parametrize("cost", [1.0, 27.0])
-@pytest.mark.parametrize("intercept", [0.0, 1.0])
+@pytest.mark.parametrize(("intercept", "counted"), [(0.0, False), (1.0, False), (1.0, True)])
 def test_the_solution_is_that_of_scikit_learn(
-    several: bool, weights: NDArray[np.float32] | None, cost: float, intercept: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    several: bool, weights: NDArray[np.float32] | None, cost: float, intercept: float, counted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """With class weights: of the class of the text; multi-label: of the labels that the text has."""
     from sklearn.linear_model import LogisticRegression
 
-    monkeypatch.setattr(linear, "SETTLED", 3e-6)
-    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    monkeypatch.setattr(solver, "effort", lambda texts: (500, 3e-6))
     corpus = problem(several)
     matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
+    matrix = matrix.by_occurrences() if counted else matrix
     truth, values = truth_of(corpus, all_rows(corpus), weights), dense(matrix)
     signs = signs_of(truth, len(corpus), 3)
     fitted = fit_table(matrix, truth, cost, 1, never, intercept)
@@ -207,21 +220,19 @@ def test_the_usual_number_of_passes_is_close() -> None:
     truth, values = truth_of(corpus, all_rows(corpus), None), dense(matrix)
     signs, usual = signs_of(truth, len(corpus), 3), fit_table(matrix, truth, 9.0, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "SETTLED", 1e-6)
-        patch.setattr(linear, "MOST_PASSES", 500)
+        patch.setattr(solver, "effort", lambda texts: (500, 1e-6))
         exact = fit_table(matrix, truth, 9.0, 1)
     assert usual is not None and exact is not None
     for number in range(3):
         near, best = (
             objective(table[:, number], own, signs[:, number], np.full(150, 9.0))
-            for own, table in (with_constant(values, *found, linear.INTERCEPT) for found in (usual, exact))
+            for own, table in (with_constant(values, *found, solver.INTERCEPT) for found in (usual, exact))
         )
         assert best - 1e-3 <= near <= 1.01 * best
 
 
 def test_texts_with_weights_and_bases_have_the_gradient_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "SETTLED", 1e-6)
-    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    monkeypatch.setattr(solver, "effort", lambda texts: (500, 1e-6))
     corpus, generator = problem(), np.random.default_rng(0)
     matrix = matrix_of(corpus, all_rows(corpus), count_features(corpus, 4, 10**6))
     worth = generator.choice([0.2, 1.0, 5.0], len(corpus)).astype(np.float32)
@@ -229,7 +240,7 @@ def test_texts_with_weights_and_bases_have_the_gradient_zero(monkeypatch: pytest
     truth = replace(truth_of(replace(corpus, worth=worth), all_rows(corpus), None), bases=bases)
     fitted = fit_table(matrix, truth, 3.0, 1)
     assert fitted is not None
-    values, table = with_constant(dense(matrix), *fitted, linear.INTERCEPT)
+    values, table = with_constant(dense(matrix), *fitted, solver.INTERCEPT)
     signs = signs_of(truth, len(corpus), 3)
     errors = 1 / (1 + np.exp(signs * (values @ table + bases)))
     np.testing.assert_allclose(table, values.T @ (3.0 * worth[:, None] * signs * errors), atol=0.05)
@@ -276,7 +287,7 @@ def test_it_learns_several_labels_per_text() -> None:
 def validated(corpus: Corpus, pieces: int = 3) -> OutOfFold:
     rows = all_rows(corpus)
     matrix = matrix_of(corpus, rows, count_features(corpus, pieces, 10**6))
-    regression = Regression(matrix, truth_of(corpus, rows, None), linear.INTERCEPT, 1, never)
+    regression = Regression(matrix, truth_of(corpus, rows, None), solver.INTERCEPT, 1, never)
     found = regression.cross_validate(rows, fold_numbers(corpus, rows, 1))
     assert found is not None
     return found
@@ -301,15 +312,14 @@ def test_scores_out_of_fold_are_those_of_a_model_of_the_other_folds(
     several: bool, work: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if the first fold alone has chosen the setting."""
-    monkeypatch.setattr(linear, "SETTLED", 1e-5)
-    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    monkeypatch.setattr(solver, "effort", lambda texts: (500, 1e-5))
     monkeypatch.setattr(linear, "MUCH_WORK", work)
     corpus = problem(several)
     found = validated(corpus)
     assert found.losses[found.setting] == min(found.losses.values()) and not found.setting.class_priors
     choosing = found.folds >= 0 if work else found.folds == 0
     flags = truth_of(corpus, found.rows, None).flags(found.rows[choosing], 3)
-    assert log_loss(found.scores[choosing], flags) == pytest.approx(found.losses[found.setting])
+    assert log_losses(found.scores[choosing], flags).mean() == pytest.approx(found.losses[found.setting])
     for fold in np.unique(found.folds):
         own = found.folds == fold
         train, left_out = (choose_rows(corpus, np.flatnonzero(chosen)) for chosen in (~own, own))
@@ -320,6 +330,31 @@ def test_scores_out_of_fold_are_those_of_a_model_of_the_other_folds(
         assert fitted is not None
         wanted = matrix_of(left_out, all_rows(left_out), matrix.vocabulary).scores(*fitted)
         np.testing.assert_allclose(found.scores[own], wanted, atol=0.05)
+
+
+def documents(seed: int, texts: int = 40) -> Corpus:
+    """Documents of two classes that have the same words: those of the own class occur more often."""
+    dice, numbers = random.Random(seed), [place % 2 for place in range(texts)]
+    common = [f"word{n}" for n in range(30)]
+    own = [[f"{name}{n}" for n in range(10)] for name in ("ship", "tree")]
+    found = []
+    for number in numbers:
+        words = [*own[0], *own[1], *common, *dice.choices(common, k=150), *dice.choices(own[number], k=20)]
+        found.append(" the ".join(dice.sample(words, len(words))))  # all documents have the same pairs
+    return corpus_of(found, numbers, 2)
+
+
+def test_occurrences_count_where_they_tell_more() -> None:
+    train, other = documents(1), documents(2, 100)
+    fitted = fit_corpus(train, 0, 10**6, 1, None, never)
+    assert fitted is not None and fitted.vocabulary.counted and fitted.out_of_fold.setting.counted
+    assert {setting.counted for setting in fitted.out_of_fold.losses} == {False, True}
+    scores = fitted.scores(other)
+    assert (scores.argmax(1) == other.targets).mean() > 0.9
+    assert abs((scores.argmax(1) == 0).mean() - 0.5) < 0.1, "similar texts need a fitted bias"
+    short = fit_corpus(problem(), 3, 10**6, 1, None, never)
+    assert short is not None and not short.vocabulary.counted
+    assert not any(setting.counted for setting in short.out_of_fold.losses), "nothing is repeated"
 
 
 def keywords(seed: int) -> Corpus:
@@ -346,19 +381,18 @@ def test_a_prior_is_a_scale_of_the_values(monkeypatch: pytest.MonkeyPatch) -> No
     """Features with the variance p and the value x are features with the variance 1 and the value x √p."""
     from sklearn.linear_model import LogisticRegression
 
-    monkeypatch.setattr(linear, "SETTLED", 1e-5)
-    monkeypatch.setattr(linear, "MOST_PASSES", 500)
+    monkeypatch.setattr(solver, "effort", lambda texts: (500, 1e-5))
     corpus = problem()
     rows = all_rows(corpus)
     matrix, truth = matrix_of(corpus, rows, count_features(corpus, 4, 10**6)), truth_of(corpus, rows, None)
-    solver = Regression(matrix, truth, 0.0, 1, never).solver(rows, True)
-    assert solver.priors is not None and solver.fit(3.0, never)
-    values = dense(solver.matrix)
+    fitted = Regression(matrix, truth, 0.0, 1, never).solver(rows, Setting(3.0, class_priors=True))
+    assert fitted.priors is not None and fitted.fit(3.0, never)
+    values = dense(fitted.matrix)
     for number in range(3):
         regression = LogisticRegression(solver="liblinear", C=3.0, fit_intercept=False, tol=1e-8, max_iter=1000)
-        scaled = values * np.sqrt(solver.priors[:, number])
+        scaled = values * np.sqrt(fitted.priors[:, number])
         regression.fit(scaled, corpus.targets == number)
-        np.testing.assert_allclose(values @ solver.table[:, number], scaled @ regression.coef_[0], atol=0.1)
+        np.testing.assert_allclose(values @ fitted.table[:, number], scaled @ regression.coef_[0], atol=0.1)
 
 
 @pytest.mark.parametrize(("texts", "several"), [(["a b", "c d"], False), (["a b", ""], False), (["a b", "c d"], True)])
@@ -378,11 +412,22 @@ def test_of_many_texts_a_part_is_validated(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rows) == len(fitted.out_of_fold.scores) == 60 and (np.diff(rows) > 0).all() and rows.max() > 90
 
 
-def test_log_loss() -> None:
+def test_log_losses() -> None:
     truth = Truth(np.array([0, 1, 3, 3]), np.array([1, 0, 1], np.int32), True, np.ones(3, np.float32))
     scores = np.array([[1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]], np.float32)
     signed = np.array([[-1.0, 2.0], [-1.0, 0.5], [0.0, 0.0]])
-    assert log_loss(scores, truth.flags(np.arange(3), 2)) == pytest.approx(np.log1p(np.exp(-signed)).sum() / 3)
+    found = log_losses(scores, truth.flags(np.arange(3), 2))
+    np.testing.assert_allclose(found, np.log1p(np.exp(-signed)).sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("better", [lower_loss, more_right])
+def test_heavy_texts_decide_what_is_better(better: Comparison) -> None:
+    """Half of the texts have better scores, and the other half worse ones."""
+    flags = np.tile([True, False], (40, 1))
+    before = np.tile(np.array([[-1.0, 1.0], [1.0, -1.0]], np.float32), (20, 1))
+    ones, heavy = np.ones(40, np.float32), np.tile(np.array([5.0, 0.1], np.float32), 20)
+    assert not better(before, -before, flags, ones)
+    assert better(before, -before, flags, heavy) and not better(-before, before, flags, heavy)
 
 
 # ---- places in a table ----

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.text.corpus import Corpus
-from capsulet.training.linear import Vocabulary, count_features, fit_corpus, matrix_of
+from capsulet.training.features import Vocabulary, count_features, matrix_of
+from capsulet.training.linear import fit_corpus
 from capsulet.training.ngrams import most_features, placed, table_of
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of, spelled
@@ -67,7 +68,8 @@ def test_every_row_has_the_numbers_of_its_feature() -> None:
     values = np.random.default_rng(1).normal(size=(len(vocabulary), 2)).astype(np.float32)
     stored = placed(vocabulary, values, NOTHING)
     assert len(stored.checks) % 64 == 0, "compression can halve it"
-    order = np.argsort(-vocabulary.counts.astype(np.int64), kind="stable")  # frequent features are placed first
+    effects = np.abs(values).max(1) * np.sqrt(vocabulary.counts)  # the largest are placed first
+    order = np.argsort(-effects, kind="stable")
     rows, checks = ngram_oracle.place_all(vocabulary.hashes[order].tolist(), len(stored.checks))
     assert checks == stored.checks.tolist()
     for number, row in zip(order, rows, strict=True):
@@ -80,7 +82,8 @@ def test_scores_of_a_table_are_those_of_plain_python() -> None:
     corpus = corpus_of(texts, [0, 1, 1, 0, 1], 2)
     vocabulary = count_features(corpus_of(texts[:3], [0, 1, 1], 2), 3, 10**6)
     stored = placed(vocabulary, np.random.default_rng(1).normal(size=(len(vocabulary), 2)).astype(np.float32), NOTHING)
-    table = stored.levels.tolist(), stored.scales.tolist(), stored.checks.tolist(), stored.bias.tolist()
+    numbers = (array.tolist() for array in (stored.levels, stored.scales, stored.checks, stored.bias))
+    table = ngram_oracle.Table(*numbers)
     wanted = [ngram_oracle.read(text.split(), 3, table).scores for text in texts]
     found = stored.scores(stored.rows_of(corpus, np.arange(5)))
     np.testing.assert_allclose(found, wanted, atol=1e-5)

@@ -14,7 +14,7 @@ from capsulet.checking.languages import Languages
 from capsulet.checking.leaks import Leaks
 from capsulet.checking.similarity import BANDS, keys, sketch
 from capsulet.choices import UNICODE
-from capsulet.config import TextOptions
+from capsulet.config import NETWORK_TOKENS
 from capsulet.text.columns import LABEL, Columns, plain
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
@@ -22,7 +22,7 @@ from capsulet.text.reading import Source, read_rows, silent
 from capsulet.text.rows import ReadOptions, Row, SkippedRows, Tell
 from capsulet.text.scripts import script
 
-MAX_TOKENS = TextOptions().max_tokens  # tokens of a text that a model reads by default
+MAX_TOKENS = NETWORK_TOKENS  # tokens of a text that a model with a network reads by default
 ROWS_AT_ONCE, LETTERS_AT_ONCE = 4096, 1 << 20
 MOST_EXAMPLES = 3
 EXCERPT, BEFORE = 80, 20  # characters of an excerpt, and those before the damage that it shows

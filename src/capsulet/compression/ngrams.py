@@ -55,8 +55,12 @@ class NgramTables:
         if LEVELS in source.weights:
             names = (LEVELS, SCALES, CHECKS, BIAS)
             levels, scales, checks, bias = (np.ascontiguousarray(source.weights[name]) for name in names)
-            longest = source.config.options.model.pieces
-            table = self.whole = NgramTable(levels.astype(np.int8), scales, checks.astype(np.uint8), longest, bias)
+            longest, counts = (
+                source.config.options.model.pieces,
+                bool(source.config.ngrams and source.config.ngrams.counts),
+            )
+            table = NgramTable(levels.astype(np.int8), scales, checks.astype(np.uint8), longest, bias, counts)
+            self.whole = table
             effects = self.effects(table, sample)
             self.few[len(table.checks)] = in_few_bits(table, BITS)
             while len(self.few) <= HALVINGS and len(table.checks) % 2 == 0 and len(table.checks) >= 2 * FEWEST_ROWS:

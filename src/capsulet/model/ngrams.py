@@ -30,6 +30,7 @@ class NgramTable:
     checks: NDArray[np.uint8]  # (S,), 0: an empty row
     longest: int  # characters of the longest piece
     bias: Floats  # (C,), added to the scores of every text
+    counts: bool = False  # a feature counts by its occurrences in the text; else once
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """The tensors of the table by name."""
@@ -38,15 +39,17 @@ class NgramTable:
     def rows_of(self, corpus: Corpus, rows: Rows) -> "TableRows":
         """Rows of the table that the features of some texts have."""
         texts = texts_of(corpus, rows, self.longest)
-        starts, columns = core_module().table_rows(*texts, address(self.checks), len(self.checks))
-        return TableRows(np.frombuffer(starts, np.int64), np.frombuffer(columns, np.uint32))
+        starts, columns, times = core_module().table_rows(*texts, address(self.checks), len(self.checks))
+        return TableRows(
+            np.frombuffer(starts, np.int64), np.frombuffer(columns, np.uint32), np.frombuffer(times, np.uint8)
+        )
 
     def scores(self, texts: "TableRows") -> Floats:
         """Scores of texts: (n, C)."""
         found = np.empty((len(texts), self.levels.shape[1]), np.float32)
         core_module().table_scores(
             address(texts.starts), address(texts.columns), len(texts), self.levels.shape[1], address(self.levels),
-            address(self.scales), address(found),
+            address(self.scales), address(texts.times) if self.counts else 0, address(found),
         )  # fmt: skip
         return found + self.bias
 
@@ -57,6 +60,7 @@ class TableRows:
 
     starts: Rows
     columns: NDArray[np.uint32]
+    times: NDArray[np.uint8]  # occurrences of each row's feature in the text
 
     def __len__(self) -> int:
         return len(self.starts) - 1

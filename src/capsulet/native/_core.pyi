@@ -48,13 +48,16 @@ def count(
     ids: int, starts: int, rows: int, texts: int, letters: int, ends: int, longest: int, least: int, most: int, /
 ) -> tuple[bytes, bytes]: ...
 
-# starts (int64) and columns (uint32), as bytes
+# starts (int64), columns (uint32) and times (uint8), as bytes
 def features(
     ids: int, starts: int, rows: int, texts: int, letters: int, ends: int, longest: int, hashes: int, number: int, /
-) -> tuple[bytes, bytes]: ...
+) -> tuple[bytes, bytes, bytes]: ...
 def table_rows(
     ids: int, starts: int, rows: int, texts: int, letters: int, ends: int, longest: int, checks: int, number: int, /
-) -> tuple[bytes, bytes]: ...
+) -> tuple[bytes, bytes, bytes]: ...
+
+# (256,) float32, as bytes
+def count_factors() -> bytes: ...
 
 # words are int64; starts (int64) and rows (int64), as bytes
 def piece_rows(
@@ -65,24 +68,26 @@ def piece_rows(
 # (n, C) float32; constant is the square of the intercept's value; priors (F, C), worth (n,) and bases (n, C) float32,
 # 0: none
 def fit_pass(
-    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, order: int, count: int,
-    label_starts: int, labels: int, costs: int, shared: bool, constant: float, table: int, bias: int, duals: int,
-    priors: int, worth: int, bases: int, /,
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, times: int, factors: int,
+    order: int, count: int, label_starts: int, labels: int, costs: int, shared: bool, constant: float, table: int,
+    bias: int, duals: int, priors: int, worth: int, bases: int, /,
 ) -> float: ...  # fmt: skip
 
 # results (F, C + 2) float32 is added to: texts with each class, without a class, and all
 def class_counts(
-    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, rows: int, count: int,
-    label_starts: int, labels: int, results: int, /,
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, times: int, factors: int,
+    rows: int, count: int, label_starts: int, labels: int, results: int, /,
 ) -> None: ...  # fmt: skip
 
 # rows (int64) of the texts to score
 def scores(
-    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, rows: int, count: int, table: int,
-    bias: int, results: int, /,
+    starts: int, columns: int, texts: int, pieces: int, classes: int, weights: int, times: int, factors: int,
+    rows: int, count: int, table: int, bias: int, results: int, /,
 ) -> None: ...  # fmt: skip
+
+# times (uint8), 0: rows count once
 def table_scores(
-    starts: int, columns: int, texts: int, classes: int, levels: int, scales: int, results: int, /
+    starts: int, columns: int, texts: int, classes: int, levels: int, scales: int, times: int, results: int, /
 ) -> None: ...
 
 # places (int64) and checks (uint8) are written

@@ -136,9 +136,10 @@ static PyObject *count(PyObject *self, PyObject *arguments) {
 
 struct matrix {
   uint32_t *columns; /* of all texts, one after the other */
+  uint8_t *times;    /* how often the text has the feature, at most MOST_TIMES */
   uint64_t count, room;
-  uint32_t *last; /* per column: number of the last text that has it plus 1 */
-  uint32_t text;
+  uint64_t *last; /* per column: its last place in `columns` plus 1 */
+  uint64_t start; /* of the text */
   bool failed;
   /* either the hashes of known features, */
   const uint64_t *hashes;
@@ -150,18 +151,25 @@ struct matrix {
 };
 
 static void note_column(struct matrix *matrix, uint64_t column) {
-  if (matrix->last[column] == matrix->text || matrix->failed) return;
-  matrix->last[column] = matrix->text;
+  if (matrix->failed) return;
+  if (matrix->last[column] > matrix->start) {
+    uint8_t *times = matrix->times + matrix->last[column] - 1;
+    *times = (uint8_t)(*times < MOST_TIMES ? *times + 1 : *times);
+    return;
+  }
   if (matrix->count == matrix->room) {
     uint64_t room = matrix->room ? 2 * matrix->room : 1 << 16;
     uint32_t *columns = realloc(matrix->columns, room * sizeof *columns);
-    if (!columns) {
-      matrix->failed = true;
-      return;
-    }
-    matrix->columns = columns, matrix->room = room;
+    if (columns) matrix->columns = columns;
+    uint8_t *times = realloc(matrix->times, room);
+    if (times) matrix->times = times;
+    matrix->failed = !columns || !times;
+    if (matrix->failed) return;
+    matrix->room = room;
   }
+  matrix->times[matrix->count] = 1;
   matrix->columns[matrix->count++] = (uint32_t)column;
+  matrix->last[column] = matrix->count;
 }
 
 static void note_feature(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
@@ -187,27 +195,30 @@ static void note_row(void *to, uint64_t hash, uint32_t first, uint32_t tokens) {
     }
 }
 
-/* Starts of the texts (n + 1) and columns, both as bytes; frees the matrix. */
+/* Starts of the texts (n + 1), columns and times, as bytes; frees the matrix. */
 static PyObject *read_matrix(const struct texts *texts, struct matrix *matrix, ngram_emitter *emit) {
-  PyObject *starts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((uint64_t)(texts->count + 1) * sizeof(int64_t))), *columns = NULL;
+  PyObject *starts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((uint64_t)(texts->count + 1) * sizeof(int64_t))), *columns = NULL, *times = NULL;
   if (starts && !matrix->failed) {
     int64_t *to = (int64_t *)(void *)PyBytes_AsString(starts);
     to[0] = 0;
     Py_BEGIN_ALLOW_THREADS
     for (int64_t place = 0; place < texts->count && !matrix->failed; place++) {
-      matrix->text = (uint32_t)place + 1;
+      matrix->start = matrix->count;
       read_features(texts, place, emit, matrix);
       to[place + 1] = (int64_t)matrix->count;
     }
     Py_END_ALLOW_THREADS
     if (!matrix->failed)
       columns = PyBytes_FromStringAndSize((const char *)matrix->columns, (Py_ssize_t)(matrix->count * sizeof *matrix->columns));
+    if (columns) times = PyBytes_FromStringAndSize((const char *)matrix->times, (Py_ssize_t)matrix->count);
   }
   free(matrix->columns);
+  free(matrix->times);
   free(matrix->last);
   free(matrix->slots);
-  if (columns) return Py_BuildValue("NN", starts, columns);
+  if (times) return Py_BuildValue("NNN", starts, columns, times);
   Py_XDECREF(starts);
+  Py_XDECREF(columns);
   return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
@@ -288,26 +299,38 @@ static PyObject *piece_rows(PyObject *self, PyObject *arguments) {
   return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
+/* What a feature counts by its occurrences (MOST_TIMES + 1). */
+static PyObject *count_factors(PyObject *self, PyObject *arguments) {
+  (void)self, (void)arguments;
+  float factors[MOST_TIMES + 1] = {0};
+  for (uint32_t times = 1; times <= MOST_TIMES; times++) factors[times] = (float)ngram_factor(times) / 16;
+  return PyBytes_FromStringAndSize((const char *)factors, sizeof factors);
+}
+
 /* ---- logistic regression ---- */
 
 struct problem { /* texts as sparse rows; columns below `pieces` are words and pairs, the others pieces of words */
   const int64_t *starts;
   const uint32_t *columns;
   int64_t texts, pieces, classes;
-  const float *weights; /* per column: the value of the feature before its text is divided by the root of its features; 0: none */
+  const float *weights; /* per column: the value of the feature before its text is divided by its norm; 0: none */
+  const uint8_t *times; /* how often a text has each feature */
+  const float *factors; /* (MOST_TIMES + 1) of the value, by these times */
 };
 
-/* 1 / root of the number of features of a text, of words and pairs, and of pieces. */
+/* 1 / norm of the factors of a text, of words and pairs, and of pieces. */
 static void divisors(const struct problem *problem, int64_t text, float under[2]) {
-  int64_t counts[2] = {0, 0};
-  for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++)
-    counts[problem->columns[at] >= problem->pieces] += problem->weights[problem->columns[at]] > 0;
-  for (int block = 0; block < 2; block++) under[block] = counts[block] ? 1 / sqrtf((float)counts[block]) : 0;
+  float squares[2] = {0, 0};
+  for (int64_t at = problem->starts[text]; at < problem->starts[text + 1]; at++) {
+    float factor = problem->factors[problem->times[at]];
+    squares[problem->columns[at] >= problem->pieces] += problem->weights[problem->columns[at]] > 0 ? factor * factor : 0;
+  }
+  for (int block = 0; block < 2; block++) under[block] = squares[block] > 0 ? 1 / sqrtf(squares[block]) : 0;
 }
 
 static float value_at(const struct problem *problem, int64_t at, const float under[2]) {
   uint32_t column = problem->columns[at];
-  return problem->weights[column] * under[column >= problem->pieces];
+  return problem->weights[column] * problem->factors[problem->times[at]] * under[column >= problem->pieces];
 }
 
 /* Scores (classes) of a text and the square of its norm, without the constant. */
@@ -405,14 +428,15 @@ static double descend(const struct problem *problem, const struct fit *fit, floa
   return moved / (double)fit->count;
 }
 
-#define PROBLEM "nnnnnn"
-#define PROBLEM_OF(problem) &starts, &columns, &(problem).texts, &(problem).pieces, &(problem).classes, &weights
+#define PROBLEM "nnnnnnnn"
+#define PROBLEM_OF(problem) &starts, &columns, &(problem).texts, &(problem).pieces, &(problem).classes, &weights, &times, &factors
 #define PROBLEM_POINTERS(problem) \
-  (problem).starts = (const int64_t *)starts, (problem).columns = (const uint32_t *)columns, (problem).weights = (const float *)weights
+  (problem).starts = (const int64_t *)starts, (problem).columns = (const uint32_t *)columns, (problem).weights = (const float *)weights, \
+  (problem).times = (const uint8_t *)times, (problem).factors = (const float *)factors
 
 static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, order, label_starts, labels, costs, table, bias, duals, priors, worth, bases;
+  Py_ssize_t starts, columns, weights, times, factors, order, label_starts, labels, costs, table, bias, duals, priors, worth, bases;
   struct problem problem;
   struct fit fit;
   if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnnifnnnnnn", PROBLEM_OF(problem), &order, &fit.count, &label_starts, &labels, &costs, &fit.shared,
@@ -435,7 +459,7 @@ static PyObject *fit_pass(PyObject *self, PyObject *arguments) {
 /* Texts (F, C + 2) of each feature, among the texts given: with each class, without a class, and all. */
 static PyObject *class_counts(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, rows, label_starts, labels, results;
+  Py_ssize_t starts, columns, weights, times, factors, rows, label_starts, labels, results;
   int64_t count;
   struct problem problem;
   if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnn", PROBLEM_OF(problem), &rows, &count, &label_starts, &labels, &results)) return NULL;
@@ -457,7 +481,7 @@ static PyObject *class_counts(PyObject *self, PyObject *arguments) {
 
 static PyObject *scores_of(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, weights, rows, table, bias, results;
+  Py_ssize_t starts, columns, weights, times, factors, rows, table, bias, results;
   int64_t count;
   struct problem problem;
   if (!PyArg_ParseTuple(arguments, PROBLEM "nnnnn", PROBLEM_OF(problem), &rows, &count, &table, &bias, &results)) return NULL;
@@ -473,26 +497,26 @@ static PyObject *scores_of(PyObject *self, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* Scores (n, C) of texts by a table of 8-bit levels, as core/features.c computes them. */
+/* Scores (n, C) of texts by a table of 8-bit levels, as core/features.c computes them; without times, rows count once. */
 static PyObject *table_scores(PyObject *self, PyObject *arguments) {
   (void)self;
-  Py_ssize_t starts, columns, texts, classes, levels, scales, results;
-  if (!PyArg_ParseTuple(arguments, "nnnnnnn", &starts, &columns, &texts, &classes, &levels, &scales, &results)) return NULL;
+  Py_ssize_t starts, columns, texts, classes, levels, scales, results, times;
+  if (!PyArg_ParseTuple(arguments, "nnnnnnnn", &starts, &columns, &texts, &classes, &levels, &scales, &times, &results)) return NULL;
   const int64_t *start = (const int64_t *)starts;
-  int32_t *sums = malloc(2 * (size_t)classes * sizeof *sums);
+  int64_t *sums = malloc(2 * (size_t)classes * sizeof *sums);
   if (!sums) return PyErr_NoMemory();
   Py_BEGIN_ALLOW_THREADS
   for (int64_t text = 0; text < texts; text++) {
-    int64_t counts[2] = {0, 0};
+    int64_t squares[2] = {0, 0};
     memset(sums, 0, 2 * (size_t)classes * sizeof *sums);
     for (int64_t at = start[text]; at < start[text + 1]; at++) {
       uint32_t column = ((const uint32_t *)columns)[at];
       const int8_t *row = (const int8_t *)levels + (int64_t)(column >> 1) * classes;
-      int32_t *sum = sums + (column & 1) * classes;
-      counts[column & 1]++;
-      for (int64_t class = 0; class < classes; class++) sum[class] += row[class];
+      int64_t *sum = sums + (column & 1) * classes, factor = times ? ngram_factor(((const uint8_t *)times)[at]) : 1;
+      squares[column & 1] += factor * factor;
+      for (int64_t class = 0; class < classes; class++) sum[class] += factor * row[class];
     }
-    float first = sqrtf((float)(counts[0] ? counts[0] : 1)), second = sqrtf((float)(counts[1] ? counts[1] : 1));
+    float first = sqrtf((float)(squares[0] ? squares[0] : 1)), second = sqrtf((float)(squares[1] ? squares[1] : 1));
     for (int64_t class = 0; class < classes; class++)
       ((float *)results)[text * classes + class] =
           ((float)sums[class] / first + (float)sums[classes + class] / second) * ((const float *)scales)[class];
@@ -523,8 +547,9 @@ static PyObject *place(PyObject *self, PyObject *arguments) {
 
 PyMethodDef ngram_functions[] = {
     {"count", count, METH_VARARGS, "Hashes of the features that occur in enough texts, and in how many texts each occurs."},
-    {"features", features, METH_VARARGS, "Sparse matrix of the known features of texts: starts and columns."},
-    {"table_rows", table_rows, METH_VARARGS, "Sparse matrix of the table rows of texts: starts and columns (2 row + block)."},
+    {"features", features, METH_VARARGS, "Sparse matrix of the known features of texts: starts, columns and times."},
+    {"table_rows", table_rows, METH_VARARGS, "Sparse matrix of the table rows of texts: starts, columns (2 row + block) and times."},
+    {"count_factors", count_factors, METH_NOARGS, "What a feature counts by its occurrences, from 0 to 255."},
     {"piece_rows", piece_rows, METH_VARARGS, "Rows of the codes of the pieces of words: starts and rows."},
     {"fit_pass", fit_pass, METH_VARARGS, "One pass of the fit; returns the mean change per text of its dual variables."},
     {"class_counts", class_counts, METH_VARARGS, "Texts of each feature by class."},

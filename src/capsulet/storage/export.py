@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capsulet.choices import PAPER
+from capsulet.config import decided
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.model import outputs
 from capsulet.runtime.session import Session, session_of
@@ -76,7 +77,7 @@ def in_json(value: Any) -> str:
 def tokenizer_of(config: ModelConfig, words: Sequence[str]) -> dict[str, Any]:
     """The paper's token rule as the Hugging Face library `tokenizers` reads it. Other words are unknown."""
     special = (PADDING, UNKNOWN) if config.dictionary_words is None else (UNKNOWN,)
-    length = config.options.text.max_tokens
+    length = decided(config.options.text.max_tokens)
     return {
         "version": "1.0",
         "truncation": {"direction": "Right", "max_length": length, "strategy": "LongestFirst", "stride": 0},

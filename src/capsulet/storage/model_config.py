@@ -66,6 +66,7 @@ class NgramTable:
     rows: int
     strength: float
     bits: int = 8  # per number in the table
+    counts: bool = False  # a feature counts by its occurrences in the text; else once
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ class ModelConfig:
         values = dataclasses.asdict(self)
         values |= {name: present(values[name]) for name in ("metrics", "data")}
         values["linear_only"] = self.linear_only or None
+        if self.ngrams and not self.ngrams.counts:
+            del values["ngrams"]["counts"]
         return {"format_version": FORMAT_VERSION, **present(values)}
 
 

@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows: unfinished entries of a killed process stay until the user removes them
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = 3
+FORMAT = 4
 SETTLED_NANOSECONDS = 2 * 10**9  # a file that was just written may change again with the same modification time
 LIMIT_BYTES = 20 * 10**9  # above this size, the least recently used entries are removed
 PARTIAL, LOCK = ".part", "lock"

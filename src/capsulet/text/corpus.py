@@ -110,6 +110,7 @@ class Corpora:
     vocab_size: int
     scripts: dict[str, int]  # letters of the training texts by script
     notes: list[str]  # messages to the user about the files
+    max_tokens: int  # of a text that were read
     words: list[str]  # of the vocabulary by id, without padding and the unknown word
     digest: str  # of corpus.json, which has the digests of all files
     columns: Columns | None = None  # of the training files, if they have other names than text and label
@@ -256,11 +257,16 @@ class CorpusWriter:
             self.write(WORTH, [(own / own.mean()).astype(np.float32)])
         description = {
             "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
-            "scripts": scripts, "notes": list(notes), **({} if starts is None else {"multi_label": True}),
+            "scripts": scripts, "notes": list(notes), "max_tokens": self.max_tokens,
+            **({} if starts is None else {"multi_label": True}),
             **({} if self.columns is None else {"columns": asdict(self.columns)}), "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
+
+    def tokens(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Numbers of the words of all texts, memory-mapped, and the start of each text and the end of the last one."""
+        return mapped(self.spool, np.int32), places_of(np.frombuffer(self.lengths, np.int32))
 
     def count_scripts(self, counts: NDArray[np.int64], shapes: NDArray[np.int32]) -> dict[str, int]:
         """Letters of words with these counts by script, most frequent first. Links and names are left out."""
@@ -357,8 +363,8 @@ def open_corpora(folder: Path) -> Corpora:
         train_counts, valid_counts = (dict(zip(labels, counts[part], strict=True)) for part in PARTS)
         return Corpora(
             train, valid, labels, train_counts, valid_counts, vocab_size, description["scripts"], description["notes"],
-            [spellings[number] for number in range(FIRST_WORD, vocab_size)], hashlib.sha256(text).hexdigest(),
-            stored_columns(description.get("columns")),
+            description["max_tokens"], [spellings[number] for number in range(FIRST_WORD, vocab_size)],
+            hashlib.sha256(text).hexdigest(), stored_columns(description.get("columns")),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedCorpusError(f"{folder} is damaged ({error})") from None

@@ -5,19 +5,21 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.choices import PAPER
-from capsulet.config import TextOptions, decided, held_out_fraction, resolve_text
+from capsulet.config import FEWEST_ROWS, TextOptions, decided, held_out_fraction, most_tokens, resolve_text
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
+from capsulet.text.groups import grouped_split, groups_of
 from capsulet.text.hub import local_files
 from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
 from capsulet.text.records import Records
@@ -115,9 +117,12 @@ def build(
         listener.tell(line)
 
     reading = files.reading
-    writer = CorpusWriter(folder, options.max_tokens, reading.multi_label, options.tokens)
     used = list[Columns]()
-    writer.add(labelled_pairs(files.train, reading, note, used=used), listener.rows_read)
+    pairs = labelled_pairs(files.train, reading, note, used=used)
+    first = list(islice(pairs, FEWEST_ROWS))
+    max_tokens = options.max_tokens or most_tokens(len(first))
+    writer = CorpusWriter(folder, max_tokens, reading.multi_label, options.tokens)
+    writer.add(chain(first, pairs), listener.rows_read)
     rows = len(writer)
     fraction = held_out_fraction(valid_fraction, rows)
     labels = sorted_labels(set(writer.label_numbers))
@@ -137,14 +142,19 @@ def build(
             raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
         valid_rows = np.arange(rows, len(writer))
     elif label_starts is None:
-        _, valid_rows = stratified_split(writer.classes(labels), fraction)
+        groups = groups_of(*writer.tokens())
+        if groups is not None:
+            note("note: many texts are parts of others; such texts are left out together to validate")
+        classes = writer.classes(labels)
+        split = stratified_split(classes, fraction) if groups is None else grouped_split(groups, classes, fraction)
+        valid_rows = split[1]
     else:
         _, valid_rows = multi_label_split(writer.classes(labels), label_starts, fraction)
     if writer.cut_texts:
         whole = writer.tokens_of_cut_texts
-        unread = whole - writer.cut_texts * options.max_tokens
+        unread = whole - writer.cut_texts * max_tokens
         note(
-            f"note: {writer.cut_texts:,} of {len(writer):,} texts have more than --max-tokens {options.max_tokens:,} "
+            f"note: {writer.cut_texts:,} of {len(writer):,} texts have more than --max-tokens {max_tokens:,} "
             f"tokens: {unread:,} of their {whole:,} tokens are not read ({100 * unread / whole:.0f} %)"
         )
     resolved = resolve_text(options, len(writer) - len(valid_rows))

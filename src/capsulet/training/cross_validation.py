@@ -12,8 +12,8 @@ from capsulet.results import Epoch
 from capsulet.text.batch import ordered_batches
 from capsulet.text.corpus import Corpus, choose_rows
 from capsulet.training.checkpoint import Checkpoints, tensors_of
+from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
-from capsulet.training.linear import Floats
 from capsulet.training.loop import EVALUATION_BATCH, Task, Validation, train_network
 from capsulet.training.monitor import Monitor
 

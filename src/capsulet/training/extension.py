@@ -6,7 +6,7 @@ that are free. A table with too few free rows is doubled, with every row twice: 
 of row r is at row 2 r or 2 r + 1 afterwards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,19 +16,10 @@ from numpy.typing import NDArray
 from capsulet.model.ngrams import NgramTable, TableRows, address
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
-from capsulet.training.folds import FOLDS
-from capsulet.training.linear import (
-    INTERCEPT,
-    Floats,
-    Matrix,
-    Regression,
-    Rows,
-    Solver,
-    Truth,
-    Vocabulary,
-    count_features,
-)
+from capsulet.training.features import Floats, Matrix, Rows, Truth, Vocabulary, count_features, factors_of
+from capsulet.training.linear import Comparison, Regression, Setting, lower_loss
 from capsulet.training.ngrams import LARGEST_LEVEL, TINY
+from capsulet.training.solver import INTERCEPT, Solver
 
 # variance of the weight of a new class before the fit, for features that old texts have: without these texts, nothing
 # shows how many of them have it; features that no old text has have the variance 1
@@ -73,7 +64,7 @@ def with_features(table: NgramTable, corpus: Corpus, classes: int, most: int) ->
         np.concatenate([values, np.full(more, value, np.float32)])
         for values, value in ((table.scales, TINY), (table.bias, 0))
     )
-    return ExtendedTable(NgramTable(wide, scales, checks, table.longest, bias), known)
+    return ExtendedTable(NgramTable(wide, scales, checks, table.longest, bias, table.counts), known)
 
 
 def missing(hashes: NDArray[np.uint64], checks: NDArray[np.uint8]) -> int:
@@ -92,7 +83,7 @@ def fit_extension(
     The classes that are not `learning` (C,) have no texts. Their weights stay, except for features that are new.
     """
     table, known = extended
-    matrix = matrix_of_rows(texts, len(table.checks), table.levels.shape[1], table.longest)
+    matrix = matrix_of_rows(texts, table)
     priors = np.ones((2 * len(known), table.levels.shape[1]), np.float32)
     old = np.concatenate([known, known])
     priors[np.ix_(old, ~(table.scales > TINY))] = KNOWN_TO_OLD_TEXTS
@@ -101,7 +92,7 @@ def fit_extension(
     regression = Reading(matrix, truth, intercept, seed, stop, priors)
     rows = np.arange(len(matrix), dtype=np.int64)
     found = regression.cross_validate(rows, folds)
-    solver = found and regression.solver(rows, found.setting.class_priors)
+    solver = found and regression.solver(rows, found.setting)
     if not found or not solver or not solver.fit(found.setting.cost, stop):
         return None
     change = solver.table * solver.matrix.vocabulary.weights[:, None]
@@ -118,9 +109,13 @@ class Reading(Regression):
 
     priors: Floats  # (F, C) variances of the weights before the fit
 
-    def solver(self, rows: Rows, specific: bool) -> Solver:
-        """Solver of the regression of these texts; `specific`: features have a prior per class."""
-        solver = super().solver(rows, specific)
+    def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
+        """The only setting: the table says whether occurrences count, and the priors are given."""
+        yield Setting(0.0, counted=self.matrix.vocabulary.counted), lower_loss
+
+    def solver(self, rows: Rows, setting: Setting) -> Solver:
+        """Solver of the regression of these texts, with all rows of the table and the priors."""
+        solver = super().solver(rows, setting)
         vocabulary = solver.matrix.vocabulary
         weights = np.maximum(vocabulary.weights, np.float32(TINY))  # the core divides by the number of all of them
         solver.matrix = replace(solver.matrix, vocabulary=replace(vocabulary, weights=weights))
@@ -128,28 +123,24 @@ class Reading(Regression):
         return solver
 
 
-def matrix_of_rows(texts: TableRows, rows: int, classes: int, longest: int) -> Matrix:
+def matrix_of_rows(texts: TableRows, table: NgramTable) -> Matrix:
     """Rows of a table as features: column r is row r of words and pairs, column S + r row r of pieces."""
+    rows, classes = table.levels.shape
     columns = (texts.columns >> 1) + (texts.columns & 1) * np.uint32(rows)
     none = np.zeros(2 * rows, np.uint64)
-    vocabulary = Vocabulary(none, np.ones(2 * rows, np.float32), none.astype(np.uint32), rows, longest)
-    return Matrix(texts.starts, np.ascontiguousarray(columns.astype(np.uint32)), vocabulary, classes)
+    weights, counts = np.ones(2 * rows, np.float32), none.astype(np.uint32)
+    vocabulary = Vocabulary(none, weights, counts, rows, table.longest, table.counts)
+    columns = np.ascontiguousarray(columns.astype(np.uint32))
+    return Matrix(texts.starts, columns, texts.times, vocabulary, classes, factors_of(table.counts))
 
 
 def joined(*parts: TableRows) -> TableRows:
     """The rows of several groups of texts, one after the other."""
     sizes = np.concatenate([np.diff(part.starts) for part in parts])
     return TableRows(
-        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), np.concatenate([part.columns for part in parts])
-    )
-
-
-def spread_folds(classes: NDArray[np.int64], seed: int) -> Rows:
-    """Folds of texts of these classes: the texts of a class are spread evenly."""
-    shuffled = np.random.default_rng([seed, 2]).permutation(len(classes))
-    folds = np.empty(len(classes), np.int64)
-    folds[shuffled[np.argsort(classes[shuffled], kind="stable")]] = np.arange(len(classes)) % FOLDS
-    return folds
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), np.concatenate([part.columns for part in parts]),
+        np.concatenate([part.times for part in parts]),
+    )  # fmt: skip
 
 
 def best_shift(scores: Floats, classes: NDArray[np.int64]) -> float:

@@ -11,7 +11,7 @@ Floats = NDArray[np.float32]
 FEW_TEXTS = 3_000  # below, features of a single text are used, too
 MOST_AGREEMENT = 2.0  # a feature of one class only has at most this much more value
 MANY_CLASSES = 30  # from here on, agreement is not used: words of two or three similar classes are needed, too
-PIECE_VALUE = 2**0.5  # of a piece of a word, relative to words and pairs
+PIECE_VALUE, PIECE_VALUE_OF_MANY = 2**0.5, 2**1.5  # of a piece relative to words and pairs; with many classes
 UNSEEN_PAIRS = 4.0  # pairs of texts that agree by chance, added to those of every feature
 UNSEEN_TEXTS = 1.0  # texts that every class has by chance, added to those of every feature
 

@@ -14,9 +14,10 @@ from capsulet.results import Epoch
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpora, Corpus
 from capsulet.training.class_weights import Weights
+from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
 from capsulet.training.history import History, Snapshot
-from capsulet.training.linear import Floats, LinearModel, fit_corpus
+from capsulet.training.linear import LinearModel, fit_corpus
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
 from capsulet.training.ngrams import most_features, table_of
 from capsulet.training.offsets import fit_offsets
@@ -70,7 +71,7 @@ def linear_history(first: First, options: Options) -> tuple[History, Floats]:
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
     epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)
     best = measured(mixture, first.corpus, first.rows, epoch)
-    ngrams = {"rows": len(table.checks), "strength": 1.0}
+    ngrams = {"rows": len(table.checks), "strength": 1.0, "counts": table.counts}
     snapshot = replace(best, weights=table.weights())
     return History((), snapshot, "finished", ngrams, linear_only=True, folds=fold_count(first)), mixture.lengths
 

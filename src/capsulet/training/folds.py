@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from capsulet.text.corpus import Corpus
+from capsulet.text.corpus import Corpus, choose_rows
+from capsulet.text.groups import groups_of
 
 Rows = NDArray[np.int64]
 FOLDS = 5
@@ -14,14 +15,19 @@ def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None
     """Fold of each of these texts of a corpus: (n,). The number of folds depends on that of the texts unless given.
 
     Rows of a class go to different folds as long as there are enough of them, so that a class of two texts or more is
-    in the training texts of every fold. In a multi-label corpus, the class is the rarest label of a text.
+    in the training texts of every fold. In a multi-label corpus, the class is the rarest label of a text. Texts that
+    contain one another go to the same fold, where there are many of them.
     """
     folds = min(folds or (FEW_FOLDS if len(rows) < FEW else FOLDS), len(rows))
-    shuffled = np.random.default_rng([seed, 2]).permutation(len(rows))
-    by_class = shuffled[np.argsort(class_of(corpus, rows)[shuffled], kind="stable")]
-    numbers = np.empty(len(rows), np.int64)
-    numbers[by_class] = np.arange(len(rows)) % max(folds, 1)
-    return numbers
+    chosen = choose_rows(corpus, rows)
+    groups = groups_of(chosen.ids, chosen.starts)
+    # a group is dealt as one text, the first of its texts
+    leaders, members = np.unique(np.arange(len(rows)) if groups is None else groups, return_inverse=True)
+    shuffled = np.random.default_rng([seed, 2]).permutation(len(leaders))
+    by_class = shuffled[np.argsort(class_of(corpus, rows[leaders])[shuffled], kind="stable")]
+    numbers = np.empty(len(leaders), np.int64)
+    numbers[by_class] = np.arange(len(leaders)) % max(folds, 1)
+    return numbers[members]
 
 
 def class_of(corpus: Corpus, rows: Rows) -> Rows:

@@ -21,7 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import __version__
-from capsulet.config import MOST_NGRAM_NUMBERS, MOST_NGRAM_ROWS, build_options, explicit_values
+from capsulet.config import (
+    LINEAR_TOKENS,
+    MOST_NGRAM_NUMBERS,
+    MOST_NGRAM_ROWS,
+    NETWORK_TOKENS,
+    build_options,
+    decided,
+    explicit_values,
+)
 from capsulet.errors import InputError, some
 from capsulet.evaluation.calibrate import describe_answers
 from capsulet.evaluation.evaluate import evaluate_pairs
@@ -35,7 +43,6 @@ from capsulet.runtime.session import session_of
 from capsulet.storage.card import judged_texts, model_card
 from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
-from capsulet.storage.model_config import NgramTable as TableConfig
 from capsulet.storage.model_file import ModelFile, pack_model, read_model
 from capsulet.storage.tensors import from_array
 from capsulet.storage.weights import unpack_weights
@@ -48,11 +55,10 @@ from capsulet.training.extension import (
     best_shift,
     fit_extension,
     joined,
-    spread_folds,
     with_features,
 )
-from capsulet.training.folds import FOLDS
-from capsulet.training.linear import Floats, Truth
+from capsulet.training.features import Floats, Truth
+from capsulet.training.folds import FOLDS, fold_numbers
 from capsulet.training.mixture import Output, log_losses
 from capsulet.training.rehearsal import classes_of, made_up_texts
 
@@ -101,6 +107,8 @@ def inherited(config: ModelConfig) -> dict[str, Any]:
     usual = dataclasses.asdict(build_options(config.recipe))
     automatic = {name for group in usual.values() for name, value in group.items() if value is None}
     values = explicit_values(config.options, config.recipe)
+    if config.options.text.max_tokens not in (NETWORK_TOKENS, LINEAR_TOKENS):
+        automatic.discard("max_tokens")  # it was set: no other number is automatic
     if config.options.training.class_weight not in ("none", "balanced"):
         values.pop("class_weight", None)  # a file, which may be gone
     return {name: value for name, value in values.items() if name not in automatic and name != "device"}
@@ -165,7 +173,7 @@ def extend(
         )  # fmt: skip
         start = replace(
             config, capsulet_version=__version__, labels=labels, data=data, command=command, compression=None,
-            ngrams=TableConfig(len(grown.table.checks), config.ngrams.strength),
+            ngrams=replace(config.ngrams, rows=len(grown.table.checks)),
         )  # fmt: skip
         return write(old, out, start, grown, texts, started, tell)
 
@@ -182,7 +190,7 @@ def made_up_corpus(old: OldModel, seed: int, scratch: ExitStack) -> tuple[Corpus
     texts, answers = made_up_texts(old.classifier, checks, seed)
     options, labels = old.config.options.text, old.config.labels
     folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
-    writer = CorpusWriter(folder, options.max_tokens, rule=options.tokens)
+    writer = CorpusWriter(folder, decided(options.max_tokens), rule=options.tokens)
     writer.add(((text, labels[place]) for text, place in zip(texts, answers, strict=True)), lambda rows: None)
     writer.finish(labels, np.zeros(0, np.int64), 1, options.max_words, [])
     return open_corpora(folder).train, answers
@@ -204,7 +212,7 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
     strength, before = old.config.ngrams.strength, len(old.config.labels)
     stored = NgramTable(
         np.array(weights[LEVELS]), np.array(weights[SCALES]), np.array(weights[CHECKS]), model.pieces,
-        np.array(weights[BIAS]),
+        np.array(weights[BIAS]), old.config.ngrams.counts,
     )  # fmt: skip
     most = min(MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS // len(labels))
     extended = with_features(stored, texts.corpus, len(labels), max(most, len(stored.checks)))
@@ -234,7 +242,7 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
     truth = Truth(starts, texts.classes.astype(np.int32), False, costs, bases=np.ascontiguousarray(bases))
     unit = replace(table, scales=table.scales / np.float32(strength), bias=bias.astype(np.float32))
     learning = np.isin(np.arange(len(labels)), texts.classes[: texts.count])  # the others have no new texts
-    folds = spread_folds(texts.classes, seed)
+    folds = np.concatenate([fold_numbers(*part, seed, FOLDS) for part in parts])
     found = fit_extension(ExtendedTable(unit, extended.known), rows, truth, folds, learning, seed, stop)
     if found is None:
         return None

@@ -28,7 +28,7 @@ class History:
     epochs: tuple[Epoch, ...]
     best: Snapshot
     stopped: str  # finished | early | interrupted
-    ngrams: Mapping[str, float] | None = None  # rows and strength of the n-gram features
+    ngrams: Mapping[str, float] | None = None  # rows, strength and counts of the n-gram features
     linear_only: bool = False  # the model has no network
     folds: int = 0  # of the cross-validation that measured it; 0: validation texts
 

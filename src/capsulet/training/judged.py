@@ -14,8 +14,8 @@ from capsulet.runtime.matrix import Matrix
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, spelled_texts
 from capsulet.text.vocabulary import UNKNOWN_ID
+from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
-from capsulet.training.linear import Floats
 
 MOST_TEXTS = 5_000  # texts that are measured after a training: enough for every metric, and quick
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,11 @@ from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
 from capsulet.training.history import History, Snapshot, Weights
 from capsulet.training.judged import Judged
+
+
+def ngram_table(facts: Mapping[str, float]) -> NgramTable:
+    """What a configuration says about n-gram features with these rows, strength and counts."""
+    return NgramTable(int(facts["rows"]), facts["strength"], counts=bool(facts["counts"]))
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class ModelWriter:
         return dataclasses.replace(
             self.start, metrics=metrics, parameters=num_parameters(shapes_of(history.best.weights)),
             thresholds=None if thresholds is None else tuple(thresholds.tolist()), linear_only=history.linear_only,
-            ngrams=None if ngrams is None else NgramTable(int(ngrams["rows"]), ngrams["strength"]),
+            ngrams=None if ngrams is None else ngram_table(ngrams),
         )  # fmt: skip
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from capsulet.config import ALWAYS, MANY_TEXTS, DataSize, Options, decided, resolve, seconds_of
+from capsulet.config import ALWAYS, FEWEST_ROWS, MANY_TEXTS, DataSize, Options, decided, resolve, seconds_of
 from capsulet.model.kernels import training_threads
 from capsulet.model.network import Network, build_network
 from capsulet.text.batch import true_labels
@@ -34,10 +34,10 @@ from capsulet.training.ngrams import table_of
 from capsulet.training.planning import NetworkPlan, described, measured_speed, passes, planned, usual_rounds
 from capsulet.training.workers import Alone
 
+MANY_JUDGED, NEARLY_ALL = 1_000, 0.995  # texts, and the share of right answers that no network can clearly raise
 # gain in standard errors that ends the cross-validation, and texts that must then have been judged
 LOST, WON, ENOUGH_TEXTS = -2.0, 3.0, 500
 WORTH_A_TRIAL = 1_000_000  # tokens of a training whose time is estimated before it starts
-FEWEST_TEXTS = 100  # with fewer, cross-validation cannot tell whether a network helps
 
 
 @dataclass
@@ -68,7 +68,7 @@ class NetworkStage:
         """
         with ExitStack() as scratch:
             scratch.enter_context(training_threads(self.options.training.threads))
-            plan = self.plan(linear is not None)
+            plan = self.plan(linear)
             if plan is None:
                 return self.writer, linear or NOTHING, judged
             self.options = plan.options
@@ -84,11 +84,14 @@ class NetworkStage:
         """Whether the user wants the network in any case."""
         return self.options.training.network == ALWAYS
 
-    def plan(self, has_linear: bool) -> NetworkPlan | None:
+    def plan(self, linear: History | None) -> NetworkPlan | None:
         """What to train; None: nothing, the n-gram features are the model."""
-        few = len(self.corpora.train) < FEWEST_TEXTS and not self.always
-        if self.workers.add(has_linear and few)[0]:
-            self.decide(f"fewer than {FEWEST_TEXTS} texts cannot show whether a network helps: the model is linear")
+        few = len(self.corpora.train) < FEWEST_ROWS and not self.always
+        if self.workers.add(linear is not None and few)[0]:
+            self.decide(f"fewer than {FEWEST_ROWS} texts cannot show whether a network helps: the model is linear")
+            return None
+        if self.workers.add(linear is not None and self.solved(linear) and not self.always)[0]:
+            self.decide("the linear model leaves nothing to a network: the model is linear")
             return None
         limit = self.asked.training.time
         held_out = len(self.corpora.valid) > 0
@@ -107,6 +110,11 @@ class NetworkStage:
         elif plan.seconds is not None:
             self.tell(described(plan, limit))
         return plan
+
+    def solved(self, linear: History) -> bool:
+        """Whether the n-gram features answer nearly all of many judged texts correctly."""
+        judged = 0 if self.first is None else len(self.first.rows)
+        return judged >= MANY_JUDGED and linear.best.epoch.valid_accuracy >= NEARLY_ALL
 
     def estimated(self, plan: NetworkPlan) -> NetworkPlan:
         """The plan with the time it takes, if that is long enough to be worth a trial."""
@@ -272,7 +280,7 @@ class NetworkStage:
                 self.first.linear, mixture.strength or 0.0, offsets, decided(self.options.model.ngram_features)
             )
             weights |= table.weights()
-            ngrams = {"rows": float(len(table.checks)), "strength": mixture.strength or 0.0}
+            ngrams = {"rows": len(table.checks), "strength": mixture.strength or 0.0, "counts": table.counts}
         elif rounds:
             corpus = self.corpora.train
         best = measured(mixture, corpus, rows, history.best.epoch)

@@ -5,11 +5,12 @@ import numpy as np
 from capsulet.config import NGRAM_ROW_UNIT
 from capsulet.model.ngrams import NgramTable, address
 from capsulet.native import core_module
-from capsulet.training.linear import Floats, LinearModel, Vocabulary
+from capsulet.training.features import Floats, Vocabulary
+from capsulet.training.linear import LinearModel
 
 LARGEST_LEVEL = 127
 TINY = 1e-12  # a smaller value is no value
-# a feature has a choice of two rows; in a large table, the rarest features may find both taken
+# a feature has a choice of two rows; in a large table, the least important features may find both taken
 ROWS_PER_FEATURE, ROWS_IF_SMALL, SMALL = 1.25, 2.0, 1 << 19  # SMALL: numbers in a table
 MOST_ROWS = 1 << 24
 
@@ -29,9 +30,11 @@ def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = 
 def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOST_ROWS) -> NgramTable:
     """A table of these values of features (F, C), rounded to eight bits per number, with one scale per class.
 
-    Frequent features are placed first. A feature whose rows are both taken is left out.
+    Features with a large effect are placed first: their largest number times the root of the texts that have them. A
+    feature whose rows are both taken is left out.
     """
-    order = np.argsort(-vocabulary.counts.astype(np.int64), kind="stable")
+    effects = np.abs(values).max(1, initial=0) * np.sqrt(vocabulary.counts)
+    order = np.argsort(-effects, kind="stable")
     hashes = np.ascontiguousarray(vocabulary.hashes[order])
     wanted = ROWS_PER_FEATURE * len(hashes)
     if len(hashes) * values.shape[1] <= SMALL:
@@ -43,4 +46,4 @@ def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOS
     levels = np.zeros((rows, values.shape[1]), np.int8)
     kept = places >= 0
     levels[places[kept]] = np.rint(values[order][kept] / scales).astype(np.int8)
-    return NgramTable(levels, scales, checks, vocabulary.longest, bias)
+    return NgramTable(levels, scales, checks, vocabulary.longest, bias, vocabulary.counted)

@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
 from capsulet.choices import PRINTED
-from capsulet.config import AUTO, USUAL_FRACTION, DataSize, Options, build_options, decided, explicit_values, resolve
+from capsulet.config import (
+    ALWAYS,
+    AUTO,
+    LINEAR_TOKENS,
+    NETWORK_TOKENS,
+    USUAL_FRACTION,
+    DataSize,
+    Options,
+    TextOptions,
+    build_options,
+    decided,
+    explicit_values,
+    resolve,
+)
 from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError, some
 from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
@@ -128,13 +141,14 @@ def train_files(
             scratch.enter_context(view)
             monitor, tell = view, spoken(view.tell)
         monitor = monitor or Silence()
-        text, fraction = options.text, options.training.valid_fraction
+        text, fraction = text_options(options), options.training.valid_fraction
         listener = Listener(tell, monitor.reading, interruption.requested)
         corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
             raise KeyboardInterrupt  # nothing is trained yet that could be kept
         command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
+        options = dataclasses.replace(options, text=dataclasses.replace(text, max_tokens=corpora.max_tokens))
         asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
         rows = decided(options.model.ngram_features)
         weights = class_weights(options.training.class_weight, corpora.train_counts)
@@ -188,6 +202,14 @@ def folder_of(out: Any) -> Path:
             "together, as (texts, labels)"
         )
     return Path(out)
+
+
+def text_options(options: Options) -> TextOptions:
+    """The options of reading; how many tokens of a text are read, where the number of rows does not decide it."""
+    text, training = options.text, options.training
+    if text.max_tokens or not (training.linear_only or training.network == ALWAYS or options.model.ngram_features == 0):
+        return text
+    return dataclasses.replace(text, max_tokens=LINEAR_TOKENS if training.linear_only else NETWORK_TOKENS)
 
 
 def with_fraction(options: Options, held_out: bool) -> Options:

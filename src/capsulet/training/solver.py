@@ -1,0 +1,90 @@
+"""Fits a logistic regression of n-gram features: dual coordinate descent (Yu, Huang and Lin 2011), then the bias.
+
+The descent finds the bias late where texts are similar: in long documents nearly every feature occurs in every text,
+and a common shift of all scores takes many passes. So the bias is fitted once more, alone, by Newton's method.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from capsulet.evaluation.calibration import sigmoid
+from capsulet.model.ngrams import address
+from capsulet.native import core_module
+from capsulet.training.features import Floats, Matrix, Rows, Truth
+
+INTERCEPT = 1.0  # value of the feature that all texts have, whose weights are the bias; 0: no bias
+MOST_PASSES, SETTLED = 40, 3e-3  # passes over the texts; mean change of a text's dual variables that ends the fit
+FEW_TEXTS, PASSES_OF_FEW, SETTLED_OF_FEW = 1_000, 200, 1e-3
+MANY_TEXTS = 10_000  # from here on, the descent has found the bias
+BIAS_STEPS, LONGEST_STEP, BIAS_SETTLED = 30, 2.0, 1e-3  # of Newton's method
+LEAST_DUAL = 1e-8
+
+
+class Solver:
+    """Fits some texts of a matrix. A fit with a higher cost starts from the one before it."""
+
+    def __init__(
+        self, matrix: Matrix, truth: Truth, rows: Rows, intercept: float, seed: int, priors: Floats | None = None
+    ) -> None:
+        self.matrix, self.truth, self.rows, self.intercept, self.priors = matrix, truth, rows, intercept, priors
+        self.generator = np.random.default_rng(seed)
+        self.table = np.zeros((max(len(matrix.vocabulary), 1), matrix.classes), np.float32)
+        self.bias = np.zeros(matrix.classes, np.float32)
+        self.descended = self.bias.copy()  # the bias of the descent, which belongs to the dual variables
+        self.duals = np.full((len(matrix), matrix.classes), LEAST_DUAL, np.float32)
+
+    def fit(self, cost: float, stop: Callable[[], bool]) -> bool:
+        """Fit the table and the bias with this cost of an error; False: stopped."""
+        costs = (cost * self.truth.costs).astype(np.float32)
+        most, settled = effort(len(self.rows))
+        for _ in range(most):
+            if stop():
+                return False
+            order = self.generator.permutation(self.rows)
+            moved = core_module().fit_pass(
+                *self.matrix.arguments(), address(order), len(order), address(self.truth.starts),
+                address(self.truth.labels), address(costs), not self.truth.multi_label, self.intercept**2,
+                address(self.table), address(self.descended), address(self.duals),
+                *(0 if one is None else address(one) for one in (self.priors, self.truth.worth, self.truth.bases)),
+            )  # fmt: skip
+            if moved < settled:
+                break
+        self.bias = self.descended.copy()
+        if self.intercept and 0 < len(self.rows) < MANY_TEXTS:
+            self.bias += self.shift(cost)
+        return True
+
+    def scores(self, rows: Rows) -> Floats:
+        """Scores of some texts by the last fit: (n, C)."""
+        found = self.matrix.scores(self.table, self.bias, rows)
+        return found if self.truth.bases is None else found + self.truth.bases[rows]
+
+    def shift(self, cost: float) -> Floats:
+        """What must be added to the bias (C,) so that the loss of the texts is smallest, with the table as it is."""
+        scores = self.scores(self.rows).astype(np.float64)
+        flags, shift = self.truth.flags(self.rows, self.matrix.classes), np.zeros(self.matrix.classes)
+        costs = cost * self.truth.text_costs(self.rows, flags)
+        weight = 1 / self.intercept**2  # of the squared bias in the loss
+        for _ in range(BIAS_STEPS):
+            shares = sigmoid(scores + shift)
+            slope = (costs * (shares - flags)).sum(0) + weight * (self.bias + shift)
+            step = np.clip(slope / ((costs * shares * (1 - shares)).sum(0) + weight), -LONGEST_STEP, LONGEST_STEP)
+            shift -= step
+            if np.abs(step).max() < BIAS_SETTLED:
+                break
+        return shift.astype(np.float32)
+
+
+def effort(texts: int) -> tuple[int, float]:
+    """Most passes over this many texts, and the mean change of their dual variables that ends a fit."""
+    return (PASSES_OF_FEW, SETTLED_OF_FEW) if texts < FEW_TEXTS else (MOST_PASSES, SETTLED)
+
+
+def fit_table(
+    matrix: Matrix, truth: Truth, cost: float, seed: int, stop: Callable[[], bool] = lambda: False,
+    intercept: float = INTERCEPT,
+) -> tuple[Floats, Floats] | None:  # fmt: skip
+    """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
+    solver = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
+    return (solver.table, solver.bias) if solver.fit(cost, stop) else None
