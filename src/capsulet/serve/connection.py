@@ -75,6 +75,8 @@ class Connection(asyncio.Protocol):
             self.give_up(RefusalError(431, f"the head of the request has more than {LONGEST_HEAD:,} bytes: shorten it"))
         if self.waiting:
             self.transport.pause_reading()
+        elif not self.stream:
+            self.server.take_turns(self)
 
     def feed(self, data: bytes) -> None:
         """Give bytes to the parser, which calls the methods `on_…`."""

@@ -87,6 +87,7 @@ class Queue:
         self.engine, self.settings, self.loop = engine, settings, asyncio.get_running_loop()
         self.jobs: deque[Job] = deque()
         self.waiting = 0  # texts that wait or run
+        self.gathered = 0  # texts of the jobs
         self.running = 0  # groups in threads
         self.scheduled = False
         self.tasks: set[asyncio.Task[None]] = set()
@@ -96,7 +97,11 @@ class Queue:
         self.take_room(len(job.texts))
         job.since = self.loop.time()
         self.jobs.append(job)
-        self.schedule()
+        self.gathered += len(job.texts)
+        if self.gathered >= AT_ONCE and self.engine.inline(self.jobs[0]):
+            self.run()  # a group is complete: a turn of the loop may take long
+        else:
+            self.schedule()
 
     def take_room(self, texts: int) -> None:
         """Count texts that wait, or refuse them."""
@@ -137,6 +142,8 @@ class Queue:
     def run(self) -> None:
         """Run one group of jobs."""
         self.scheduled = False
+        if self.jobs and self.running >= self.engine.most_running and not self.engine.inline(self.jobs[0]):
+            return
         if group := self.take_group():
             if self.engine.inline(group[0]):
                 self.finish(group, attempt(run_together, group))
@@ -161,6 +168,7 @@ class Queue:
             ):
                 break
             self.jobs.popleft()
+            self.gathered -= len(job.texts)
             if not job.wanted() or job.since < late:
                 self.waiting -= len(job.texts)
                 job.done(overloaded(f"the request waited for more than {self.settings.timeout} seconds"))

@@ -16,7 +16,7 @@ from capsulet.cores import available_cores
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.serve.settings import Settings
 
-BACKLOG = 1024  # connections that the system keeps until they are accepted
+BACKLOG = 4096  # connections that the system keeps until they are accepted
 SPARE = 64  # file descriptors for other things than connections
 
 
@@ -108,7 +108,7 @@ async def serve_process(
     ready: Callable[[], None] = lambda: None,
 ) -> None:  # fmt: skip
     """Serve in this process until a signal."""
-    from capsulet.serve.connection import Connection
+    from capsulet.serve.listener import Listener
     from capsulet.serve.server import Server
 
     server = Server(settings, models, engine, table, metrics, log)
@@ -119,11 +119,11 @@ async def serve_process(
     for number in (signal.SIGTERM, signal.SIGINT):  # after Ray, which has a handler of its own
         with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C ends the process
             loop.add_signal_handler(number, ended.set)
-    listener = await loop.create_server(lambda: Connection(server), sock=sock, backlog=BACKLOG)
+    listener = Listener(server, sock)
     sweeping = loop.create_task(server.sweep())
     ready()
     await ended.wait()
-    await server.drain(listener, sock)
+    await server.drain(listener)
     sweeping.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await sweeping

@@ -26,6 +26,7 @@ from capsulet.serve.settings import Settings
 SWEEP = 0.5  # seconds between two looks at deadlines and at the files of the models
 GRACE = 0.3  # seconds after SIGTERM in which new connections are accepted
 QUIET = 0.2  # seconds without a request after which a client is not about to send one
+LONGEST_TURN = 0.05  # seconds of a turn of the loop after which connections must wait
 LOOKED_AT = 64  # connections that are looked at to find an idle one
 STREAM_BUFFER = 4_000_000  # bytes of answers that a client may send questions before it reads
 
@@ -67,6 +68,8 @@ class Server:
         self.streaming = 0
         self.buffered = 0  # bytes of unfinished requests and unread answers
         self.draining = False
+        self.turn_began = 0.0  # when the first request of this turn of the loop was read
+        self.resting: list[Connection] = []
         self.date = b""
         self.set_date()
 
@@ -87,6 +90,27 @@ class Server:
         """Note that a connection was just used."""
         if connection in self.connections:
             self.connections.move_to_end(connection)
+
+    def take_turns(self, connection: Connection) -> None:
+        """Leave a connection alone until the next turn of the loop, if this one takes long.
+
+        The loop goes on to read as long as many connections have something to say. New connections, timers and the
+        results of threads would wait.
+        """
+        if not self.turn_began:
+            self.turn_began = time.perf_counter()
+            self.loop.call_soon(self.end_turn)
+        elif time.perf_counter() - self.turn_began > LONGEST_TURN and not connection.closed:
+            connection.transport.pause_reading()
+            self.resting.append(connection)
+
+    def end_turn(self) -> None:
+        """Read again from the connections that were left alone."""
+        self.turn_began = 0.0
+        resting, self.resting = self.resting, []
+        for connection in resting:
+            if not connection.closed and not connection.waiting and not connection.stream:
+                connection.transport.resume_reading()
 
     def remove(self, connection: Connection) -> None:
         """Forget a closed connection."""
@@ -304,7 +328,7 @@ class Server:
 
     # ---- the end ----
 
-    async def drain(self, listener: asyncio.Server, sock: socket.socket) -> None:
+    async def drain(self, listener: Any) -> None:
         """Finish what was accepted.
 
         Responses now ask clients to close. For a moment, new connections are still accepted, and clients that are just
@@ -312,11 +336,9 @@ class Server:
         """
         self.draining = True
         await asyncio.sleep(GRACE)
-        refuse_new_connections(sock)
+        refuse_new_connections(listener.sock)
         await asyncio.sleep(QUIET)  # the connections that are in the queue of the socket
         listener.close()
-        with contextlib.suppress(OSError):
-            sock.close()
         end = self.loop.time() + self.settings.timeout
         while self.connections and self.loop.time() < end:
             quiet = self.loop.time() - QUIET
