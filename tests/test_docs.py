@@ -55,6 +55,7 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
     "--valid-only", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
+    "--cases", "--classifiers",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
 }  # fmt: skip
 HISTORY = {"log.md", "CHANGELOG.md"}  # pages that mention options of the past
