@@ -61,6 +61,7 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--valid-only", "--variant", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
     "--stages", "--plan",
     "--seconds", "--overload", "--attack", "--idle", "--reloads", "--ends", "--labelling-rounds",
+    "--cases", "--classifiers",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
     "--version", "--build-arg", "--tag", "--rm", "--volume", "--net", "--dest", "--packages",
 }  # fmt: skip
