@@ -30,8 +30,8 @@ def for_python(message: str) -> str:
     import re
 
     message = re.sub(COMMAND, called, message)
-    # commands in backquotes that are left are those of other programs, whose flags stay
-    return re.sub(rf"`[^`]*`|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message)
+    # commands of other programs keep their flags
+    return re.sub(rf"`[^`]*`|pip install [^;]*|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message)
 
 
 def argument(match: re.Match[str]) -> str:
