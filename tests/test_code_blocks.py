@@ -51,7 +51,7 @@ def with_python(page: Path) -> bool:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the model and the files that pages name."""
     folder = tmp_path_factory.mktemp("pages")
-    rows = [(f"{text} {number}", label) for label, text in WORDS.items() for number in range(20)]
+    rows = [(f"{text} {number}", label) for label, text in WORDS.items() for number in range(30)]
     lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
     for name in ("train", "test", "reviews", "new"):
         table = "\n".join(f"{text},{label}" for text, label in rows)
@@ -72,7 +72,8 @@ def workplace(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     original = capsulet.train
 
     def small(files: Any, *words: Any, **options: Any) -> Any:
-        return original(files, *words, **{"epochs": 1, "hidden_size": 8, "threads": 1, **options})
+        less = {"epochs": 1, "hidden_size": 8, "threads": 1} if "from_model" not in options else {}
+        return original(files, *words, **{**less, **options})
 
     monkeypatch.setattr(capsulet, "train", small, raising=False)
     yield tmp_path

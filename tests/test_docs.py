@@ -59,8 +59,9 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
     "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
     "--valid-only", "--variant", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
-    "--stages", "--plan", "--cases", "--classifiers",
+    "--stages", "--plan",
     "--seconds", "--overload", "--attack", "--idle", "--reloads", "--ends", "--labelling-rounds",
+    "--cases", "--classifiers",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
     "--version", "--build-arg", "--tag", "--rm", "--volume", "--net", "--dest", "--packages",
 }  # fmt: skip

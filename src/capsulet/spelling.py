@@ -30,7 +30,8 @@ def for_python(message: str) -> str:
     import re
 
     message = re.sub(COMMAND, called, message)
-    return re.sub(FLAG, argument, message) if "pip install --" not in message else message
+    # commands of other programs keep their flags
+    return re.sub(rf"`[^`]*`|pip install [^;]*|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message)
 
 
 def argument(match: re.Match[str]) -> str:

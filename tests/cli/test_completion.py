@@ -18,8 +18,8 @@ from capsulet.cli.main import main
 CASES = [
     ("capsulet tra", {"train"}),
     ("capsulet predict --thr", {"--threads"}),
-    ("capsulet predict --to ", {"jsonl", "csv"}),
-    ("capsulet train --recipe p", {"paper"}),
+    ("capsulet predict --to ", {"jsonl", "csv", "tsv"}),
+    ("capsulet train --recipe p", {"paper", "published"}),
     ("capsulet completion ", set(SHELLS)),
 ]
 
@@ -80,7 +80,7 @@ def test_zsh(scripts: Path) -> None:
     verb, current, *lines = run("zsh", ZSH.format(words="capsulet predict model --", current=4), scripts).splitlines()
     assert (verb, current) == ("predict", "3")
     (formats,) = [line for line in lines if line.startswith("*--to[")]
-    assert formats.endswith(":value:(jsonl csv)")
+    assert formats.endswith(":value:(jsonl csv tsv)")
     assert lines[-1] == "*:file:_files"
 
 

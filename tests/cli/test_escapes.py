@@ -88,7 +88,7 @@ def test_drift(run, hostile_model: Path, tmp_path: Path) -> None:
     capsulet.calibrate(model, valid=write_rows(tmp_path / "valid.jsonl", [*zip(LABELS, TEXTS, strict=True)] * 100))
     new = write_rows(tmp_path / "new.jsonl", [(LABELS[0], f"{TEXTS[0]} new\u2067word")] * 200)
     answer = run("drift", model, new, "--window", 100)
-    assert answer.status == 0 and r"\x1b[31msport" in shown(answer) and answer.out.count(r"\x1b[31msport") == 1
+    assert answer.status == 0 and r"\x1b[31msport" in shown(answer) and "\x1b" not in answer.out
     assert "\u2067" not in answer.out
 
 
