@@ -31,7 +31,9 @@ def for_python(message: str) -> str:
 
     message = re.sub(COMMAND, called, message)
     # commands of other programs keep their flags
-    return re.sub(rf"`[^`]*`|pip install [^;]*|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message)
+    return re.sub(
+        rf"`[^`]*`|pip install [^;]*|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message
+    )
 
 
 def argument(match: re.Match[str]) -> str:
