@@ -24,7 +24,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # only files with a hash of the list
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
-setup: $(VENV)/.dev $(VENV)/.serve $(VENV)/.browser $(VENV)/.core
+setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
 
 # What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
 # Without a C compiler, the package ziglang brings one (backend.py).
@@ -44,12 +44,6 @@ $(VENV)/.dev: $(VENV)/.train requirements/dev.txt requirements/serve.txt require
 	$(LOCKED) requirements/site.txt
 	$(PIP) --no-build-isolation --editable '.[train,onnx,scale,tune,sklearn,serve,serve-ray,hub]' \
 	  --group dev --group figures --group site --group clients --group deploy
-	touch $@
-
-# What the tests of `capsulet serve` need: Ray Serve, and clients of other projects. They are skipped without them.
-$(VENV)/.serve: $(VENV)/.dev
-	$(PIP) --no-build-isolation --editable '.[serve]'
-	-$(PIP) --no-build-isolation --editable '.[serve-ray]' --group clients --group deploy
 	touch $@
 
 # Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
