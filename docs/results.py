@@ -321,7 +321,7 @@ def cost_cells(row: Summary) -> list[str]:
 
 ELSEWHERE = {
     "public": "public data sets on which no option was chosen",
-    "fresh": "public data sets that were run for the first time with the final recipe",
+    "fresh": "public data sets that were run for the first time with an earlier recipe",
 }
 
 

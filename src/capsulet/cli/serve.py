@@ -2,7 +2,7 @@
 
 examples:
   capsulet serve model                                     http://127.0.0.1:8000
-  capsulet serve news=models/news spam.safetensors         several models, two of them with names
+  capsulet serve news=models/news spam.safetensors         several models; the first is named news
   capsulet serve model --feedback feedback.jsonl           store corrections of answers
   capsulet serve model --workers 0 --host 0.0.0.0          every core, every network: set CAPSULET_TOKEN
   capsulet serve model --engine ray --replicas 4           models run on Ray Serve

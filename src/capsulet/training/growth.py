@@ -36,6 +36,7 @@ from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.evaluation.metrics import LabelCounts
 from capsulet.model.ngrams import NgramTable
 from capsulet.model.shapes import BIAS, CHECKS, LEVELS, SCALES, num_parameters, shapes_of
+from capsulet.presentation import count as counted
 from capsulet.results import Epoch, Evaluation, Growth, GrowthRow, Training
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.matrix import Matrix
@@ -154,8 +155,8 @@ def extend(
         added = [label for label in corpora.labels if label not in config.labels]
         labels = (*config.labels, *sorted_labels(set(added)))
         tell(
-            f"{len(corpora.train):,} new texts, {len(config.labels):,} old classes, {len(added):,} new classes"
-            + (f" ({some(added)})" if added else "")
+            f"{counted(len(corpora.train), 'new text')}, {len(config.labels):,} old classes, "
+            f"{len(added):,} new class{'es' * (len(added) != 1)}" + (f" ({some(added)})" if added else "")
         )
         places = {label: place for place, label in enumerate(labels)}
         own = np.array([places[label] for label in corpora.labels], np.int64)[corpora.train.targets]
