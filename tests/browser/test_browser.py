@@ -30,7 +30,7 @@ from tests.core.random_models import VARIANTS, model_file
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
 MODULE = JS / "src" / "capsulet.wasm"
-LARGEST, LARGEST_PACKED = 130_000, 60_000  # bytes of the module, and with gzip
+LARGEST, LARGEST_PACKED = 135_000, 62_000  # bytes of the module, and with gzip
 IN_CHROMIUM, SERVED = {"page.test.js"}, {"served.test.js"}
 TYPES = json.loads((JS / "package.json").read_text())["scripts"]["types"].split()[1:]
 IN_NODE = {path.name for path in (JS / "test").glob("*.test.js")} - IN_CHROMIUM - SERVED

@@ -82,9 +82,13 @@ def test_other_systems(processor: str, system: str, tmp_path: Path) -> None:
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("ziglang is not installed")
     sources = [*CORE.glob("*.c")]
-    if system != "windows-gnu":  # the headers of Python here are of this system; capsulet-run needs POSIX
-        sources += [*CORE.glob("run/*.c"), CORE.parent / "src/capsulet/native/core.c"]
-    folders = [f"-I{CORE}", f"-I{sysconfig.get_path('include')}"]
+    headers = Path(sysconfig.get_path("include"))
+    if system != "windows-gnu":  # capsulet-run needs POSIX
+        sources += CORE.glob("run/*.c")
+        # the headers of Python here are of this system; Debian's are divided by processors
+        if "linux-gnu/python" not in (headers / "pyconfig.h").read_text():
+            sources.append(CORE.parent / "src/capsulet/native/core.c")
+    folders = [f"-I{CORE}", f"-I{headers}"]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", f"{processor}-{system}", *FLAGS, *folders, "-c"]
     caches = {f"ZIG_{kind}_CACHE_DIR": str(tmp_path / "cache") for kind in ("GLOBAL", "LOCAL")}
     for source in sources:  # zig would join the objects of several sources
