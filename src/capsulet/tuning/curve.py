@@ -19,7 +19,7 @@ from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.tuning.curve_picture import draw_curve
 from capsulet.tuning.extrapolation import Level, forecasts
 from capsulet.tuning.parts import Rows, StoredRows, store_rows, stratified_draw
-from capsulet.tuning.results import CurveForecast, CurveLevel, LearningCurve
+from capsulet.tuning.results import CurveLevel, LearningCurve
 
 HELD_OUT, MOST_HELD_OUT = 0.2, 5_000  # share of the rows, and rows
 FEWEST_ROWS, FEWEST_PER_CLASS = 20, 2  # in the smallest part
@@ -115,5 +115,5 @@ def result_of(levels: Sequence[Level], texts: int, measure: str) -> LearningCurv
     """The measured levels and the extrapolation."""
     last = levels[-1].rows
     points = tuple(CurveLevel(level.rows, tuple(map(float, level.qualities))) for level in levels)
-    ahead = tuple(CurveForecast(*one) for one in forecasts(levels, [factor * last for factor in FACTORS]))
+    ahead = tuple(forecasts(levels, [factor * last for factor in FACTORS]))
     return LearningCurve(measure, texts, points, ahead)

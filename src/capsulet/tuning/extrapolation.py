@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.tuning.results import CurveForecast
+
 Floats = NDArray[np.float64]
 EXPONENTS = np.linspace(0.1, 1.5, 57)
 REPEATS = 400  # bootstrap samples
@@ -25,18 +27,6 @@ class Curves(NamedTuple):
         """One minus the error, (R,)."""
         found: Floats = 1.0 - self.floor - self.factor * rows**-self.exponent
         return found
-
-
-class Forecast(NamedTuple):
-    """The expected quality with more rows, its 95 % interval, and the gain over all present rows."""
-
-    rows: int
-    quality: float
-    low: float
-    high: float
-    gain: float
-    gain_low: float
-    gain_high: float
 
 
 def fit(rows: Floats, qualities: Floats, weights: Floats) -> Curves:
@@ -77,7 +67,7 @@ def quality(hits: Floats, misses: Floats) -> Floats:
     return found
 
 
-def forecasts(levels: Sequence[Level], wanted: Sequence[int], seed: int = 0) -> list[Forecast]:
+def forecasts(levels: Sequence[Level], wanted: Sequence[int], seed: int = 0) -> list[CurveForecast]:
     """Extrapolate to the wanted numbers of rows.
 
     The intervals come from a bootstrap over held-out texts and draws. A level of one draw gets the noise of the others.
@@ -95,7 +85,7 @@ def forecasts(levels: Sequence[Level], wanted: Sequence[int], seed: int = 0) -> 
         low, high = np.quantile(ahead, INTERVAL)
         gain_low, gain_high = np.quantile(ahead - samples.quality(last), INTERVAL)
         quality, gain = curve.quality(number)[0], (curve.quality(number) - curve.quality(last))[0]
-        found.append(Forecast(number, *map(float, (quality, low, high, gain, gain_low, gain_high))))
+        found.append(CurveForecast(number, *map(float, (quality, low, high, gain, gain_low, gain_high))))
     return found
 
 
