@@ -14,12 +14,14 @@ from capsulet.config import (
     BASIC_OPTIONS,
     LOSS_SUMS,
     RECIPES,
+    DataSize,
     ModelOptions,
     Options,
     TextOptions,
     TrainingOptions,
     build_options,
     explicit_values,
+    resolve,
     smallest_num_codewords,
 )
 from capsulet.errors import InputError
@@ -205,3 +207,18 @@ def test_a_command_is_text_even_when_a_file_name_is_not() -> None:
 def test_a_linear_model_needs_n_gram_features(values: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="linear_only=True has only n-gram features, and ngram_features is 0"):
         build_options(linear_only=True, **values)
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokens", "classes", "size"),
+    [
+        (19_999, 10, 2, "small"), (20_000, 10, 2, "base"), (20_000, 20, 2, "base"), (20_000, 21, 2, "small"),
+        (100, 50, 29, "small"), (100, 50, 30, "base"),
+    ],
+)  # fmt: skip
+def test_many_classes_and_many_short_texts_get_the_larger_network(
+    texts: int, tokens: int, classes: int, size: str
+) -> None:
+    data = DataSize(texts, texts * tokens, 1000, classes)
+    assert resolve(Options(), data).model.size == size
+    assert resolve(build_options(size="tiny"), data).model.size == "tiny"

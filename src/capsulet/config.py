@@ -59,7 +59,8 @@ class ModelOptions:
 
     size: str | None = option(
         None, "size of the network: one layer of 32 (tiny) or 64 (small) states, or two layers of 128, as in the "
-        "paper (base); auto: small, or base from 30 classes", choices=tuple(SIZES),
+        "paper (base); auto: small, or base from 30 classes or from 20,000 texts of at most 20 tokens on average",
+        choices=tuple(SIZES),
     )  # fmt: skip
     embedding: str = option(
         "cwc", "word vectors: weighted sum of codewords (cwc), sum of one codeword per codebook (cc), or one row per "
@@ -262,6 +263,7 @@ USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
 FEWEST_ROWS = 100  # with fewer, cross-validation cannot tell whether a network helps: none is trained
 NETWORK_TOKENS, LINEAR_TOKENS = 5_000, 50_000  # read per text: a network takes much longer per token
 MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
+SHORT_TEXTS = 20  # tokens per text on average; a larger network then costs little per text
 SMALL_BATCH, LARGE_BATCH = 32, 64
 STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
 SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
@@ -285,8 +287,9 @@ class DataSize:
 def resolve(options: Options, data: DataSize) -> Options:
     """Replace every automatic value, except the number of threads, which depends on the machine."""
     text = resolve_text(options.text, data.texts)
+    model = dataclasses.replace(options.model, size=options.model.size or usual_size(data))
     return Options(
-        resolve_model(options.model, data.vocab_size, data.classes, text.unknown_words == PIECES),
+        resolve_model(model, data.vocab_size, data.classes, text.unknown_words == PIECES),
         text,
         resolve_training(options.training, data, options.model.multi_label),
     )
@@ -306,10 +309,16 @@ def most_tokens(rows: int) -> int:
     return LINEAR_TOKENS if rows < FEWEST_ROWS else NETWORK_TOKENS
 
 
+def usual_size(data: DataSize) -> str:
+    """Size of the network for this data: the larger one for many classes, and for many short texts."""
+    many_short = data.texts >= MANY_TEXTS and data.tokens <= SHORT_TEXTS * data.texts
+    return "base" if data.classes >= MANY_CLASSES or many_short else "small"
+
+
 def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:
     """Replace automatic sizes of the network; `reads_pieces`: unknown words are read by their pieces."""
     num_codewords, ngram_features, piece_codes = options.num_codewords, options.ngram_features, options.piece_codes
-    size = options.size or ("base" if classes >= MANY_CLASSES else "small")
+    size = options.size or usual_size(DataSize(0, 0, vocab_size, classes))
     num_layers, hidden_size = SIZES[size]
     if num_codewords is None:
         num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
