@@ -188,8 +188,8 @@ def count_ahead(rows: Sequence[Row]) -> str:
 
 
 def count_rivals(rows: Sequence[Row]) -> str:
-    """Number of rivals, such as `four rivals`."""
-    return f"{NUMBERS[len(rivals_of(rows))]} rivals"
+    """The number of rivals in words, such as `four baselines`."""
+    return f"{NUMBERS[len(rivals_of(rows))]} baselines"
 
 
 def ahead(rows: Sequence[Row]) -> str:
@@ -241,11 +241,15 @@ def summary() -> str:
     """The figures of the first lines of the README."""
     news = next(row for row in accuracy_rows() if row.name == NAMES["ag_news_61k"])
     figures = read("engine")["figures"]
-    return (
-        f"On AG News, trained on about half of its training rows, it reaches {news.mean:.1f} % test accuracy with "
-        f"{news.ours[0]['parameters'] / 1e6:.1f} million parameters in {news.megabytes:.0f} MB. {small_files()} A new "
-        f"process loads a model and answers in {figures['cold_predict_over_python']:.1f} times the time of "
-        f"`python -c pass`. The installation takes {figures['installed_megabytes']:.1f} MB and needs no other package."
+    return "\n".join(
+        [
+            f"- **Accuracy**: {news.mean:.1f} % on the test set of AG News, trained on about half of its training rows "
+            f"({news.ours[0]['parameters'] / 1e6:.1f} million parameters, {news.megabytes:.0f} MB).",
+            f"- **Compression**: {small_files()}; measured with the previous recipe.",
+            f"- **Start-up**: a new process loads a model and predicts in {figures['cold_predict_over_python']:.1f} "
+            "times the time of `python -c pass`.",
+            f"- **Installation** for prediction: {figures['installed_megabytes']:.1f} MB, no other package.",
+        ]
     )
 
 
@@ -259,8 +263,8 @@ def small_files() -> str:
         seeds = sorted(set(whole) & set(files))
         kilobytes = statistics.mean(files[seed]["bytes"] for seed in seeds) / 1000
         lost = 100 * statistics.mean(whole[seed]["accuracy"] - files[seed]["accuracy"] for seed in seeds)
-        costs.append(f"{kilobytes:.0f} KB costs {lost:.2f} points ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
-    return f"With the previous recipe, compression to {' and to '.join(costs)}."
+        costs.append(f"{kilobytes:.0f} KB loses {lost:.2f} points ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
+    return f"compression to {', to '.join(costs)}"
 
 
 def earlier() -> str:
@@ -281,7 +285,7 @@ def readme_accuracy() -> str:
     for file, what in ELSEWHERE.items():
         if has(file):
             others = accuracy_rows(file)
-            counts.append(f"On {what}, beside {count_rivals(others)}: {ahead(compared(others))}.")
+            counts.append(f"On {what}, against {count_rivals(others)}: {ahead(compared(others))}.")
     lines = [*accuracy_table(rows, sizes=False), "", *textwrap.wrap(" ".join(counts), 118)]
     languages = [row for row in accuracy_rows(names=LANGUAGES) if row.ours]
     if languages:
@@ -308,7 +312,7 @@ def readme_costs() -> str:
             f"{ratio(fast.predict_ratio)} times faster."
         )
         if rows[OURS].parameters not in {run["parameters"] for run in read("accuracy")["runs"] if run["set"] == name}:
-            sentences.append(f"The capsulet rows of {short} are of an earlier recipe.")
+            sentences.append(f"The capsulet rows of {short} were measured with an earlier recipe.")
     return "\n".join([*lines, "", *textwrap.wrap("**capsulet is slower.** " + " ".join(sentences), 118)])
 
 
@@ -320,8 +324,8 @@ def cost_cells(row: Summary) -> list[str]:
 
 
 ELSEWHERE = {
-    "public": "public data sets on which no option was chosen",
-    "fresh": "public data sets that were run for the first time with an earlier recipe",
+    "public": "public data sets that were not used to choose any option",
+    "fresh": "public data sets first run with an earlier recipe",
 }
 
 

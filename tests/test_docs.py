@@ -108,7 +108,7 @@ def test_runs_that_are_missing_are_empty_cells_and_not_counted() -> None:
         "| d | 90.00 | 89.00 |  |  | 1 | 1,000 | 5.0 MB |",
     ]
     assert results.count_ahead(rows) == (
-        "capsulet is at least as accurate as the best of three rivals on 1 of 2 data sets; mean difference "
+        "capsulet is at least as accurate as the best of three baselines on 1 of 2 data sets; mean difference "
         "-0.50 points. Not counted, because runs are missing: 2."
     )
     assert results.count_ahead(rows[2:3]) == "No data set has runs of capsulet and of all rivals yet."
