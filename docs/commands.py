@@ -9,7 +9,7 @@ from docs.pages import DOCS
 
 PAGE = DOCS / "reference" / "command-line.md"
 RESEARCH = "research options"
-FILES = "the files"  # the group of flags that every verb with input files shares
+FILES = "input files"  # the group of flags that every verb with input files shares
 INTRODUCTION = """\
 # Command line
 
@@ -43,7 +43,7 @@ def render() -> str:
         links = []
         for group in parser._action_groups:
             if group.title == FILES:
-                files = files or [row(action) for action in group._group_actions]
+                files = [row(action) for action in group._group_actions] if name == "train" else files
                 links.append("the flags for [input files](#input-files)")
             elif group.title == RESEARCH:
                 links.append("the [research options](options.md)")

@@ -91,8 +91,8 @@ class ModelOptions:
     primary_length: int = option(8, "size of a primary capsule; must divide the hidden size", low=1, high=4096)
     class_length: int = option(16, "size of a class capsule (L)", low=1, high=1024)
     ngram_features: int | None = option(
-        None, "largest number of rows of the table of words, word pairs and pieces of words that adds to the class "
-        "scores; 0: no table; auto: 524,288 rows, or as many as have 4 million numbers", low=0, high=2**24,
+        None, "maximum number of rows of the n-gram table (words, word pairs and pieces of words); 0: no table; auto: "
+        "524,288, or as many rows as fit in 4 million numbers", low=0, high=2**24,
     )  # fmt: skip
     pieces: int = option(
         5, "characters of the longest piece of a word, in the n-gram features and in the codes; 0: no pieces",
@@ -102,7 +102,7 @@ class ModelOptions:
         None, "rows of the hashed table of codes of pieces of words; 0: none; auto: a power of two, at least twice the "
         "vocabulary size, 256 to 16,384; 0 unless unknown words are read by their pieces", low=0, high=2**24,
     )  # fmt: skip
-    multi_label: bool = option(False, "multi-label: a text may have any number of labels, also none")
+    multi_label: bool = option(False, "a text may have any number of labels, including none")
 
 
 @dataclass(frozen=True)
@@ -134,22 +134,22 @@ class TrainingOptions:
     """How the model is trained."""
 
     linear_only: bool = option(
-        False, "only n-gram features with logistic regression: the model is there in seconds, and no network is trained"
+        False, "train only the linear model (n-gram features with logistic regression), which takes seconds, and no network"
     )
     network: str = option(
         AUTO, "add the network to the n-gram features where it helps (auto), or always", choices=(AUTO, ALWAYS)
     )
     time: str | None = option(
-        None, "time for the whole training, such as 90s, 2m or 1h; epochs and noise are planned to fit; auto: no limit "
-        "but the token budget",
+        None, "time limit of the whole training, such as 90s, 2m or 1h; size, epochs and adversarial training are "
+        "planned to fit; auto: no time limit, only --token-budget",
     )  # fmt: skip
     epochs: int | None = option(
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with --epochs auto: tokens to read in total, each text up to --window, in 3 to 12 epochs (20 from 30 "
-        "classes), or, if the tokens of the validation texts fit in as well, in up to 100 epochs to reach "
-        "1,000 batches; auto: 14 million, or 8 million from 20,000 training texts", low=1,
+        None, "with --epochs auto: total number of tokens to read, each text up to --window, in 3 to 12 epochs (up to 20 "
+        "from 30 classes); small files: up to 100 epochs to reach 1,000 batches, if the budget also covers "
+        "validation; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     window: int = option(
         800, "tokens of a text per training step; a longer text is read from a random place in each epoch; 0: the "
@@ -167,7 +167,7 @@ class TrainingOptions:
         "scores, as its code computes it, in which classes compete", choices=(PRINTED, SOFTMAX),
     )  # fmt: skip
     linear_margin: str = option(
-        PROBABILITIES, "what the margin loss of a linear head reads", choices=(PROBABILITIES, LOGITS)
+        PROBABILITIES, "input of the margin loss with a linear head", choices=(PROBABILITIES, LOGITS)
     )
     class_weight: str = option(
         "none", "none; balanced: each class has the same total weight, so texts of rare classes weigh more; or a JSON "
@@ -188,11 +188,11 @@ class TrainingOptions:
         "codebook", low=0,
     )  # fmt: skip
     code_draws: int = option(
-        1, "draws per choice of a codeword in training, with --embedding cc; from 2 on, the largest of their mean is "
-        "taken and no gradient reaches the codes, as in the paper's code", low=1, high=1000,
+        1, "with --embedding cc: random draws per choice of a codeword in training; from 2 on, the codeword with the "
+        "largest mean is chosen and the codes get no gradient, as in the paper's code", low=1, high=1000,
     )  # fmt: skip
     centre_codebooks: bool = option(
-        True, "start with codewords of mean zero in each codebook, so that word vectors differ more"
+        True, "initialise the codewords of each codebook with mean zero, so that word vectors differ more"
     )
     transforms: str = option(
         NORMAL, "initial matrices between capsules: normal at --transform-scale, or Xavier uniform over all of them",
@@ -218,8 +218,8 @@ class TrainingOptions:
     )  # fmt: skip
     rowwise: bool = option(True, "update only the code rows of words in the batch")
     valid_fraction: float | None = option(
-        None, "fraction of the training rows held out for validation; 0: none, cross-validation takes its place and "
-        "the model is trained on all rows; auto: 0.05, or 0 below 5,000 rows", low=0, high=0.9,
+        None, "fraction of the training rows held out for validation; 0: cross-validation instead, and the model is "
+        "trained on all rows; auto: 0.05, or 0 below 5,000 rows", low=0, high=0.9,
     )  # fmt: skip
     patience: int = option(10, "stop after this many epochs without improvement; 0: never", low=0)
     checkpoint_seconds: float = option(

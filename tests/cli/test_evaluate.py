@@ -76,5 +76,5 @@ def test_files_that_cannot_be_measured(run, model: Path, tmp_path: Path, content
 
 def test_it_says_where_the_report_is(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
     answer = run("evaluate", model, rows_file, "--report", tmp_path / "page.html", "--json")
-    assert (answer.status, answer.line) == (0, f"the report is in {tmp_path / 'page.html'}")
+    assert (answer.status, answer.line) == (0, f"report saved in {tmp_path / 'page.html'}")
     assert (tmp_path / "page.html").exists()

@@ -99,7 +99,7 @@ def test_a_page(run, model: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     text = "the <b>match</b> & soup"
     answer = run("explain", model, "--text", text, "--label", "food", "--contrast", "money", "--check", "--html", page)
-    assert (answer.status, answer.out, answer.line) == (0, "", f"the page is in {page}")
+    assert (answer.status, answer.out, answer.line) == (0, "", f"page saved in {page}")
     written = page.read_text()
     assert "<b>" not in written and "&lt;" in written and "and not <bdi>money</bdi>" in written
     assert "http" not in written.replace("http-equiv", "") and "default-src 'none'" in written

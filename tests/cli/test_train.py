@@ -39,11 +39,11 @@ def test_json_is_one_object_and_progress_is_lines(run, rows_file: Path, tmp_path
     shape = r"epoch \d of 2: accuracy [\d.]+ %, loss \d\.\d{4}, about \d+:\d\d left$"
     assert len(epochs) == 2
     assert all(re.match(shape, line) for line in epochs)
-    assert re.match(r"the network is kept, as asked for: with it [\d.]+ % of 3 held-out texts are right, ", decision)
+    assert re.match(r"the network is kept, as requested: accuracy on 3 held-out texts is [\d.]+ % with it, ", decision)
     assert result["decision"] == decision
     kept = r"the model is the linear model and the network of epoch \d of 2: accuracy [\d.]+ % on the validation texts"
     assert re.match(rf"trained in \d:\d\d; {kept}", last)
-    assert last.endswith(f"the model is in {out}, the report is {tmp_path / 'model.report.html'}")
+    assert last.endswith(f"saved in {out}, report in {tmp_path / 'model.report.html'}")
     log = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
     assert log == result["epochs"]
     assert run("predict", out, "--text", "the match").status == 0
@@ -57,7 +57,7 @@ def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Pa
     assert "12 training texts, cross-validation, 3 classes" in first
     assert re.match(r"0:\d\d linear model: accuracy [\d.]+ % \(10-fold cross-validation, 95 % interval ", linear)
     shape = r"network alone, cross-validation round {} of 5: accuracy [\d.]+ %$"
-    assert decision.startswith("the network is kept, as asked for: with it ")
+    assert decision.startswith("the network is kept, as requested: accuracy on ")
     assert len(rounds) == 5 and all(re.match(shape.format(n + 1), line) for n, line in enumerate(rounds))
     assert "in 5-fold cross-validation, on " in last
 
@@ -65,10 +65,10 @@ def test_cross_validation_is_told_of_in_lines(run, rows_file: Path, tmp_path: Pa
 def test_the_report_path_is_relative_like_the_model_path(run, rows_file, tmp_path, tiny, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     line = run("train", rows_file, "--out", "new/model", *tiny).err.splitlines()[-1]
-    assert line.endswith("the model is in new/model, the report is new/model.report.html")
+    assert line.endswith("saved in new/model, report in new/model.report.html")
     (tmp_path / "link").symlink_to("new/model")
     line = run("train", rows_file, "--out", "link", *tiny).err.splitlines()[-1]
-    assert line.endswith(f"the model is in link, the report is {tmp_path}/new/model.report.html")
+    assert line.endswith(f"saved in link, report in {tmp_path}/new/model.report.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "new"]
 
 
@@ -101,8 +101,8 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     (tmp_path / "rows.csv").write_text("label,text\nyes,good\nno,bad\n")
     answer = run("train", tmp_path / "rows.csv", "--out", tmp_path / "model", *tiny)
     assert answer.status == 0
-    assert "linear model: one row per class cannot show how good it is; saved in " in answer.err
-    assert ": one row per class cannot show how good it is; the model is in" in answer.err
+    assert "linear model: accuracy cannot be estimated from one row per class; saved in " in answer.err
+    assert ": accuracy cannot be estimated from one row per class; saved in" in answer.err
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 

@@ -131,7 +131,7 @@ def test_a_network_that_does_not_help_is_left_out(rows: Path, tmp_path: Path) ->
     lines = list[str]()
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **QUICK)
     assert lines[-1] == training.decision
-    assert lines[-1].startswith("the network is left out, the model is linear: with it ")
+    assert lines[-1].startswith("the network is not used, the model is linear: accuracy on ")
     assert training.linear_only and training.folds == 10 and training.best == training.linear
     alone = capsulet.train(rows, tmp_path / "alone", linear_only=True, min_count=1, threads=1)
     assert alone.best == training.best
@@ -152,7 +152,7 @@ def test_the_gain_decides(gain: float, valid_fraction: float | None, rows: Path,
     config = read_config(tmp_path / "model")
     assert training.linear_only == config.linear_only == (gain < 0)
     assert training.decision in lines
-    assert training.decision.startswith("the network is left out" if gain < 0 else "the network is kept: with it ")
+    assert training.decision.startswith("the network is not used" if gain < 0 else "the network is kept: accuracy on ")
     if valid_fraction:
         assert rounds == 0 and config.metrics.folds is None and len(training.epochs) == 2
     else:
@@ -182,7 +182,7 @@ def test_one_row_per_class_cannot_be_measured(network: str, tmp_path: Path) -> N
     file = write(tmp_path / "rows.jsonl", [(f"c{number}", f"word{number}") for number in range(8)])
     lines = list[str]()
     capsulet.train(file, tmp_path / "model", tell=lines.append, **{**QUICK, "network": network})
-    assert any("linear model: one row per class cannot show how good it is" in line for line in lines)
+    assert any("linear model: accuracy cannot be estimated from one row per class" in line for line in lines)
     assert "8 of 8 classes have only one training row" in lines[0]
     assert capsulet.load(tmp_path / "model").predict(["word3"])[0].label == "c3"
 

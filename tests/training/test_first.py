@@ -89,7 +89,7 @@ def test_linear_only_ends_after_the_first_model(rows_file: Path, tmp_path: Path)
 def test_few_texts_have_no_network_unless_it_is_wanted(network: str, rows_file: Path, tmp_path: Path) -> None:
     lines = list[str]()
     training = capsulet.train(rows_file, tmp_path / "model", tell=lines.append, **{**SMALL, "network": network})
-    said = "fewer than 100 texts cannot show whether a network helps: the model is linear" in lines
+    said = "fewer than 100 texts are too few to tell whether a network helps: the model is linear" in lines
     assert (training.linear_only, len(training.epochs), said) == ((True, 0, True), (False, 2, False))[
         network == "always"
     ]
@@ -102,4 +102,4 @@ def test_no_network_is_trained_where_the_linear_model_leaves_nothing_to_it(tmp_p
     monkeypatch.setattr("capsulet.training.network_stage.MANY_JUDGED", 100)
     options = {**SMALL, "network": "auto"}
     training = capsulet.train(file, tmp_path / "model", tell=lines.append, **options)
-    assert training.linear_only and "the linear model leaves nothing to a network: the model is linear" in lines
+    assert training.linear_only and "the linear model is nearly always right, so no network is trained: the model is linear" in lines

@@ -135,7 +135,7 @@ def test_a_size_that_was_given_is_kept(rows: Path, tmp_path: Path, monkeypatch) 
 def test_too_short_a_time_gives_the_linear_model(rows: Path, tmp_path: Path, capsys) -> None:
     assert main(["train", str(rows), "--out", str(tmp_path / "model"), "--time", "0.01s", "--network", "always"]) == 0
     said = capsys.readouterr().err
-    assert "0.01s is too short for a network: the model is linear" in said
+    assert "0.01s is too short to train a network: the model is linear" in said
     assert read_config(tmp_path / "model").linear_only
     assert main(["train", str(rows), "--out", str(tmp_path / "model"), "--time", "soon"]) == 2
     assert "--time is 'soon': expected a time above 0, such as 90s, 2m or 1h" in capsys.readouterr().err

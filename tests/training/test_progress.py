@@ -54,7 +54,7 @@ def test_lines(rows_file: Path, tmp_path: Path, progress: bool | None, capsys: p
     assert printed.out == "" and bool(lines) == bool(progress)
     if progress:
         assert [line.split(":")[0] for line in lines[2:]] == [
-            "epoch 1 of 2", "epoch 2 of 2", "the network is kept, as asked for",
+            "epoch 1 of 2", "epoch 2 of 2", "the network is kept, as requested",
         ]  # fmt: skip
         assert lines[-1] == training.decision
 
@@ -72,4 +72,4 @@ def test_a_notebook_shows_one_picture_and_marks_one_epoch(rows_file: Path, tmp_p
     assert (done.returncode, done.stderr) == (0, "")
     first, last, displays = json.loads(done.stdout)
     assert first == "" and displays == 1
-    assert "the network is kept, as asked for" in last and last.count(BEST) == 1 and "<progress" not in last
+    assert "the network is kept, as requested" in last and last.count(BEST) == 1 and "<progress" not in last

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # files of an earlier demo and of the commands that it suggests
 LEFT_BEHIND = {"model", "model.report.html", "small.safetensors", "train.jsonl", "test.jsonl"}
-ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "seed of the training"}
+ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "random seed"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
 
 

@@ -46,9 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
         from capsulet.storage.atomic import replace_file
 
         replace_file(diagram, reliability_svg(result.reliability, measured(result)).encode())
-        tell(f"the reliability diagram is in {diagram}")
+        tell(f"reliability diagram saved in {diagram}")
     if arguments.report:
-        tell(f"the report is in {arguments.report}")
+        tell(f"report saved in {arguments.report}")
     figures = {name: value for name, value in dataclasses.asdict(result).items() if value is not None}
     print_json(figures) if arguments.json else print_tables(result)
 

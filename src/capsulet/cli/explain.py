@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         pairs = list(pairs)
         replace_file(page, explanations_page(pairs, arguments.model).encode())
-        tell(f"the page is in {page}")
+        tell(f"page saved in {page}")
     if arguments.json and len(arguments.text) == 1 and (arguments.label or not classifier.multi_label):
         ((_, explanation),) = pairs
         print_json(as_json(explanation))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Table: TypeAlias = Mapping[str, "str | Table"]  # see `specs`
 
 AUTO = "auto"  # as in config.py, which takes long to import
+METAVARS = {"time": "TIME", "class_weight": "NAME|FILE"}  # of options that are no numbers
 NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
 DEBUG: Table = {"--debug": "show the traceback of an error"}
 MODEL: Table = {"MODEL": "model folder or .safetensors file"}
@@ -38,7 +39,7 @@ READING_FLAGS = {
 def reading_table(on_bad_row: str) -> Table:
     """The flags for reading files; `on_bad_row` are the choices of that flag, the default first."""
     usages = READING_FLAGS | {"on_bad_row": f"{READING_FLAGS['on_bad_row']} {on_bad_row}"}
-    return {"the files": {usage: HELP[name] for name, usage in usages.items()}}
+    return {"input files": {usage: HELP[name] for name, usage in usages.items()}}
 
 
 READING = reading_table("fail|skip")
@@ -135,7 +136,7 @@ def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], 
             continue
         wanted, automatic = kind_of(kind, spec.name)
         words = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"
-        settings: dict[str, Any] = {"type": reader(wanted, automatic), "metavar": "NAME|FILE" if wanted is str else "N"}
+        settings: dict[str, Any] = {"type": reader(wanted, automatic), "metavar": METAVARS.get(spec.name, "N")}
         if wanted is bool:
             settings = {"action": argparse.BooleanOptionalAction}
         elif spec.name == "loss":

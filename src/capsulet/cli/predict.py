@@ -11,10 +11,10 @@ examples:
   capsulet predict model texts.csv --sets 0.95              also a set with the true label, in 95 % of cases
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --columns id
 
-The answer to a row of a file has its number, the columns of the file, label and probability. An input column that is
-called like one of the answer gets the prefix input_. With --on-bad-row skip, a skipped row has no label and a reason.
+The output for each row of a file has its number, the columns of the file, label and probability. An input column with
+the name of an output column gets the prefix input_. With --on-bad-row skip, a skipped row has no label, but a reason.
 
-A probability is calibrated, if the model has a calibration. docs/concepts/calibration.md says what --coverage,
+Probabilities are calibrated if the model has a calibration. docs/concepts/calibration.md describes what --coverage,
 --max-error and --sets guarantee.
 
 With --engine ray, FILE is a folder of Parquet files. Each file gets a file of the same name in --out, with the columns
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
 ARGUMENTS = {
     **MODEL,
-    "[FILE…]": "texts, in any format or one per line; - is standard input, which is also read if nothing is named",
+    "[FILE…]": "texts, in any format or one per line; - or no file and no --text: standard input",
     "--text TEXT…": "text to label; may be repeated",
-    "--out PATH": "file to write, in the format of its name: .jsonl, .csv, .tsv (also .gz), .parquet or .xlsx",
+    "--out PATH": "file to write; its name sets the format: .jsonl, .csv, .tsv (also .gz), .parquet or .xlsx",
     "--columns NAMES=all": "columns of the input to copy: all, none, or names separated by commas",
     "--to jsonl|csv|tsv": "format of standard output",
     "--top-k K=1": "also list the K best labels",
     **RAW_CELLS,
     **THREADS,
     "abstention": {
-        "--abstain": "give no label to texts of unknown words, nor to the 5 % of texts that are least like any class",
+        "--abstain": "give no label to texts of mostly unknown words, nor to the 5 % of texts that are least like any class",
         "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
-        "--max-error SHARE": "abstain so that at most this share of the answers is wrong",
+        "--max-error SHARE": "abstain so that at most this share of the given labels is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",
         "--lengths": "write class lengths instead of probabilities",
     },

@@ -3,10 +3,10 @@
 examples:
   capsulet train reviews.csv --out model
   capsulet train a.jsonl b.jsonl.gz --valid dev.jsonl --out model --seed 2
-  capsulet train reviews.csv --out model --linear-only            only n-gram features, in seconds
+  capsulet train reviews.csv --out model --linear-only            only the linear model, in seconds
   capsulet train reviews.csv --out model --time 2m                the largest network that fits into the time
   capsulet train ag/train.csv --out model --recipe paper          the settings of the paper
-  capsulet train ag/train.csv --out model --resume                after a crash, a kill or Ctrl-C
+  capsulet train ag/train.csv --out model --resume                continue after a crash or Ctrl-C
   torchrun --nproc-per-node 4 -m capsulet train big.parquet --out model
   capsulet train big.parquet --out model --engine ray --workers 8
   capsulet train topics.csv --out model --multi-label             any number of labels per row, such as sport|money
@@ -14,9 +14,9 @@ examples:
   capsulet train new.csv --from model --out larger                 grow a model; --replay old.csv adds its old rows
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
-A file is CSV or TSV (with a header, or the label first), JSONL, Parquet or fastText lines, also gzipped; - is standard
-input. Ctrl-C stops after the current step and keeps the best model so far. The same command with --resume continues
-from there, or from the last checkpoint after a crash.
+FILE is CSV or TSV (with a header, or with the label in the first column), JSONL, Parquet or fastText lines, also
+gzipped; - is standard input. Ctrl-C stops after the current step and keeps the best model so far. The same command with
+--resume continues from there, or after a crash from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ INTERRUPTED = 130
 ARGUMENTS = {
     **LABELLED_FILES,
     "--out DIR!": "folder to write the model to; an existing model is replaced",
-    "--valid FILE…": "validation texts (default: a part of the training texts, or cross-validation with few of them)",
-    "--from MODEL": "grow this model by the files: more rows, new words, new classes; the model itself is kept",
-    "--replay FILE…": "with --from: the files that the model was trained on, so that nothing is forgotten",
+    "--valid FILE…": "validation texts (default: a held-out part of the training texts, or cross-validation below 5,000 rows)",
+    "--from MODEL": "grow this model: learn the rows, words and classes of FILE; MODEL itself is not changed",
+    "--replay FILE…": "with --from: also train on the files that MODEL was trained on, so that it does not forget them",
     "--resume": "continue an interrupted training, with the same files and options",
     "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
     "--no-report": "write no report",
@@ -133,15 +133,15 @@ def summary(result: Training, select: str | None) -> str:
         kept = f"the model is the linear model and {network}" if result.linear else f"the model is {network}"
     quality = f"{result.best.metric} {measured_on(result)}{higher(result, select)}"
     if result.folds and result.train_rows == len(result.labels) and result.best.valid_micro_f1 is None:
-        quality = "one row per class cannot show how good it is"
+        quality = "accuracy cannot be estimated from one row per class"
     return (
         f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "
-        f"the model is in {result.path}" + (f", the report is {result.report}" if result.report else "")
+        f"saved in {result.path}" + (f", report in {result.report}" if result.report else "")
     )
 
 
 def show_growth(growth: Growth) -> None:
-    """Print the old model beside the new one."""
+    """Print a comparison of the old model and the new one."""
     width = max(len(row.texts) for row in growth.rows)
     tell(f"{'':{width}}    texts   before    after")
     for row in growth.rows:

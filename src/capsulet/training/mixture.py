@@ -94,21 +94,21 @@ def choose_mixture(
 def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
     """Describe in words whether the network is in the model, and why; `always`: because the user wants it."""
     kept = mixture.strength is not None
-    name = "the network is kept" if kept else "the network is left out, the model is linear"
+    name = "the network is kept" if kept else "the network is not used, the model is linear"
     if always:
-        name = "the network is kept, as asked for"
+        name = "the network is kept, as requested"
     if mixture.strength == 0:
-        return f"{name}: the linear model cannot tell the classes apart"
+        return f"{name}: the linear model cannot distinguish the classes"
     if mixture.right is None:
         better = "better" if mixture.gain > 0 else "not better"
-        return f"{name}: with it the answers to {texts:,} held-out texts are {better}"
+        return f"{name}: predictions for {texts:,} held-out texts are {better} with it"
     without, together = mixture.right
-    words = f"{name}: with it {100 * together:.1f} % of {texts:,} held-out texts are right, "
-    words += f"without it {100 * without:.1f} %"
+    words = f"{name}: accuracy on {texts:,} held-out texts is {100 * together:.1f} % with it, "
+    words += f"{100 * without:.1f} % without it"
     if kept and not always and together <= without:
-        words += ", and with it the probabilities are better"
+        words += "; the probabilities are better with it"
     if not kept and together > without:
-        words += ", too small a difference to be sure"
+        words += "; the difference is too small to be certain"
     return words
 
 

@@ -88,10 +88,10 @@ class NetworkStage:
         """What to train; None: nothing, the n-gram features are the model."""
         few = len(self.corpora.train) < FEWEST_ROWS and not self.always
         if self.workers.add(linear is not None and few)[0]:
-            self.decide(f"fewer than {FEWEST_ROWS} texts cannot show whether a network helps: the model is linear")
+            self.decide(f"fewer than {FEWEST_ROWS} texts are too few to tell whether a network helps: the model is linear")
             return None
         if self.workers.add(linear is not None and self.solved(linear) and not self.always)[0]:
-            self.decide("the linear model leaves nothing to a network: the model is linear")
+            self.decide("the linear model is nearly always right, so no network is trained: the model is linear")
             return None
         limit = self.asked.training.time
         held_out = len(self.corpora.valid) > 0
@@ -106,7 +106,7 @@ class NetworkStage:
                 plan = self.estimated(plan)
         plan = self.shared(plan)
         if plan is None:
-            self.decide(f"{limit} is too short for a network: the model is linear")
+            self.decide(f"{limit} is too short to train a network: the model is linear")
         elif plan.seconds is not None:
             self.tell(described(plan, limit))
         return plan

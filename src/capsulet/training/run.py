@@ -229,7 +229,7 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, alone: 
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
     if alone:
-        return f"{minutes} linear model: one row per class cannot show how good it is; saved in {out}"
+        return f"{minutes} linear model: accuracy cannot be estimated from one row per class; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
     how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
     single = epoch.valid_micro_f1 is None
