@@ -34,7 +34,8 @@ import torch
 from benchmarks import encoder, record
 from benchmarks.textbook import TextbookTraining
 from benchmarks.timing import interleave
-from capsulet.config import ModelOptions, TrainingOptions, build_options, smallest_num_codewords
+from capsulet.automatic import smallest_num_codewords
+from capsulet.config import ModelOptions, TrainingOptions, build_options
 from capsulet.cores import available_cores
 from capsulet.model.kernels import training_threads
 from capsulet.model.losses import Reading, total_loss

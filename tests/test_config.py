@@ -8,21 +8,19 @@ from typing import Any
 
 import pytest
 
+from capsulet.automatic import DataSize, resolve, smallest_num_codewords
 from capsulet.cli.options import READING_FLAGS, given_values, reading_options
 from capsulet.cli.parser import build_parser
 from capsulet.config import (
     BASIC_OPTIONS,
     LOSS_SUMS,
     RECIPES,
-    DataSize,
     ModelOptions,
     Options,
     TextOptions,
     TrainingOptions,
     build_options,
     explicit_values,
-    resolve,
-    smallest_num_codewords,
 )
 from capsulet.errors import InputError
 from capsulet.text.preparation import LabelledFiles

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.protocol import Rows
-from capsulet.config import USUAL_FRACTION
+from capsulet.automatic import USUAL_FRACTION
 from capsulet.text.labelled import sorted_labels
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions

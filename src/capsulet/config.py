@@ -1,8 +1,8 @@
-"""Every option in one place: a field here is a flag, an argument, a JSON key and a row of the docs.
+"""Every training option: a field here is a flag, an argument, a JSON key and a row of the docs.
 
-The `help` of a field is the help text of its flag. `None` (`auto` on the command line) means automatic: `resolve`
-decides the value from the size of the data, and a model stores the decided value. Recipes replace defaults. A value
-that the user gives replaces both.
+The `help` of a field is the help text of its flag. `None` (`auto` on the command line) means automatic: automatic.py
+computes the value from the size of the data, and the model stores the result. A recipe replaces defaults, and a value
+from the user replaces both.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from capsulet.errors import InputError
 AUTO = "auto"  # None on the command line
 ALWAYS = "always"
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-LOSSES = ("margin", "focal", "cross-entropy")
+LOSSES = ("margin", "focal", "cross-entropy")  # functions of model/losses.py
 LOSS_SUMS = tuple("+".join(names) for size in (1, 2, 3) for names in itertools.combinations(LOSSES, size))
 # share of the mean over the tokens in the pooled state; the rest is the maximum over the tokens
 POOLINGS = {"mean": 1.0, "mean+max": 0.5, "max": 0.0}
@@ -134,7 +134,8 @@ class TrainingOptions:
     """How the model is trained."""
 
     linear_only: bool = option(
-        False, "train only the linear model (n-gram features with logistic regression), which takes seconds, and no network"
+        False,
+        "train only the linear model (n-gram features with logistic regression), which takes seconds, and no network",
     )
     network: str = option(
         AUTO, "add the network to the n-gram features where it helps (auto), or always", choices=(AUTO, ALWAYS)
@@ -147,8 +148,8 @@ class TrainingOptions:
         None, "passes over the training texts; auto: as many as --token-budget allows", low=1, high=10_000
     )
     token_budget: int | None = option(
-        None, "with --epochs auto: total number of tokens to read, each text up to --window, in 3 to 12 epochs (up to 20 "
-        "from 30 classes); small files: up to 100 epochs to reach 1,000 batches, if the budget also covers "
+        None, "with --epochs auto: total number of tokens to read, each text up to --window, in 3 to 12 epochs (up to "
+        "20 from 30 classes); small files: up to 100 epochs to reach 1,000 batches, if the budget also covers "
         "validation; auto: 14 million, or 8 million from 20,000 training texts", low=1,
     )  # fmt: skip
     window: int = option(
@@ -258,103 +259,6 @@ AS_PUBLISHED: Mapping[str, Any] = {
 }  # fmt: skip
 RECIPES: Mapping[str, Mapping[str, Any]] = {"default": {}, "paper": AS_PRINTED, "published": AS_PUBLISHED}
 
-# automatic values: see `resolve`
-USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
-FEWEST_ROWS = 100  # with fewer, cross-validation cannot tell whether a network helps: none is trained
-NETWORK_TOKENS, LINEAR_TOKENS = 5_000, 50_000  # read per text: a network takes much longer per token
-MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
-SHORT_TEXTS = 20  # tokens per text on average; a larger network then costs little per text
-SMALL_BATCH, LARGE_BATCH = 32, 64
-STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
-SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
-FEWEST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS_OF_MANY_CLASSES = 3, 12, 20
-FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1000, 100  # a hundred texts are four steps per epoch
-FEWEST_PIECE_CODES, MOST_PIECE_CODES = 1 << 8, 1 << 14
-MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
-
-
-@dataclass(frozen=True)
-class DataSize:
-    """What automatic values depend on."""
-
-    texts: int  # training texts
-    tokens: int  # that an epoch of training reads
-    vocab_size: int
-    classes: int
-    valid_tokens: int = 0  # that its validation reads
-
-
-def resolve(options: Options, data: DataSize) -> Options:
-    """Replace every automatic value, except the number of threads, which depends on the machine."""
-    text = resolve_text(options.text, data.texts)
-    model = dataclasses.replace(options.model, size=options.model.size or usual_size(data))
-    return Options(
-        resolve_model(model, data.vocab_size, data.classes, text.unknown_words == PIECES),
-        text,
-        resolve_training(options.training, data, options.model.multi_label),
-    )
-
-
-def resolve_text(options: TextOptions, texts: int) -> TextOptions:
-    """Replace automatic values of the vocabulary; this much must be known before the vocabulary is."""
-    min_count = options.min_count or (2 if texts >= MANY_TEXTS else 1)
-    return dataclasses.replace(
-        options, min_count=min_count, unknown_words=options.unknown_words or PIECES,
-        max_tokens=options.max_tokens or most_tokens(texts),
-    )  # fmt: skip
-
-
-def most_tokens(rows: int) -> int:
-    """Tokens that are read per text of a file with this many rows."""
-    return LINEAR_TOKENS if rows < FEWEST_ROWS else NETWORK_TOKENS
-
-
-def usual_size(data: DataSize) -> str:
-    """Size of the network for this data: the larger one for many classes, and for many short texts."""
-    many_short = data.texts >= MANY_TEXTS and data.tokens <= SHORT_TEXTS * data.texts
-    return "base" if data.classes >= MANY_CLASSES or many_short else "small"
-
-
-def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:
-    """Replace automatic sizes of the network; `reads_pieces`: unknown words are read by their pieces."""
-    num_codewords, ngram_features, piece_codes = options.num_codewords, options.ngram_features, options.piece_codes
-    size = options.size or usual_size(DataSize(0, 0, vocab_size, classes))
-    num_layers, hidden_size = SIZES[size]
-    if num_codewords is None:
-        num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)
-    if ngram_features is None:
-        ngram_features = min(MOST_NGRAM_ROWS, max(NGRAM_ROW_UNIT, MOST_NGRAM_NUMBERS // classes))
-    if piece_codes is None or not options.pieces:
-        wanted = min(MOST_PIECE_CODES, max(FEWEST_PIECE_CODES, 1 << (2 * vocab_size - 1).bit_length()))
-        piece_codes = wanted if reads_pieces and options.pieces else 0
-    return dataclasses.replace(
-        options, size=size, hidden_size=options.hidden_size or hidden_size, num_layers=options.num_layers or num_layers,
-        num_codewords=num_codewords, ngram_features=ngram_features, piece_codes=piece_codes,
-    )  # fmt: skip
-
-
-def resolve_training(options: TrainingOptions, data: DataSize, multi_label: bool) -> TrainingOptions:
-    """Replace automatic values of the training."""
-    many = data.texts >= MANY_TEXTS
-    batch_size = options.batch_size or (LARGE_BATCH if many else SMALL_BATCH)
-    token_budget = options.token_budget or (SMALL_BUDGET if many else LARGE_BUDGET)
-    most = MOST_EPOCHS_OF_MANY_CLASSES if data.classes >= MANY_CLASSES else MOST_EPOCHS
-    passes = min(most, max(FEWEST_EPOCHS, round(token_budget / max(data.tokens, 1))))
-    steps = max(-(-data.texts // batch_size), 1)  # per epoch
-    affordable = token_budget // max(data.tokens + data.valid_tokens, 1)  # few long texts may be many tokens
-    epochs = options.epochs or max(passes, min(MOST_EPOCHS_OF_A_SMALL_FILE, FEWEST_STEPS // steps, affordable))
-    adversarial = options.adversarial
-    if adversarial is None:
-        adversarial = WEAK_NOISE if many or data.classes >= MANY_CLASSES else STRONG_NOISE
-        adversarial = 0.0 if data.texts >= MOST_NOISY_TEXTS else adversarial
-    select = options.select or ("micro-f1" if multi_label else "accuracy")
-    if select == "micro-f1" and not multi_label:
-        select = "accuracy"  # the two are equal then
-    return dataclasses.replace(
-        options, batch_size=batch_size, token_budget=token_budget, epochs=epochs, adversarial=adversarial,
-        select=select, head_learning_rate=head_rate(options),
-    )  # fmt: skip
-
 
 def head_rate(options: TrainingOptions) -> float:
     """The peak learning rate of the head."""
@@ -365,7 +269,7 @@ V = TypeVar("V")
 
 
 def decided(value: V | None) -> V:
-    """The value of a resolved option."""
+    """The value of an option that has been resolved, so that it is not None."""
     assert value is not None, "the options are not resolved"
     return value
 
@@ -399,7 +303,7 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
 
 
 def without_pieces(options: Options) -> Options:
-    """The options; where words have no codes of pieces, unknown words cannot be read by them."""
+    """Without codes of pieces, read all unknown words as one; InputError if the user asked for pieces."""
     model, unknown_words = options.model, options.text.unknown_words
     if (model.pieces and model.piece_codes != 0) or unknown_words in (SIMILAR, APART):
         return options
@@ -444,13 +348,6 @@ def seconds_of(time: str) -> float:
     return seconds
 
 
-def held_out_fraction(fraction: float | None, rows: int) -> float:
-    """The share of these rows that is held out for validation."""
-    if fraction is not None:
-        return fraction
-    return 0.0 if rows < FEW_ROWS else USUAL_FRACTION
-
-
 def kind_of(options: Any, name: str) -> tuple[type, bool]:
     """The type of a field of an option class, and whether it may be automatic (None)."""
     hint = get_type_hints(options if isinstance(options, type) else type(options))[name]
@@ -487,15 +384,6 @@ def canonical_loss(name: Any) -> Any:
         return name
     parts = name.replace(" ", "").split("+")
     return "+".join(sorted(parts, key=lambda part: LOSSES.index(part) if part in LOSSES else len(LOSSES)))
-
-
-def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
-    """The smallest K with K^M >= V, computed in integers: a floating-point root is off by one at exact powers."""
-    low, high = 1, 1 << -(-vocab_size.bit_length() // num_codebooks)  # the latter to the power of M is above V
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle**num_codebooks >= vocab_size else (middle + 1, high)
-    return low
 
 
 def explicit_values(options: Options, recipe: str) -> dict[str, Any]:

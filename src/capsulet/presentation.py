@@ -1,4 +1,4 @@
-"""How results and messages are looked at: on one line, as dictionary, as table of pandas, as HTML in a notebook."""
+"""How results are shown: in one line, as a dictionary, as a pandas table, as HTML in a notebook."""
 
 from __future__ import annotations
 

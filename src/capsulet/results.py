@@ -1,4 +1,4 @@
-"""Results of the functions and commands."""
+"""What the public functions return: one dataclass per result. The verbs of the command line print the same objects."""
 
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
@@ -239,11 +239,11 @@ class Training(Table):
     report: str | None = None  # path of the HTML report
     linear_only: bool = False  # the model has n-gram features and no network
     folds: int = 0  # of the cross-validation that measured `best`; 0: validation texts
-    linear: Epoch | None = None  # how the n-gram features performed alone
-    judged: int = 0  # texts that `best` was measured on
-    decision: str = ""  # why the network is in the model, or why it was left out
+    linear: Epoch | None = None  # metrics of the linear model alone
+    judged: int = 0  # number of texts that `best` was measured on
+    decision: str = ""  # why the network is used, or why not
     classes: tuple[ClassScores, ...] = ()  # metrics of each class, on texts that the model was not trained on
-    growth: "Growth | None" = None  # of a model that was grown: the old model beside the new one
+    growth: "Growth | None" = None  # comparison with the old model, if the model was grown
 
     def __repr__(self) -> str:
         return f"<Training: {self.best.metric}, {count(len(self.labels), 'label')}, {clock(self.seconds)}; {self.path}>"
@@ -274,7 +274,7 @@ class Growth(Result):
     path: str  # of the old model, which is unchanged
     new_labels: tuple[str, ...]
     rows: tuple[GrowthRow, ...]
-    forgotten: float | None  # accuracy lost on texts of the old classes; None: not measured
+    forgotten: float | None  # loss of accuracy on texts of the old classes; None: not measured
     note: str  # how it was measured, or why not
     kept: float | None = None  # without old rows: share of made-up texts of old words that keep their answer
 
@@ -306,7 +306,7 @@ class Compression(Table):
 
     path: str
     bytes: int
-    bytes_before: int  # of the exported model
+    bytes_before: int  # of the uncompressed model
     parts: dict[str, int]
     parts_before: dict[str, int]
     accuracy: float | None

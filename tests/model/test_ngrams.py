@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from capsulet.config import ModelOptions, resolve_model
+from capsulet.automatic import resolve_model
+from capsulet.config import ModelOptions
 from capsulet.model.network import build_network
 from capsulet.model.ngrams import NgramTable
 from capsulet.text.corpus import Corpus, choose_rows

@@ -7,8 +7,9 @@ import json
 import pytest
 import torch
 
+from capsulet.automatic import resolve_model, smallest_num_codewords
 from capsulet.cli.main import main
-from capsulet.config import ModelOptions, build_options, resolve_model, smallest_num_codewords
+from capsulet.config import ModelOptions, build_options
 from capsulet.model.network import build_network
 from capsulet.model.shapes import num_parameters, parameter_shapes
 

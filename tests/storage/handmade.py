@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from capsulet.config import DataSize, build_options, resolve
+from capsulet.automatic import DataSize, resolve
+from capsulet.config import build_options
 from capsulet.model.quantisation import as_rows, best_scales, rounded
 from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, PIECE_CODES, SCALES, ngram_shapes, parameter_shapes
 from capsulet.storage.model_config import ModelConfig, NgramTable, TrainingData, TrainingMetrics

@@ -14,7 +14,6 @@ from capsulet.text.corpus import (
     FILES,
     TOO_LONG,
     Corpus,
-    CorpusWriter,
     DamagedCorpusError,
     choose_rows,
     open_corpora,
@@ -22,6 +21,7 @@ from capsulet.text.corpus import (
     spelled_texts,
     word_counts,
 )
+from capsulet.text.corpus_writer import CorpusWriter
 from tests.text.library import library_ids
 
 TEXTS = ["b b b a a", "c a d C", "", "Zebra apple 中文", "only here", "İ ﬁ a"]
@@ -94,8 +94,8 @@ def test_words_that_end_lines_elsewhere(tmp_path: Path) -> None:
 
 
 def test_many_texts_in_several_blocks(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("capsulet.text.corpus.CHUNK", 7)
-    monkeypatch.setattr("capsulet.text.corpus.ROWS_AT_ONCE", 5)
+    monkeypatch.setattr("capsulet.text.corpus_writer.CHUNK", 7)
+    monkeypatch.setattr("capsulet.text.corpus_writer.ROWS_AT_ONCE", 5)
     generator = np.random.default_rng(0)
     texts = [" ".join(f"w{word}" for word in generator.integers(0, 30, generator.integers(1, 9))) for _ in range(100)]
     writer = CorpusWriter(tmp_path, 100, rule=PAPER)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from capsulet.errors import InputError, RowError
 from capsulet.text.batch import gather, targets_of
-from capsulet.text.corpus import FILES, LABEL_STARTS, CorpusWriter, DamagedCorpusError, open_corpora
+from capsulet.text.corpus import FILES, LABEL_STARTS, DamagedCorpusError, open_corpora
+from capsulet.text.corpus_writer import CorpusWriter
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from capsulet.config import UNICODE
-from capsulet.text.corpus import CorpusWriter, open_corpora
+from capsulet.text.corpus import open_corpora
+from capsulet.text.corpus_writer import CorpusWriter
 from capsulet.text.scripts import named_script, script, script_of, script_shares
 
 

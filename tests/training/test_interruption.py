@@ -89,7 +89,7 @@ def test_an_older_model_stays_if_the_first_one_is_interrupted(
     options = {"linear_only": True, "multi_label": kind == "multi", "report": None}
     capsulet.train(rows, tmp_path / "model", **options)
     before = contents(tmp_path / "model")
-    monkeypatch.setattr("capsulet.training.first.fit_corpus", lambda *arguments: None)
+    monkeypatch.setattr("capsulet.training.linear_stage.fit_corpus", lambda *arguments: None)
     with pytest.raises(KeyboardInterrupt):
         capsulet.train(rows, tmp_path / "model", **options, seed=2)
     assert contents(tmp_path / "model") == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from capsulet.native import core_module
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 from capsulet.training import feature_values, features, linear, solver
-from capsulet.training.features import Matrix, Truth, count_features, matrix_of, truth_of
+from capsulet.training.features import Floats, Matrix, Truth, count_features, matrix_of, truth_of
 from capsulet.training.folds import fold_numbers
 from capsulet.training.linear import (
     COSTS,
@@ -26,7 +27,7 @@ from capsulet.training.linear import (
     lower_loss,
     more_right,
 )
-from capsulet.training.solver import fit_table
+from capsulet.training.solver import INTERCEPT, Solver
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of, spelled
 from tests.training.test_multi_label import sets_corpus
@@ -43,6 +44,14 @@ def never() -> bool:
 
 def all_rows(corpus: Corpus) -> NDArray[np.int64]:
     return np.arange(len(corpus), dtype=np.int64)
+
+
+def fit_table(
+    matrix: Matrix, truth: Truth, cost: float, seed: int, stop: Callable[[], bool] = never, intercept: float = INTERCEPT
+) -> tuple[Floats, Floats] | None:
+    """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
+    fitted = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
+    return (fitted.table, fitted.bias) if fitted.fit(cost, stop) else None
 
 
 def words_of(corpus: Corpus) -> list[list[str]]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from capsulet.config import DataSize, ModelOptions, TrainingOptions, resolve_training
+from capsulet.automatic import DataSize, resolve_training
+from capsulet.config import ModelOptions, TrainingOptions
 from capsulet.errors import CapsuletError
 from capsulet.model.losses import Reading, total_loss
 from capsulet.model.network import Network, build_network, initialise

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capsulet.config import DataSize, TrainingOptions, resolve_training
+from capsulet.automatic import DataSize, resolve_training
+from capsulet.config import TrainingOptions
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.network import build_network

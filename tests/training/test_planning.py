@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import capsulet
+from capsulet.automatic import DataSize, resolve
 from capsulet.cli.main import main
-from capsulet.config import DataSize, Options, build_options, resolve
+from capsulet.config import Options, build_options
 from capsulet.storage.folder import read_config
 from capsulet.training import planning
 from capsulet.training.planning import MARGIN, fitting, measured_speed, passes, planned, reductions, usual_rounds

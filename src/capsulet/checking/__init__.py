@@ -1,1 +1,1 @@
-"""Checks of labelled files: duplicates, contradictions, damaged texts, odd classes, and suspect labels."""
+"""Check labelled files. check.py is the verb; survey.py reads the rows, finder.py and suspects.py find problems."""

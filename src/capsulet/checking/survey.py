@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.automatic import NETWORK_TOKENS
 from capsulet.checking.damage import damages
 from capsulet.checking.findings import Example
 from capsulet.checking.languages import Languages
 from capsulet.checking.leaks import Leaks
 from capsulet.checking.similarity import BANDS, keys, sketch
 from capsulet.choices import UNICODE
-from capsulet.config import NETWORK_TOKENS
 from capsulet.text.columns import LABEL, Columns, plain
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words

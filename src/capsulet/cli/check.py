@@ -29,7 +29,7 @@ MOST_LETTERS = 80  # characters of a text in the table: a longer text would leav
 ARGUMENTS = {
     **LABELLED_FILES,
     "--test FILE…": "labelled test texts: rows that are also in FILE are reported",
-    "--model MODEL": "list suspect labels: those that this model contradicts; use a model that was not trained on these rows",
+    "--model MODEL": "list suspect labels, which this model contradicts; it must not have been trained on these rows",
     "--labels": "list suspect labels, found by cross-validation with small models",
     "--multi-label": "rows may have several labels, or none",
     "--folds N=3": "number of parts for --labels",

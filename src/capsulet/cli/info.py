@@ -104,7 +104,8 @@ def describe_network(vocab_size: int | None, classes: int | None, arguments: arg
     """Parameters of a network with the options of a command; nothing is allocated."""
     import dataclasses
 
-    from capsulet.config import ModelOptions, build_options, resolve_model
+    from capsulet.automatic import resolve_model
+    from capsulet.config import ModelOptions, build_options
     from capsulet.model.shapes import num_parameters, parameter_shapes, parameters_by_part
 
     if vocab_size is None or classes is None:

@@ -56,7 +56,7 @@ ARGUMENTS = {
     **RAW_CELLS,
     **THREADS,
     "abstention": {
-        "--abstain": "give no label to texts of mostly unknown words, nor to the 5 % of texts that are least like any class",
+        "--abstain": "give no label to texts of mostly unknown words, nor to the 5 % that are least like any class",
         "--coverage SHARE": "abstain, but label at least this share of texts that are like the validation texts",
         "--max-error SHARE": "abstain so that at most this share of the given labels is wrong",
         "--sets [SHARE=0.9]": "add a set of labels that contains the true one with this probability",

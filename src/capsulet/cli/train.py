@@ -45,7 +45,7 @@ INTERRUPTED = 130
 ARGUMENTS = {
     **LABELLED_FILES,
     "--out DIR!": "folder to write the model to; an existing model is replaced",
-    "--valid FILE…": "validation texts (default: a held-out part of the training texts, or cross-validation below 5,000 rows)",
+    "--valid FILE…": "validation texts (default: a held-out part of FILE, or cross-validation below 5,000 rows)",
     "--from MODEL": "grow this model: learn the rows, words and classes of FILE; MODEL itself is not changed",
     "--replay FILE…": "with --from: also train on the files that MODEL was trained on, so that it does not forget them",
     "--resume": "continue an interrupted training, with the same files and options",
@@ -134,9 +134,8 @@ def summary(result: Training, select: str | None) -> str:
     quality = f"{result.best.metric} {measured_on(result)}{higher(result, select)}"
     if result.folds and result.train_rows == len(result.labels) and result.best.valid_micro_f1 is None:
         quality = "accuracy cannot be estimated from one row per class"
-    return (
-        f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; "
-        f"saved in {result.path}" + (f", report in {result.report}" if result.report else "")
+    return f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; saved in {result.path}" + (
+        f", report in {result.report}" if result.report else ""
     )
 
 

@@ -1,1 +1,1 @@
-"""Compression of a model to one small file: discrete codes, weights of few bits, a smaller dictionary."""
+"""Compress a model to one small file. compress.py is the verb; goal.py runs the search of search.py or linear.py."""

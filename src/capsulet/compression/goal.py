@@ -1,4 +1,4 @@
-"""Reach the goal of a compression: a size or a loss. What the settings are is up to the kind of model."""
+"""Search for the settings that reach the goal of a compression: a size or a loss. Settings depend on the model."""
 
 import dataclasses
 from abc import ABC, abstractmethod

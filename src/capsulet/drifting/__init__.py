@@ -1,1 +1,1 @@
-"""Drift detection: whether new texts still look like the validation texts of a model."""
+"""Drift detection: do new texts still look like the validation texts of a model? drift.py is the verb."""

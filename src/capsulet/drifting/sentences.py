@@ -1,4 +1,4 @@
-"""What moved, in a sentence: the values before and after, the words and the classes that show it."""
+"""Describe drift in one sentence: the values before and after, and the words and classes that changed most."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,1 +1,4 @@
-"""How good a model is: metrics, calibration, reliability, abstention."""
+"""Measure a model: metrics, calibration, reliability, abstention. evaluate.py and calibrate.py are the verbs.
+
+This package fits calibrations and thresholds; the core applies them to new texts (core/calibration.c).
+"""

@@ -1,4 +1,7 @@
-"""When to abstain: the options of a request, and the thresholds that the core finds for them.
+"""When to abstain: from the options of `predict` to the thresholds of a model.
+
+The core finds the thresholds, and compares the confidence and certainty of each text with them (core/calibration.c).
+`Classifier.answers` turns the result into a reason.
 
 - coverage   of new texts like the validation texts, at least this share gets an answer (split conformal: the threshold
              is the ⌈(n + 1) · coverage⌉-th highest of n validation confidences)
@@ -21,8 +24,6 @@ from typing import Protocol
 from capsulet.errors import InputError
 
 NOTHING = -math.inf  # a threshold that every text passes
-STRANGE = -100.0  # confidence and certainty of a text of unknown words: below those of any other text
-UNKNOWN_WORDS, LOW_CONFIDENCE = "unknown words", "low confidence"  # reasons
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,4 @@
-"""The network of the paper and its variants, in PyTorch. It knows no labels and no files."""
+"""The network of the paper and its variants, in PyTorch: network.py shows all of it. It knows no labels and no files.
+
+It is used for training only; core/network.c computes predictions.
+"""

@@ -11,7 +11,6 @@ from capsulet.model.quantisation import FIELDS, Rounded, grouped
 
 EPSILON = 1e-12  # as in model/routing.py
 OPSET = 17
-END = np.iinfo(np.int64).max
 Matrix = NDArray[Any] | Rounded
 Weights = dict[str, Any]  # name to Matrix
 

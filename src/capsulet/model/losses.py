@@ -1,5 +1,7 @@
 """Margin loss, focal loss, cross entropy and their sums: lengths (B, C), targets (B,) -> mean over the texts.
 
+A new loss needs an entry in `total_loss`, a name in `LOSSES` (config.py) and a test in tests/model/test_losses.py.
+
 Multi-label targets are zeros and ones (B, C). Focal loss and cross entropy then are binary per class, summed over the
 classes. Weights (C,) multiply the loss of a text by the weight of its class; multi-label: the terms of present classes.
 `worth` (B,) multiplies the loss of each text; the mean is over the number of texts.
@@ -70,11 +72,11 @@ def cross_entropy(
 
 
 class Reading(NamedTuple):
-    """How the losses read the classes. The published code of the paper has the second choice of each."""
+    """Variants of the losses. The published code of the paper uses the second choice of each."""
 
-    sum_margin: bool = False  # the mean over the classes, or their sum
-    focal: str = PRINTED  # of the lengths, or of the softmax over the class scores, in which classes compete
-    linear_margin: str = PROBABILITIES  # a linear head's margin loss is of its probabilities, or of its logits
+    sum_margin: bool = False  # margin loss: mean or sum over the classes
+    focal: str = PRINTED  # input of the focal loss: the lengths, or the softmax over the class scores
+    linear_margin: str = PROBABILITIES  # linear head: input of the margin loss, probabilities or logits
 
 
 DEFAULT = Reading()

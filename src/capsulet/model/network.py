@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from capsulet.automatic import resolve_model
 from capsulet.choices import NORMAL
-from capsulet.config import ModelOptions, decided, resolve_model
+from capsulet.config import ModelOptions, decided
 from capsulet.model.embedding import ChosenCodes, Embedding, Pieces, Table, WeightedCodes
 from capsulet.model.encoder import Encoder, pool
 from capsulet.model.heads import CapsuleHead, Classes, Head, LinearHead

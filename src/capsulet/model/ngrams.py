@@ -3,7 +3,7 @@
 A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class, and it
 does not know words that it has never seen. A linear layer over n-grams does ("wide and deep", Cheng et al. 2016,
 arXiv:1606.07792). Its scores are added to the lengths of the class capsules before squash, or to the logits of a
-linear head; they are the logits of a model without a network. training/ngrams.py fits the table, and core/ngrams.h
+linear head; they are the logits of a model without a network. training/ngram_table.py makes it, and core/ngrams.h
 defines the features.
 """
 

@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from capsulet.config import ModelOptions, decided, resolve_model
+from capsulet.automatic import resolve_model
+from capsulet.config import ModelOptions, decided
 
 Shapes = dict[str, tuple[int, ...]]
 

@@ -1,4 +1,4 @@
-"""What a report shows of an evaluation beyond its metrics: mistakes, coverage, labels per text, lengths of texts."""
+"""Data of a report beyond the metrics of an evaluation: mistakes, coverage, labels per text, lengths of texts."""
 
 from __future__ import annotations
 

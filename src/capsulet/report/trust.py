@@ -1,4 +1,4 @@
-"""How reliable probabilities are, and what is gained by answering only the texts that the model is sure about."""
+"""Section of a report: reliability of the probabilities, and accuracy by coverage."""
 
 import math
 from collections.abc import Sequence

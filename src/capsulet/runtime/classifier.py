@@ -1,4 +1,4 @@
-"""The classifier: predicts labels and probabilities of texts, in order and in bounded memory."""
+"""`Classifier`: predict, explain and save. Texts are processed in order, in windows of bounded size."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from capsulet.storage.model_config import ModelConfig
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
-LONG_WAIT = 0.05  # seconds to wait for one text: longer means that somebody types, or that a pipe is slow
-REASONS = "", "low confidence", "unknown words"  # why the model abstains, by the numbers of the core
+LONG_WAIT = 0.05  # seconds to wait for one text; a longer wait means that the input is typed, or a slow pipe
+REASONS = "", "low confidence", "unknown words"  # why the model abstains, by the number that the core returns
 
 
 class Classifier:
@@ -69,7 +69,7 @@ class Classifier:
         Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
         Probabilities are those of `predict_proba`: calibrated if the model has a calibration. `lengths` adds the class
         length, and gives class lengths in `top` and `labels`.
-        `abstain` gives no label to texts that the model is not sure about; `coverage` or `max_error` decides how many.
+        `abstain` gives no label to uncertain texts; `coverage` or `max_error` sets how many get a label.
         `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
         """
         if isinstance(texts, (str, bytes)):
@@ -97,7 +97,7 @@ class Classifier:
     def answers(
         self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
     ) -> Iterator[Prediction]:
-        """Yield the predictions of the texts in some windows; the other arguments are valid."""
+        """Yield the predictions of the texts in windows; the other arguments have been checked."""
         labels, first = self.labels, 0
         for window in windows_of:
             lengths, unknown = self.classify(window, first)

@@ -1,4 +1,7 @@
-"""A model in the C core: texts to ids, class lengths, probabilities and contributions. Needs no other package."""
+"""The interface to the C core: texts to ids, class lengths, probabilities and contributions.
+
+`self.core` is the type Model of native/core.c. Needs no other package.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 PRECISIONS = {"auto": 0, "float32": 1, "int8": 2}
-AT_ONCE = 256  # texts that a thread takes at a time: enough to find texts of similar length to run together
+AT_ONCE = 256  # texts per thread and call: enough to batch texts of similar length
 
 NAN = float("nan")
 
@@ -125,13 +128,13 @@ class Session:
         return Matrix(self.core.probabilities(lengths.floats()), self.classes, "d")
 
     def confidence(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
-        """Similarity of each text to any of the classes, by its class lengths and its share of unknown words."""
+        """How much each text looks like any of the classes (docs/concepts/calibration.md)."""
         from array import array
 
         return array("d", self.core.confidence(lengths.floats(), array("f", unknown).tobytes()))
 
     def certainty(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
-        """Similarity of each text to exactly one class, by its class lengths and its share of unknown words."""
+        """How much each text looks like exactly one class (docs/concepts/calibration.md)."""
         from array import array
 
         return array("d", self.core.certainty(lengths.floats(), array("f", unknown).tobytes()))
@@ -181,11 +184,11 @@ class Session:
         return Matrix(self.core.usage(*joined(encoded)), self.codes, "d")
 
     def matrix(self, *parts: bytes) -> Matrix:
-        """The rows of some parts, one after the other."""
+        """Concatenate the rows of parts."""
         return Matrix(parts[0] if len(parts) == 1 else b"".join(parts), self.classes)
 
     def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
-        """Results of `work` for every part, on all threads; the core releases the lock of the interpreter."""
+        """Results of `work` for every part, on all threads; the core releases the GIL."""
         threads = min(self.threads, len(parts))
         with self.reported():
             if threads < 2:
@@ -215,7 +218,7 @@ class Reported:
 
 
 def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
-    """Ids of all texts one after the other, and how many each has, as bytes."""
+    """Concatenated ids of all texts, and the number of ids of each text, as bytes."""
     from array import array
 
     views: list[memoryview[int]] = [memoryview(ids) for ids in encoded]

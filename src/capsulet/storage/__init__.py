@@ -1,1 +1,1 @@
-"""A model on disk: configuration, folder, single file and card, written completely or not at all."""
+"""A model on disk: folder.py writes the model folder, model_file.py the model file in it, tensors.py its layout."""

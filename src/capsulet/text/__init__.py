@@ -1,1 +1,4 @@
-"""Files to rows, rows to tokens, tokens to batches of ids. Needs no PyTorch."""
+"""Files to rows (reading.py), rows to tokens and ids (numbering.py, corpus_writer.py), ids to batches (batch.py).
+
+preparation.py does all of it for a training. The token rules are in the core: core/unicode_tokens.c and core/tokens.c.
+"""

@@ -1,4 +1,4 @@
-"""Columns of the text and of the label: named by the caller, remembered by a model, called so, or guessed."""
+"""Find the columns of the text and the label: set by the caller, stored in the model, by standard names, or guessed."""
 
 from __future__ import annotations
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from capsulet.automatic import FEWEST_ROWS, held_out_fraction, most_tokens, resolve_text
 from capsulet.choices import PAPER
-from capsulet.config import FEWEST_ROWS, TextOptions, decided, held_out_fraction, most_tokens, resolve_text
+from capsulet.config import TextOptions, decided
 from capsulet.errors import CapsuletError, InputError
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.columns import Columns
-from capsulet.text.corpus import Corpora, CorpusWriter, DamagedCorpusError, open_corpora
+from capsulet.text.corpus import Corpora, DamagedCorpusError, open_corpora
+from capsulet.text.corpus_writer import CorpusWriter
 from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.groups import grouped_split, groups_of

@@ -10,7 +10,7 @@ Functions of ids take one id, or a NumPy array of ids. This module itself does n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -65,11 +65,6 @@ class WordIds:
         """Which ids are unknown words, read as a known word or not."""
         return (ids == self.unknown) | (ids >= self.size)
 
-    def mark_unknown(self, ids: Ids, which: Flags) -> Ids:
-        """Return the ids, with the words `which` marked as unknown words that are read as these ids."""
-        marked: Ids = ids + (which & (ids != self.unknown)).astype(ids.dtype) * self.size
-        return marked
-
     def count_unknown(self, ids: Iterable[int]) -> int:
         """Number of unknown words among the ids of a text."""
         unknown, size = self.unknown, self.size
@@ -114,12 +109,6 @@ class SimilarWords:
         """Id of an unknown word; `unknown` if it resembles no known word."""
         nearest = self.nearest(word)
         return unknown if nearest is None else WordIds(len(self.ids), unknown).similar(self.ids[nearest])
-
-    def replace_unknown(self, ids: Ids, words: Sequence[str], unknown: int) -> None:
-        """Replace the id `unknown` in the ids of a text (T,) by that of each word, in place."""
-        for place, (number, word) in enumerate(zip(ids.tolist(), words, strict=False)):
-            if number == unknown:  # a text without words has one unknown word
-                ids[place] = self.id_of(word, unknown)
 
 
 def common_prefix(left: str | bytes, right: str | bytes) -> int:

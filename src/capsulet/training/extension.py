@@ -18,7 +18,7 @@ from capsulet.native import core_module
 from capsulet.text.corpus import Corpus
 from capsulet.training.features import Floats, Matrix, Rows, Truth, Vocabulary, count_features, factors_of
 from capsulet.training.linear import Comparison, Regression, Setting, lower_loss
-from capsulet.training.ngrams import LARGEST_LEVEL, TINY
+from capsulet.training.ngram_table import LARGEST_LEVEL, TINY
 from capsulet.training.solver import INTERCEPT, Solver
 
 # variance of the weight of a new class before the fit, for features that old texts have: without these texts, nothing

@@ -1,4 +1,4 @@
-"""Values of n-gram features: what a regression may expect of a feature before it is fitted.
+"""Values of n-gram features before the regression is fitted: larger values are regularised less.
 
 A feature has a large value if it is rare (inverse document frequency), and if the texts that have it agree about their
 class. The agreement is counted over pairs of texts, so a feature of a single text has none, however clear its class is.

@@ -33,7 +33,7 @@ Rows = NDArray[np.int64]
 
 
 def factors_of(counted: bool) -> Floats:
-    """Factor of the value of a feature by its occurrences in a text: (256,)."""
+    """Factor of the value of a feature for 0 to 255 occurrences in a text: (256,)."""
     once = np.ones(MOST_TIMES + 1, np.float32)
     return np.frombuffer(core_module().count_factors(), np.float32) if counted else once
 
@@ -108,7 +108,7 @@ class Matrix:
         return found
 
     def known_to(self, truth: "Truth", rows: Rows) -> "Matrix":
-        """The matrix as a model of these texts reads it: with their features only, and the values of these."""
+        """The matrix for a model of these texts: only features that occur in them, with values computed from them."""
         found = self.class_counts(truth, rows)
         counts = found[:, -1].astype(np.uint32)
         values = rarity(counts, len(rows))

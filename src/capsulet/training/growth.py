@@ -21,34 +21,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet import __version__
-from capsulet.config import (
-    LINEAR_TOKENS,
-    MOST_NGRAM_NUMBERS,
-    MOST_NGRAM_ROWS,
-    NETWORK_TOKENS,
-    build_options,
-    decided,
-    explicit_values,
-)
+from capsulet.automatic import LINEAR_TOKENS, MOST_NGRAM_NUMBERS, MOST_NGRAM_ROWS, NETWORK_TOKENS
+from capsulet.config import build_options, decided, explicit_values
 from capsulet.errors import InputError, some
 from capsulet.evaluation.calibrate import describe_answers
-from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.evaluation.metrics import LabelCounts
 from capsulet.model.ngrams import NgramTable
 from capsulet.model.shapes import BIAS, CHECKS, LEVELS, SCALES, num_parameters, shapes_of
 from capsulet.presentation import count as counted
-from capsulet.results import Epoch, Evaluation, Growth, GrowthRow, Training
+from capsulet.results import Epoch, Growth, GrowthRow, Training
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
-from capsulet.storage.card import judged_texts, model_card
+from capsulet.storage.card import model_card
 from capsulet.storage.folder import write_folder
 from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
 from capsulet.storage.model_file import ModelFile, pack_model, read_model
 from capsulet.storage.tensors import from_array
 from capsulet.storage.weights import unpack_weights
-from capsulet.text.corpus import Corpus, CorpusWriter, open_corpora, spelled_texts
-from capsulet.text.labelled import Tell, labelled_pairs, named, sorted_labels
+from capsulet.text.corpus import Corpus, open_corpora, spelled_texts
+from capsulet.text.corpus_writer import CorpusWriter
+from capsulet.text.labelled import Tell, sorted_labels
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.training.extension import (
     ExtendedTable,
@@ -71,7 +64,6 @@ OLD_CALIBRATION = (
     "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "
     "with texts of all classes"
 )
-TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
 USED = {"seed", "threads"}  # options of a training that matter without old rows
 MOST_LOST, MARGIN = 0.0005, 2.0  # share of made-up texts that a new class may take, and by how much it must be better
 TRANSFORMS, HEAD = "head.transforms", "head.weight"  # axis of the classes: 2 and 0
@@ -364,56 +356,3 @@ def row(texts: str, chosen: NDArray[np.bool_], before: NDArray[np.bool_] | None,
     """Shares of right answers to some texts."""
     shares = (float(right[chosen].mean()) if right is not None and chosen.any() else None for right in (before, after))
     return GrowthRow(texts, int(chosen.sum()), *shares)
-
-
-def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> Training:
-    """The training with the old model beside the new one: on the validation files, if there are any."""
-    labels = tuple(label for label in training.labels if label not in old.config.labels)
-    if sources.valid:
-        rows, note = on_files(training, old, sources, tell), f"both models on {named(sources.valid)}"
-    elif training.growth is not None:
-        return training
-    else:
-        rows, note = from_trainings(training, old), TRAININGS
-    first = rows[0]
-    lost = None if first.before is None or first.after is None else first.before - first.after
-    if lost is not None and first.after is not None and not sources.valid:
-        texts = 1 / judged_texts(old.config) + 1 / first.count
-        chance = 1.96 * (first.after * (1 - first.after) * texts) ** 0.5
-        note += f", and chance alone makes a difference of up to {100 * chance:.1f} points"
-    kept = training.growth.kept if training.growth else None
-    growth = Growth(str(old.path), labels, tuple(one for one in rows if one.count), lost, note, kept)
-    return replace(training, growth=growth)
-
-
-def on_files(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> list[GrowthRow]:
-    """Accuracy of both models on validation files; multi-label: micro-F1."""
-    pairs = list(labelled_pairs(sources.valid, sources.reading, tell, known=training.labels))
-    old_labels, new = set(old.config.labels), load(training.path, old.classifier.session.threads)
-    known = [pair for pair in pairs if old_labels.issuperset([pair[1]] if isinstance(pair[1], str) else pair[1])]
-    others = [pair for pair in pairs if pair not in known]
-    found = []
-    for texts, own in (("texts of old classes", known), ("texts with new classes", others)):
-        before, after = evaluate_pairs(old.classifier, own if own is known else []), evaluate_pairs(new, own)
-        found.append(GrowthRow(texts, len(own), share(before) if before.count else None, share(after) if own else None))
-    return found
-
-
-def share(evaluation: Evaluation) -> float:
-    """Accuracy; multi-label: micro-F1."""
-    return evaluation.accuracy if evaluation.micro_f1 is None else evaluation.micro_f1
-
-
-def from_trainings(training: Training, old: OldModel) -> list[GrowthRow]:
-    """Accuracy of both models on texts that they were not trained on, as their trainings measured it."""
-    config, labels = old.config, set(old.config.labels)
-    was = config.metrics.valid_accuracy if config.metrics.folds or config.data.valid_rows else None
-    found = []
-    for texts, before, chosen in (
-        ("texts of old classes", was, [one for one in training.classes if one.label in labels]),
-        ("texts of new classes", None, [one for one in training.classes if one.label not in labels]),
-    ):
-        count = sum(one.count for one in chosen)
-        right = sum(one.recall * one.count for one in chosen)
-        found.append(GrowthRow(texts, count, None if config.multi_label else before, right / count if count else None))
-    return found

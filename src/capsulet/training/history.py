@@ -1,4 +1,4 @@
-"""What a training has produced: the weights of a model, how it performs, and its epochs. It needs no PyTorch."""
+"""The result of a training: weights, metrics and epochs. It needs no PyTorch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class History:
     folds: int = 0  # of the cross-validation that measured it; 0: validation texts
 
 
-# what a process returns that has trained nothing: the model is in the first process
+# result of the other processes of a distributed training: the first process has the model
 NOTHING = History((), Snapshot(Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True), {}), "finished", linear_only=True)
 
 

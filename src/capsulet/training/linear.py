@@ -19,16 +19,16 @@ from capsulet.training.features import Floats, Matrix, Rows, Truth, Vocabulary, 
 from capsulet.training.folds import fold_numbers
 from capsulet.training.solver import INTERCEPT, Solver
 
-# candidates for the cost of an error; a higher cost is a weaker regularisation
+# candidates for the cost of an error (C of a support vector machine); a higher cost is a weaker regularisation
 COSTS = (1.0, 3.0, 9.0, 27.0, 81.0, 243.0, 729.0)
-FOLD_TEXTS = 20_000  # most texts of the cross-validation that chooses the setting
-MUCH_WORK = 20_000_000  # features of all texts, times classes: one fold chooses the setting
-FEW_PER_CLASS = 20  # with fewer texts per class, priors per class are tried, and taken if clearly better
-REPEATED = 1.25  # mean occurrences of a word in a text from which on occurrences are tried, and taken if clearly better
+FOLD_TEXTS = 20_000  # maximum number of texts of the cross-validation that chooses the setting
+MUCH_WORK = 20_000_000  # features of all texts times classes, from which on one fold chooses the setting
+FEW_PER_CLASS = 20  # with fewer texts per class, priors per class are tried, and used if clearly better
+REPEATED = 1.25  # mean occurrences of a word per text, from which on counts are tried, and used if clearly better
 CLEARLY = 2.0  # standard errors of the difference
 
 
-# whether scores (n, C) are better than those before: before, after, and flags (n, C) and weights (n,) of the texts
+# is `after` better than `before`? scores before and after (n, C), flags (n, C) and weights (n,) of the texts
 Comparison = Callable[[Floats, Floats, Flags, Floats], bool]
 
 
@@ -38,12 +38,12 @@ class Setting:
 
     cost: float  # of an error
     class_priors: bool = False  # features have a prior per class
-    counted: bool = False  # features count by their occurrences in a text
+    counted: bool = False  # the value of a feature grows with its occurrences in a text
 
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Scores of texts by models that were fitted without them, with the setting that cross-validation has chosen."""
+    """Out-of-fold scores of texts, with the setting that cross-validation has chosen."""
 
     rows: Rows  # (n,) numbers of the texts in the corpus
     folds: Rows  # (n,)
@@ -90,7 +90,7 @@ def fit_corpus(
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression that is fitted several times, to different texts of a matrix."""
+    """A regression that is fitted to several subsets of the same texts."""
 
     matrix: Matrix
     truth: Truth
@@ -141,7 +141,7 @@ class Regression:
         return np.ones(len(rows), np.float32) if self.truth.worth is None else self.truth.worth[rows]
 
     def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
-        """Settings to try with every cost, and when one is better than the best of those before it."""
+        """Settings to try with every cost, each with the test whether it is better than the best so far."""
         yield Setting(0.0), lower_loss
         if self.matrix.repetition() > REPEATED:
             yield Setting(0.0, counted=True), lower_loss
@@ -150,7 +150,7 @@ class Regression:
             yield Setting(0.0, class_priors=True), more_right
 
     def sweep(self, rows: Rows, folds: Rows, choosing: Rows, flags: Flags, tried: Setting) -> OutOfFold | None:
-        """Scores of the texts of some folds at the cost with the smallest log loss; costs rise until the loss does."""
+        """Scores of the left-out texts at the cost with the smallest log loss; costs rise until the loss rises."""
         solvers = [(folds == fold, self.solver(rows[folds != fold], tried)) for fold in choosing]
         chosen, losses = np.isin(folds, choosing), dict[Setting, float]()
         best = np.zeros((len(rows), self.matrix.classes), np.float32)

@@ -1,7 +1,7 @@
-"""Choose how much the n-gram features and the network count, from their answers to texts they were not fitted on.
+"""Combine linear model and network: choose the weight of each on the validation texts, and whether to use the network.
 
-A model has n-gram features alone, a network alone, or both. With both, the scores of the n-gram features times a
-strength add to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
+A model has n-gram features, a network, or both. With both, the scores of the n-gram features times a strength are
+added to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
 """
 
 import math
@@ -45,7 +45,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Mixture:
-    """What was chosen, and its answers to the n texts it was chosen on."""
+    """The chosen combination, and its values for the n validation texts."""
 
     strength: float | None  # factor of the n-gram scores; None: no network; 0: no n-gram features
     values: Floats  # (n, C) before squash, softmax or sigmoid

@@ -1,4 +1,4 @@
-"""Writes the model folder of a training: first the n-gram features, at last the whole model."""
+"""Write the model folder of a training: first the linear model, at the end the final model, calibrated and measured."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ from capsulet.storage.model_file import ORDER, pack_model, word_tensors
 from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
 from capsulet.training.history import History, Snapshot, Weights
-from capsulet.training.judged import Judged
+from capsulet.training.validation_texts import ValidationTexts
 
 
 def ngram_table(facts: Mapping[str, float]) -> NgramTable:
@@ -44,13 +44,13 @@ class ModelWriter:
         """Write the best network so far."""
         self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
-    def finish(self, history: History, judged: Judged | None, measure: bool = True) -> Measures | None:
+    def finish(self, history: History, judged: ValidationTexts | None, measure: bool = True) -> Measures | None:
         """Calibrate and write a model; with `measure`, also return what a report shows of it."""
         config, weights = self.config_of(history), history.best.weights
         corpora = self.corpora
         if judged is None:  # the training texts, where nothing else has judged the network
             corpus = corpora.valid if len(corpora.valid) else corpora.train
-            judged = Judged(corpus, corpora.vocab_size, np.arange(len(corpus)))
+            judged = ValidationTexts(corpus, corpora.vocab_size, np.arange(len(corpus)))
         classifier = self.classifier(config, weights)
         if judged.lengths is not None or len(corpora.valid):
             known = judged.sample(MOST_ROWS)

@@ -1,4 +1,4 @@
-"""What receives the progress of a training."""
+"""The interface of progress displays, and one that shows nothing; training/progress.py has the visible ones."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Train the network after the n-gram features, and add it to them where it helps."""
+"""Second stage of a training: plan and train the network, and add it to the linear model if that helps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from capsulet.config import ALWAYS, FEWEST_ROWS, MANY_TEXTS, DataSize, Options, decided, resolve, seconds_of
+from capsulet.automatic import FEWEST_ROWS, MANY_TEXTS, DataSize, resolve
+from capsulet.config import ALWAYS, Options, decided, seconds_of
 from capsulet.model.kernels import training_threads
 from capsulet.model.network import Network, build_network
 from capsulet.text.batch import true_labels
@@ -22,27 +23,27 @@ from capsulet.text.labelled import Tell
 from capsulet.training.checkpoint import Checkpoints, tensors_of
 from capsulet.training.class_weights import Weights
 from capsulet.training.cross_validation import Rounds, cross_validate, values_of
-from capsulet.training.first import First, measured, shifted, usual_share
 from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
-from capsulet.training.judged import Judged
+from capsulet.training.linear_stage import First, measured, shifted, usual_share
 from capsulet.training.loop import Task, train_network
 from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone, verdict
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.monitor import Monitor
-from capsulet.training.ngrams import table_of
+from capsulet.training.ngram_table import table_of
 from capsulet.training.planning import NetworkPlan, described, measured_speed, passes, planned, usual_rounds
+from capsulet.training.validation_texts import ValidationTexts
 from capsulet.training.workers import Alone
 
 MANY_JUDGED, NEARLY_ALL = 1_000, 0.995  # texts, and the share of right answers that no network can clearly raise
-# gain in standard errors that ends the cross-validation, and texts that must then have been judged
+# gain in standard errors that ends the cross-validation, and texts that must have been validated by then
 LOST, WON, ENOUGH_TEXTS = -2.0, 3.0, 500
 WORTH_A_TRIAL = 1_000_000  # tokens of a training whose time is estimated before it starts
 
 
 @dataclass
 class NetworkStage:
-    """The second part of a training."""
+    """The network of a training, and the decision whether to use it."""
 
     corpora: Corpora
     asked: Options  # as the user gave them
@@ -61,10 +62,12 @@ class NetworkStage:
     stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; none: there is no checkpoint
     decision: str = ""  # why the network is in the model, or why not
 
-    def run(self, linear: History | None, judged: Judged | None) -> tuple[ModelWriter, History, Judged | None]:
-        """Return the writer, the model to keep and the texts that it was judged on.
+    def run(
+        self, linear: History | None, judged: ValidationTexts | None
+    ) -> tuple[ModelWriter, History, ValidationTexts | None]:
+        """Return the writer, the model to keep and its validation texts.
 
-        `linear` is the model of n-gram features alone, and `judged` its answers, in the first process.
+        `linear` is the linear model and `judged` its validation texts, in the first process; None in the others.
         """
         with ExitStack() as scratch:
             scratch.enter_context(training_threads(self.options.training.threads))
@@ -85,10 +88,12 @@ class NetworkStage:
         return self.options.training.network == ALWAYS
 
     def plan(self, linear: History | None) -> NetworkPlan | None:
-        """What to train; None: nothing, the n-gram features are the model."""
+        """The plan of the network; None: train no network, the model stays linear."""
         few = len(self.corpora.train) < FEWEST_ROWS and not self.always
         if self.workers.add(linear is not None and few)[0]:
-            self.decide(f"fewer than {FEWEST_ROWS} texts are too few to tell whether a network helps: the model is linear")
+            self.decide(
+                f"fewer than {FEWEST_ROWS} texts are too few to tell whether a network helps: the model is linear"
+            )
             return None
         if self.workers.add(linear is not None and self.solved(linear) and not self.always)[0]:
             self.decide("the linear model is nearly always right, so no network is trained: the model is linear")
@@ -112,7 +117,7 @@ class NetworkStage:
         return plan
 
     def solved(self, linear: History) -> bool:
-        """Whether the n-gram features answer nearly all of many judged texts correctly."""
+        """Whether the linear model classifies nearly all of many validation texts correctly."""
         judged = 0 if self.first is None else len(self.first.rows)
         return judged >= MANY_JUDGED and linear.best.epoch.valid_accuracy >= NEARLY_ALL
 
@@ -184,8 +189,8 @@ class NetworkStage:
         )  # fmt: skip
 
     def train(
-        self, plan: NetworkPlan, checkpoints: Checkpoints, linear: History | None, judged: Judged | None
-    ) -> tuple[History, Judged | None]:
+        self, plan: NetworkPlan, checkpoints: Checkpoints, linear: History | None, judged: ValidationTexts | None
+    ) -> tuple[History, ValidationTexts | None]:
         """Train the network, mix it with the n-gram features, and return what is better."""
         options, corpora = plan.options, self.corpora
         task, rounds, mixture = self.task(options), None, None
@@ -265,8 +270,14 @@ class NetworkStage:
         return self.workers.add(lost or won)[0] > 0
 
     def mixed(
-        self, mixture: Mixture, rows: Rows, history: History, rounds: int, linear: History | None, judged: Judged | None
-    ) -> tuple[History, Judged]:
+        self,
+        mixture: Mixture,
+        rows: Rows,
+        history: History,
+        rounds: int,
+        linear: History | None,
+        judged: ValidationTexts | None,
+    ) -> tuple[History, ValidationTexts]:
         """The model of a network and n-gram features, and the texts that it was judged on."""
         if mixture.strength is None:
             assert linear is not None and judged is not None
@@ -285,5 +296,5 @@ class NetworkStage:
             corpus = self.corpora.train
         best = measured(mixture, corpus, rows, history.best.epoch)
         best = replace(best, weights=weights)
-        found = Judged(corpus, self.corpora.vocab_size, rows, mixture.lengths if rounds else None, folds)
+        found = ValidationTexts(corpus, self.corpora.vocab_size, rows, mixture.lengths if rounds else None, folds)
         return replace(history, best=best, ngrams=ngrams, folds=FOLDS if rounds else 0), found

@@ -1,8 +1,8 @@
-"""Offsets of class scores: rare classes are predicted more often if that raises the metric of left-out texts.
+"""Offsets of class scores, so that rare classes are predicted more often, if that raises the metric of left-out texts.
 
-An offset per class that is chosen freely would fit the few texts of a rare class. So there is one number for all
-classes, the strength: the offset of a class is the strength times the log of how much rarer it is than the others.
-One binary regression per class needs it: where classes are skewed, rare ones get scores that are too small.
+A free offset per class would overfit the few texts of a rare class. Therefore there is one parameter for all classes,
+the strength: the offset of a class is the strength times the log of how much rarer it is than the others.
+Binary regressions need offsets: if classes are imbalanced, the scores of rare classes are too small.
 """
 
 from typing import Any

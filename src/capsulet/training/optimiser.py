@@ -1,4 +1,4 @@
-"""Adam for the dense parameters, row-wise Adam for the codes, and the learning rate over time.
+"""Adam for the dense parameters, row-wise Adam for the codes, and the learning rate schedule.
 
 Row-wise Adam has a step count per row for the bias correction; it neither reads nor writes rows that a batch does not
 touch. Dense Adam also moves absent words along their old momentum, and counts steps without the word. If every row has
@@ -16,7 +16,7 @@ from capsulet.model.network import Network
 from capsulet.model.rows import distinct_rows
 from capsulet.native import rows as native
 
-FALLS = (0.5, 0.7)
+FALLS = (0.5, 0.7)  # parts of the training after which the schedule `steps` divides the learning rate by ten
 
 
 class RowAdam:
@@ -114,7 +114,7 @@ class Optimiser:
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:
-    """Fraction of the peak learning rate at step 0 … total - 1: rises during warm-up, then falls or stays.
+    """Fraction of the peak learning rate at step 0 … total - 1, by the options `schedule` and `warmup`.
 
     `steps` divides it by ten after each part of the training in `FALLS`.
     """

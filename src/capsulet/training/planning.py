@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capsulet.config import FEWEST_EPOCHS, Options, decided
+from capsulet.automatic import FEWEST_EPOCHS
+from capsulet.config import Options, decided
 from capsulet.model.network import Network
 from capsulet.results import Epoch
 from capsulet.text.corpus import choose_rows

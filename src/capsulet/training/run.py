@@ -1,4 +1,7 @@
-"""`capsulet.train`: labelled files to a model folder."""
+"""`capsulet.train`: labelled files to a model folder.
+
+`train` checks the call; `train_files` is the whole training: texts, linear model, network, model folder, report.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capsulet import __version__
-from capsulet.choices import PRINTED
-from capsulet.config import (
-    ALWAYS,
-    AUTO,
-    LINEAR_TOKENS,
-    NETWORK_TOKENS,
-    USUAL_FRACTION,
-    DataSize,
-    Options,
-    TextOptions,
-    build_options,
-    decided,
-    explicit_values,
-    resolve,
-)
+from capsulet.automatic import LINEAR_TOKENS, NETWORK_TOKENS, USUAL_FRACTION, DataSize, resolve
+from capsulet.config import ALWAYS, AUTO, Options, TextOptions, build_options, decided, explicit_values
 from capsulet.cores import let_waiting_threads_sleep
-from capsulet.errors import InputError, MissingExtraError, some
-from capsulet.model.shapes import num_parameters, parameter_shapes, shapes_of
+from capsulet.errors import InputError, MissingExtraError
+from capsulet.model.shapes import num_parameters, shapes_of
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
@@ -42,19 +32,17 @@ from capsulet.text.corpus import Corpora
 from capsulet.text.labelled import Data, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
-from capsulet.training.class_weights import NONE, Weights, check_weights, class_weights
+from capsulet.training.class_weights import Weights, check_weights, class_weights
+from capsulet.training.messages import announce, announce_checkpoint, linear_line
 
 if TYPE_CHECKING:
     from capsulet.training.checkpoint import Checkpoints
-    from capsulet.training.history import History
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
 
-NO_PLACE = "--out MODEL"  # in a stored command: equal trainings write equal files wherever they write them
+NO_PLACE = "--out MODEL"  # in the stored command, so that the same training writes the same bytes in any folder
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
-UNEVEN = 20  # rows of the largest class per row of the smallest: worth a note
-FEW = 5  # validation texts of a class; with fewer its metrics mean nothing
 
 
 def train(
@@ -83,7 +71,8 @@ def train(
             raise InputError("--replay has the old rows of a model that grows: name the model with --from")
         labelled = LabelledFiles(sources(files), sources(valid), reading, cache, sample_weight)
         return train_files(labelled, out, recipe=recipe, values=values, **call)
-    from capsulet.training.growth import extend, inherited, measured, open_old
+    from capsulet.training.forgetting import measured
+    from capsulet.training.growth import extend, inherited, open_old
 
     out = folder_of(out)
     old = open_old(from_model, out, values.get("threads"))
@@ -113,7 +102,7 @@ def train_files(
     labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
     tell: Tell, progress: bool | None, resume: bool, report: str | Path | None, command: str | None = None,
 ) -> Training:  # fmt: skip
-    """Train on labelled files from the beginning; `command` is the one to store, if it is not that of these values."""
+    """Train on labelled files from the beginning; `command` is stored in the model, if it is given."""
     started = time.perf_counter()
     options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
     tell = spoken(tell)
@@ -124,13 +113,13 @@ def train_files(
         check_report(page)
     check_weights(options.training.class_weight)
     require_training(network=not options.training.linear_only)
-    from capsulet.training.first import fit_first, linear_history
     from capsulet.training.history import NOTHING
     from capsulet.training.interruption import Interruption
-    from capsulet.training.judged import Judged
+    from capsulet.training.linear_stage import fit_first, linear_history
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
     from capsulet.training.progress import progress_monitor
+    from capsulet.training.validation_texts import ValidationTexts
     from capsulet.training.workers import join_workers
 
     with ExitStack() as scratch, Interruption() as interruption:
@@ -162,7 +151,9 @@ def train_files(
                 raise KeyboardInterrupt
             linear, lengths = linear_history(first, options)
             own = first.folds is None  # the model itself was not fitted on the judged texts
-            judged = Judged(first.corpus, corpora.vocab_size, first.rows, None if own else lengths, first.folds)
+            judged = ValidationTexts(
+                first.corpus, corpora.vocab_size, first.rows, None if own else lengths, first.folds
+            )
             writer.finish(linear, judged, measure=False)
             alone = max(corpora.train_counts.values()) == 1
             tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
@@ -205,7 +196,7 @@ def folder_of(out: Any) -> Path:
 
 
 def text_options(options: Options) -> TextOptions:
-    """The options of reading; how many tokens of a text are read, where the number of rows does not decide it."""
+    """The text options, with `max_tokens` if it does not depend on the number of rows."""
     text, training = options.text, options.training
     if text.max_tokens or not (training.linear_only or training.network == ALWAYS or options.model.ngram_features == 0):
         return text
@@ -213,28 +204,11 @@ def text_options(options: Options) -> TextOptions:
 
 
 def with_fraction(options: Options, held_out: bool) -> Options:
-    """The options with the share of rows that was held out."""
+    """The options with the fraction of rows that was held out."""
     fraction = options.training.valid_fraction
     if fraction is None:
         fraction = USUAL_FRACTION if held_out else 0.0
     return dataclasses.replace(options, training=dataclasses.replace(options.training, valid_fraction=fraction))
-
-
-def linear_line(history: History, texts: int, seconds: float, out: Path, alone: bool) -> str:
-    """Describe the first model in one line; `alone`: every class has one training row."""
-    from capsulet.report.measures import interval
-
-    epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    value, name = epoch.valid_accuracy, "accuracy "
-    if epoch.valid_micro_f1 is not None:
-        value, name = epoch.valid_micro_f1, "micro-F1 "
-    if alone:
-        return f"{minutes} linear model: accuracy cannot be estimated from one row per class; saved in {out}"
-    low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
-    single = epoch.valid_micro_f1 is None
-    spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
-    return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
@@ -257,7 +231,7 @@ def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, w
 
 
 def report_path(out: Path) -> Path:
-    """The report beside a model; not inside, because it shows texts, which a model must not contain.
+    """Path of the report: next to the model folder, not inside, because a model must not contain texts.
 
     The path is relative if `out` is relative, unless `out` is a link or such as `..`.
     """
@@ -291,68 +265,6 @@ def check_ngrams(rows: int, classes: int) -> None:
     if rows * classes > MOST_NUMBERS:
         table = f"--ngram-features {rows} with {classes:,} classes is a table of {rows * classes:,} numbers"
         raise InputError(f"{table}: expected at most {MOST_NUMBERS // classes:,} rows")
-
-
-def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
-    """Print the size of the data and the network, and what the user should know about them; return the warnings."""
-    warnings = warnings_of(corpora, options)
-    for warning in warnings:
-        tell(f"note: {warning}")
-    held_out = f"{len(corpora.valid):,} validation texts" if len(corpora.valid) else "cross-validation"
-    line = f"{len(corpora.train):,} training texts, {held_out}, {len(corpora.labels):,} classes, "
-    line += f"{corpora.vocab_size:,} words"
-    if options.training.linear_only:
-        tell(line)
-        return warnings
-    parameters = num_parameters(parameter_shapes(options.model, corpora.vocab_size, len(corpora.labels)))
-    tell(f"{line}, a network of {parameters:,} parameters")
-    window = options.training.window
-    if long := int((corpora.train.lengths > window).sum()) if window else 0:
-        tell(
-            f"{long:,} training texts have more than --window {window:,} tokens: a training step of the network reads "
-            f"{window:,} tokens of such a text, from a random place"
-        )
-    return warnings
-
-
-def warnings_of(corpora: Corpora, options: Options) -> list[str]:
-    """Warnings about this data and these options."""
-    lines, number = [], len(corpora.labels)
-    alone = options.training.loss == "focal" and options.training.focal == PRINTED
-    if alone and options.model.head == "capsule" and not options.model.multi_label:
-        lines.append(
-            "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
-            "try --loss margin+focal, or --focal softmax"
-        )
-    if single := [label for label, count in corpora.train_counts.items() if count == 1]:
-        lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
-    counts = [count for count in corpora.train_counts.values() if count]
-    uneven = max(counts) >= UNEVEN * min(counts)
-    if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:
-        lines.append(
-            f"the largest class has {max(counts):,} rows and the smallest {min(counts):,}: if rare classes matter as "
-            "much as frequent ones, add --select macro-f1, or --class-weight balanced as well"
-        )
-    if not len(corpora.valid):
-        return lines
-    if absent := [label for label, count in corpora.valid_counts.items() if not count]:
-        lines.append(
-            f"{len(absent)} of {number} classes have no validation text ({some(absent)}): add examples or give --valid"
-        )
-    if small := [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]:
-        lines.append(
-            f"{len(small)} of {number} classes have fewer than {FEW} validation texts ({some(small)}), too few to "
-            "validate: add examples, raise --valid-fraction or give --valid"
-        )
-    return lines
-
-
-def announce_checkpoint(path: Path, resume: bool, tell: Tell) -> None:
-    """Print whether the training starts from a checkpoint, and whether one is ignored."""
-    if resume:
-        tell(f"resuming from {path}" if path.exists() else "no checkpoint to resume from: starting from the beginning")
-    elif path.exists():
-        tell(f"note: {path} belongs to an unfinished training and is ignored; --resume would continue it")
 
 
 def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: str, command: str) -> ModelConfig:

@@ -1,7 +1,8 @@
-"""Fits a logistic regression of n-gram features: dual coordinate descent (Yu, Huang and Lin 2011), then the bias.
+"""Fit a logistic regression of n-gram features: dual coordinate descent (Yu, Huang and Lin 2011), then the bias.
 
-The descent finds the bias late where texts are similar: in long documents nearly every feature occurs in every text,
-and a common shift of all scores takes many passes. So the bias is fitted once more, alone, by Newton's method.
+The bias converges slowly if texts are similar: in long documents nearly every feature occurs in every text, and a
+common shift of all scores takes many passes. Therefore the bias is fitted once more by Newton's method, with the table
+fixed. The passes are in C (native/ngrams.c).
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from capsulet.training.features import Floats, Matrix, Rows, Truth
 INTERCEPT = 1.0  # value of the feature that all texts have, whose weights are the bias; 0: no bias
 MOST_PASSES, SETTLED = 40, 3e-3  # passes over the texts; mean change of a text's dual variables that ends the fit
 FEW_TEXTS, PASSES_OF_FEW, SETTLED_OF_FEW = 1_000, 200, 1e-3
-MANY_TEXTS = 10_000  # from here on, the descent has found the bias
+MANY_TEXTS = 10_000  # from here on, the bias has converged in the descent
 BIAS_STEPS, LONGEST_STEP, BIAS_SETTLED = 30, 2.0, 1e-3  # of Newton's method
 LEAST_DUAL = 1e-8
 
@@ -61,7 +62,7 @@ class Solver:
         return found if self.truth.bases is None else found + self.truth.bases[rows]
 
     def shift(self, cost: float) -> Floats:
-        """What must be added to the bias (C,) so that the loss of the texts is smallest, with the table as it is."""
+        """What to add to the bias (C,) to minimise the loss of the texts, with the table fixed."""
         scores = self.scores(self.rows).astype(np.float64)
         flags, shift = self.truth.flags(self.rows, self.matrix.classes), np.zeros(self.matrix.classes)
         costs = cost * self.truth.text_costs(self.rows, flags)
@@ -79,12 +80,3 @@ class Solver:
 def effort(texts: int) -> tuple[int, float]:
     """Most passes over this many texts, and the mean change of their dual variables that ends a fit."""
     return (PASSES_OF_FEW, SETTLED_OF_FEW) if texts < FEW_TEXTS else (MOST_PASSES, SETTLED)
-
-
-def fit_table(
-    matrix: Matrix, truth: Truth, cost: float, seed: int, stop: Callable[[], bool] = lambda: False,
-    intercept: float = INTERCEPT,
-) -> tuple[Floats, Floats] | None:  # fmt: skip
-    """Table of features (F, C) and bias (C,) of the regression with this cost of an error. None: stopped."""
-    solver = Solver(matrix, truth, np.arange(len(matrix), dtype=np.int64), intercept, seed)
-    return (solver.table, solver.bias) if solver.fit(cost, stop) else None

@@ -102,4 +102,7 @@ def test_no_network_is_trained_where_the_linear_model_leaves_nothing_to_it(tmp_p
     monkeypatch.setattr("capsulet.training.network_stage.MANY_JUDGED", 100)
     options = {**SMALL, "network": "auto"}
     training = capsulet.train(file, tmp_path / "model", tell=lines.append, **options)
-    assert training.linear_only and "the linear model is nearly always right, so no network is trained: the model is linear" in lines
+    assert (
+        training.linear_only
+        and "the linear model is nearly always right, so no network is trained: the model is linear" in lines
+    )

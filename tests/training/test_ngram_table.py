@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from capsulet.text.corpus import Corpus
 from capsulet.training.features import Vocabulary, count_features, matrix_of
 from capsulet.training.linear import fit_corpus
-from capsulet.training.ngrams import most_features, placed, table_of
+from capsulet.training.ngram_table import most_features, placed, table_of
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of, spelled
 

@@ -1,4 +1,4 @@
-"""Texts that a model answered without having been trained on them: a held-out part, or left out in cross-validation."""
+"""Validation texts: texts that a model was not trained on, held out or left out in cross-validation."""
 
 from array import array
 from collections.abc import Iterator
@@ -17,17 +17,19 @@ from capsulet.text.vocabulary import UNKNOWN_ID
 from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
 
-MOST_TEXTS = 5_000  # texts that are measured after a training: enough for every metric, and quick
+MOST_TEXTS = 5_000  # texts that are evaluated after a training: enough for every metric, and fast
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Texts of a corpus that a model was not trained on, or that were left out in cross-validation."""
+class ValidationTexts:
+    """Texts of a corpus that were held out, or left out in cross-validation, and their class lengths."""
 
     corpus: Corpus
     vocab_size: int
     rows: Rows  # (n,) numbers of the texts
-    lengths: Floats | None = None  # (n, C) of the models that did not know them; None: the model itself did not
+    lengths: Floats | None = (
+        None  # (n, C) from cross-validation; None: computed by the model, which was not trained on them
+    )
     folds: NDArray[np.int64] | None = None  # of all texts of the corpus, with cross-validation
 
     def __len__(self) -> int:
@@ -68,11 +70,11 @@ class Judged:
         occurs[ids[inside], owners[inside]] = True
         return np.asarray(occurs.sum(1, keepdims=True) > occurs)
 
-    def sample(self, most: int = MOST_TEXTS) -> "Judged":
+    def sample(self, most: int = MOST_TEXTS) -> "ValidationTexts":
         """These texts, or a regular sample of them."""
         chosen = np.arange(0, len(self), max(len(self) / most, 1)).astype(np.int64)
         lengths = None if self.lengths is None else self.lengths[chosen]
-        return Judged(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)
+        return ValidationTexts(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)
 
     def answers(self, classifier: Classifier) -> Matrix:
         """Class lengths (n, C), by this model if it was not trained on the texts."""

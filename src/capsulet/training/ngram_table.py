@@ -1,15 +1,15 @@
-"""The table of n-gram features that a model stores, from a fitted regression (training/linear.py)."""
+"""From a fitted regression (training/linear.py) to the hashed table of n-gram features that a model stores."""
 
 import numpy as np
 
-from capsulet.config import NGRAM_ROW_UNIT
+from capsulet.automatic import NGRAM_ROW_UNIT
 from capsulet.model.ngrams import NgramTable, address
 from capsulet.native import core_module
 from capsulet.training.features import Floats, Vocabulary
 from capsulet.training.linear import LinearModel
 
 LARGEST_LEVEL = 127
-TINY = 1e-12  # a smaller value is no value
+TINY = 1e-12  # smallest scale: a table of zeros must not be divided by zero
 # a feature has a choice of two rows; in a large table, the least important features may find both taken
 ROWS_PER_FEATURE, ROWS_IF_SMALL, SMALL = 1.25, 2.0, 1 << 19  # SMALL: numbers in a table
 MOST_ROWS = 1 << 24

@@ -1,4 +1,4 @@
-"""The first model of a training: n-gram features with logistic regression, which takes seconds and needs no PyTorch."""
+"""First stage of a training: the linear model, logistic regression on n-gram features. It needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capsulet.config import MANY_CLASSES, MANY_TEXTS, Options, decided
+from capsulet.automatic import MANY_CLASSES, MANY_TEXTS
+from capsulet.config import Options, decided
 from capsulet.evaluation.arrays import counted_labels
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.results import Epoch
@@ -19,13 +20,13 @@ from capsulet.training.folds import Rows
 from capsulet.training.history import History, Snapshot
 from capsulet.training.linear import LinearModel, fit_corpus
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
-from capsulet.training.ngrams import most_features, table_of
+from capsulet.training.ngram_table import most_features, table_of
 from capsulet.training.offsets import fit_offsets
 
 
 @dataclass(frozen=True)
 class First:
-    """A fitted regression, and its scores for texts that it was not fitted on."""
+    """A fitted linear model, and scores of texts by models that were not fitted on them."""
 
     linear: LinearModel
     corpus: Corpus  # of the judged texts
@@ -52,7 +53,7 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     folds[found.rows] = found.folds
     if model.multi_label:
         return First(linear, corpora.train, found.rows, found.scores, folds, weights)
-    # a class of one row cannot be right: the model that answers it has never seen the class
+    # the only row of a class cannot be classified correctly by a model that was trained without it
     seen = np.bincount(corpora.train.targets, minlength=len(corpora.labels))[corpora.train.targets[found.rows]] > 1
     rows, scores = (found.rows[seen], found.scores[seen]) if seen.any() else (found.rows, found.scores)
     return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds, weights)

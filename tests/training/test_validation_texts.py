@@ -8,14 +8,14 @@ import numpy as np
 
 import capsulet
 from capsulet.text.corpus import TOO_LONG, Corpus, spell
-from capsulet.training.judged import MOST_TEXTS, Judged
+from capsulet.training.validation_texts import MOST_TEXTS, ValidationTexts
 
 
-def judged(corpus: Corpus, vocab_size: int, folds: list[int] | None = None) -> Judged:
+def judged(corpus: Corpus, vocab_size: int, folds: list[int] | None = None) -> ValidationTexts:
     """All texts of a corpus, with class lengths that say which text they belong to."""
     rows = np.arange(len(corpus))
     lengths = np.repeat(rows[:, None], max(corpus.num_classes, 1), 1).astype(np.float32)
-    return Judged(corpus, vocab_size, rows, lengths, None if folds is None else np.array(folds))
+    return ValidationTexts(corpus, vocab_size, rows, lengths, None if folds is None else np.array(folds))
 
 
 def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
@@ -76,5 +76,5 @@ def test_a_model_that_was_not_trained_on_them_answers_itself(model: Path) -> Non
         np.array([words.index("match")], np.int32), np.array([0, 1]), np.zeros(1, np.int32), None, 3, None,
         spell(words[2:]),
     )  # fmt: skip
-    found = Judged(corpus, len(words), np.arange(1)).answers(classifier)
+    found = ValidationTexts(corpus, len(words), np.arange(1)).answers(classifier)
     assert found.tolist() == classifier.session.classify(["match"])[0].tolist()
