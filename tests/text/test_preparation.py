@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from capsulet import config
+from capsulet import automatic
 from capsulet.config import build_options
 from capsulet.text import preparation
 from capsulet.text.rows import ReadOptions
@@ -31,9 +31,9 @@ def test_every_word_of_few_texts_counts_and_of_many_those_that_occur_twice(
     file.write_text("\n".join(["text,label", *rows]) + "\n")
     assert num_words(file) == 2 + 80  # words of validation texts do not count
     assert num_words(file, min_count=2) == 2
-    monkeypatch.setattr(config, "MANY_TEXTS", 81)
+    monkeypatch.setattr(automatic, "MANY_TEXTS", 81)
     assert num_words(file) == 2 + 80
-    monkeypatch.setattr(config, "MANY_TEXTS", 80)  # texts to train on
+    monkeypatch.setattr(automatic, "MANY_TEXTS", 80)  # texts to train on
     assert num_words(file) == 2
     assert num_words(file, min_count=1) == 2 + 80
     assert num_words(file, recipe="paper") == 2 + 80
@@ -43,8 +43,8 @@ def test_every_word_of_few_texts_counts_and_of_many_those_that_occur_twice(
 def test_more_of_a_text_is_read_where_no_network_is_trained(
     rows: int, tokens: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(config, "NETWORK_TOKENS", 5)
-    monkeypatch.setattr(config, "LINEAR_TOKENS", 9)
+    monkeypatch.setattr(automatic, "NETWORK_TOKENS", 5)
+    monkeypatch.setattr(automatic, "LINEAR_TOKENS", 9)
     file = tmp_path / "texts.csv"
     file.write_text("text,label\n" + "".join(f"{'word ' * 20},{number % 2}\n" for number in range(rows)))
     files = preparation.LabelledFiles([str(file)], [], ReadOptions(), None)

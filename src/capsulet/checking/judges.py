@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 
 
 class Judge:
-    """Collects the answers of models about rows, then lists the suspect labels."""
+    """Collects the predictions of models for rows, then lists the suspect labels."""
 
     def __init__(self, multi_label: bool) -> None:
         self.multi_label = multi_label
@@ -51,7 +51,7 @@ class Judge:
         self.steps: dict[str, NDArray[np.int64]] = {}  # multi-label: (2, STEPS + 1), rows without and with a label
 
     def compare(self, model: Classifier, rows: Iterator[Row]) -> None:
-        """Compare the answers of a model with the labels of rows."""
+        """Compare the predictions of a model with the labels of rows."""
         for window in chunks(rows):
             lengths = model.lengths([row.text for row in window])
             truth = self.known_labels(window, model.labels)
@@ -74,7 +74,7 @@ class Judge:
         return truth
 
     def compare_classes(self, names: Sequence[str], values: Values, truth: Flags, given: Flags) -> Iterator[Verdict]:
-        """Yield rows with another label than the model gives; rows with an unknown label are left out."""
+        """Yield rows whose label differs from the prediction; rows with an unknown label are left out."""
         for place in np.flatnonzero(truth.any(0)).tolist():
             self.probabilities.setdefault(names[place], []).append(values[truth[:, place], place])
         for number in np.flatnonzero((given & ~truth).any(1) & truth.any(1)).tolist():
@@ -83,7 +83,7 @@ class Judge:
             yield Verdict(self.rows + number, names[best], True, own, other, level=own, margin=own - other)
 
     def compare_labels(self, names: Sequence[str], values: Values, truth: Flags, given: Flags) -> Iterator[Verdict]:
-        """Yield labels that the model gives and the file does not, or the other way round."""
+        """Yield labels that are predicted but not in the file, and labels in the file that are not predicted."""
         steps = np.floor(values * STEPS).astype(np.int64)
         for place, name in enumerate(names):
             table = self.steps.setdefault(name, np.zeros((2, STEPS + 1), np.int64))

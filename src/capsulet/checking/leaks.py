@@ -58,7 +58,7 @@ def counted(counts: dict[str, Counter[int]] | None, value: str, target: int) -> 
 
 
 def is_pure(counts: Mapping[str, Counter[int]] | None) -> bool:
-    """Whether values that occur again and again have one class each, of several."""
+    """Whether repeated values have one class each, and there are several classes."""
     if not counts:
         return False
     rows = sum(own.total() for own in counts.values())

@@ -163,7 +163,7 @@ def listed(judge: Judge, title: str, rows: Iterator[Row], order: NDArray[np.int6
 
 
 def check_out(path: Path) -> None:
-    """Raise an error if the list cannot be written to this place."""
+    """Raise an error if the list cannot be written to this path."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"--out {path} ends in neither .csv nor .jsonl: name a file of one of the two formats")
     if path.is_dir() or not path.resolve().parent.is_dir():

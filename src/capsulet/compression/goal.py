@@ -32,7 +32,7 @@ class GoalSearch(ABC):
     @property
     @abstractmethod
     def largest(self) -> Setting:
-        """The setting that loses least."""
+        """The setting with the smallest loss."""
 
     @property
     @abstractmethod

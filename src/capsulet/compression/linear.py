@@ -24,7 +24,7 @@ class LinearSearch(GoalSearch):
 
     @property
     def largest(self) -> Setting:
-        """The setting that loses least."""
+        """The setting with the smallest loss."""
         return self.setting(self.source.most_words, max(self.ngrams.few))
 
     @property

@@ -69,7 +69,7 @@ class NgramTables:
         self.choices = (*self.few, 0)  # rows that a compressed model may have, most first; 0: no n-gram features
 
     def effects(self, table: NgramTable, sample: Sample) -> Floats:
-        """How much each row changes the answers: its largest number times the root of the texts that have it."""
+        """Effect of each row on predictions: its largest number times the root of the number of texts that have it."""
         texts = sample.valid if sample.train is None else sample.train
         rows = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), COUNTED_TEXTS)).astype(np.int64))
         counts = np.bincount(table.rows_of(texts, rows).columns >> 1, minlength=len(table.checks))

@@ -46,7 +46,7 @@ class Search(GoalSearch):
 
     @property
     def largest(self) -> Setting:
-        """The setting that loses least."""
+        """The setting with the smallest loss."""
         return Setting(self.source.most_words, max(CODEBOOK_COUNTS), max(BITS), self.ngrams.choices[0])
 
     @property

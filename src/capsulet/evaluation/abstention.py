@@ -38,7 +38,7 @@ class Rules:
 
 
 class FindsRules(Protocol):
-    """A loaded model that knows its answers on its validation texts."""
+    """A loaded model with the rankings of its validation texts."""
 
     def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
         """Return the thresholds for these requests; InputError if the validation texts are too few for them."""
@@ -78,7 +78,7 @@ def find_rules(
 
 
 def remedy(source: str, texts: str) -> str:
-    """Return the command that calibrates a model; a single file is made again from its folder."""
+    """Return the command that calibrates a model; a compressed file must be compressed again from its folder."""
     if source.endswith(".safetensors"):
         return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then compress the folder again"
     return f"run `capsulet calibrate {source} {texts}`"

@@ -25,7 +25,7 @@ def label_matrix(labels: Sequence[Labels], names: Sequence[str], multi_label: bo
 
 
 def given_matrix(lengths: NDArray[Any], thresholds: Sequence[float] | NDArray[np.float64] | None) -> Flags:
-    """Return the labels that class lengths (n, C) give: the longest, or all that reach their thresholds (C,)."""
+    """Return the predicted labels of class lengths (n, C): the longest, or all that reach their thresholds (C,)."""
     if thresholds is not None:
         return np.asarray(lengths >= np.asarray(thresholds))
     given = np.zeros(lengths.shape, bool)
@@ -53,7 +53,7 @@ def counted_labels(truth: Flags, lengths: NDArray[Any], thresholds: NDArray[np.f
 
 
 def counted(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> ReliabilityCounts:
-    """Count answers by their scores (n,) and whether they are right (n,)."""
+    """Count predictions by their scores (n,) and whether they are correct (n,)."""
     counts = ReliabilityCounts(bins)
     scores = confidence.astype(np.float64)
     places = np.searchsorted(counts.edges, scores, side="left")
@@ -64,5 +64,5 @@ def counted(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS
 
 
 def calibration_error(confidence: NDArray[Any], right: NDArray[np.bool_], bins: int = BINS) -> float:
-    """Expected calibration error of answers by their scores (n,) and whether they are right (n,)."""
+    """Expected calibration error of predictions with scores (n,), which are correct or not (n,)."""
     return counted(confidence, right, bins).error

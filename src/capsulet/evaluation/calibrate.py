@@ -91,7 +91,7 @@ def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Seq
 
 
 def write(model: Path, description: Mapping[str, Any]) -> None:
-    """Put a calibration and histograms into the configuration of a model; a model card that was not edited follows."""
+    """Write a calibration and histograms to a model, and update its card unless the user edited it."""
     stored, card = read_model(model), read_card(model)
     changed = dataclasses.replace(stored.config, **{"histograms": None, **description})
     if card == model_card(stored.config).encode():

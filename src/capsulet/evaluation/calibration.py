@@ -150,7 +150,7 @@ def fit(
 
 
 def fit_classes(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dict[str, float]]:
-    """Fit one distribution over the classes: lengths (n, C), truth (n,)."""
+    """Fit a calibration of single-label texts: lengths (n, C), truth (n,)."""
     parts = folds(truth)
     losses: dict[tuple[str, str], float] = {}
     factors = {scale: fit_factor(scaled(lengths, scale), truth) for scale in SCALES}
@@ -166,7 +166,7 @@ def fit_classes(lengths: NDArray[Any], truth: Classes) -> tuple[Calibration, dic
 
 
 def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibration, dict[str, float]]:
-    """Fit one probability per label: lengths and truth (n, C), the log loss a mean over texts and labels."""
+    """Fit a calibration of multi-label texts: lengths and truth (n, C); log loss averaged over texts and labels."""
     parts = np.random.default_rng(0).permutation(len(truth)) % FOLDS
     scores = logit(lengths.astype(np.float64))
 
@@ -213,7 +213,7 @@ def left_out_loss(
 
 
 def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes, start: float = 1.0) -> Calibration:
-    """Fit a calibration of this kind; the search for its factor begins at `start`."""
+    """Fit a calibration of one kind; the search for its factor begins at `start`."""
     scores = scaled(lengths, scale)
     factor = fit_factor(scores, truth, start)
     if method == "temperature":
@@ -270,7 +270,7 @@ def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, floa
 
 
 def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    """Return points of a rising line, the share of right answers by value; neighbours that would fall are pooled."""
+    """Isotonic regression (pool adjacent violators): points of a rising line, the share of right answers by value."""
     order = np.argsort(values, kind="stable")
     blocks: list[list[float]] = []  # sum of values, right answers, texts
     for piece in np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10))):

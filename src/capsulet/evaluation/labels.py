@@ -37,7 +37,7 @@ def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bo
 
 
 def given_labels(lengths: Sequence[float], thresholds: Sequence[float] | None) -> Places:
-    """Return the labels that the class lengths of a text give: the longest, or all that reach their thresholds."""
+    """Return the predicted labels of a text by its class lengths: the longest, or all that reach their thresholds."""
     if thresholds is None:
         return (lengths.index(max(lengths)),)
     return tuple([place for place, length in enumerate(lengths) if length >= thresholds[place]])

@@ -55,7 +55,7 @@ class LabelCounts:
 
     @property
     def accuracy(self) -> float:
-        """Share of the texts that were given exactly their true labels."""
+        """Share of the texts whose predicted labels are exactly the true ones."""
         return self.exact / max(self.texts, 1)
 
     @property
@@ -82,7 +82,7 @@ class LabelCounts:
 
 
 def frequent_confusions(confusions: Confusions, labels: Sequence[str]) -> tuple[Confusion, ...]:
-    """List the wrong cells of a confusion matrix, most frequent first."""
+    """List the confusions: cells off the diagonal of the confusion matrix, most frequent first."""
     wrong = [
         (-count, truth, given)
         for truth, row in enumerate(confusions)

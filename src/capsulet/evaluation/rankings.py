@@ -28,7 +28,7 @@ class Ranking:
 
     @property
     def count(self) -> int:
-        """Validation texts in all."""
+        """Number of validation texts."""
         return self.reached[-1]
 
     def thinned(self, most: int) -> Ranking:
@@ -39,7 +39,7 @@ class Ranking:
         return Ranking(*(tuple(column[place] for place in kept) for column in (self.values, self.reached, self.wrong)))
 
     def as_json(self) -> dict[str, Any]:
-        """What config.json holds."""
+        """Return the fields that the configuration stores."""
         return {"values": self.values, "reached": self.reached, "wrong": self.wrong}
 
 
@@ -77,7 +77,7 @@ def thinned(stored: Mapping[str, Any], most: int, source: str) -> dict[str, Any]
 
 
 def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
-    """Score by which a label gets into a conformal set: its share of Σ s⁴, with nothing fitted: (B, C) -> (B, C)."""
+    """Scores of the labels for conformal sets: their shares of Σ s⁴, (B, C) -> (B, C)."""
     fourth = fourth_powers(lengths)
     return np.asarray(fourth / fourth.sum(1, keepdims=True))
 

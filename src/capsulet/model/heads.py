@@ -13,7 +13,7 @@ SMALLEST = 1e-6  # a length of 0 or 1 has no finite logit
 
 
 class Classes(NamedTuple):
-    """The answer of a head."""
+    """The output of a head."""
 
     lengths: Tensor  # (B, C) in [0, 1): presence of each class
     logits: Tensor  # (B, C) input of cross entropy

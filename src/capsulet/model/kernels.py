@@ -41,7 +41,7 @@ def threads() -> int:
 
 @contextmanager
 def training_threads(wanted: int | None) -> Iterator[None]:
-    """Give the kernels this many threads; beside the kernels, torch gets one thread.
+    """Context: this many threads for the kernels, one thread for torch.
 
     None: as many as torch has, and at most one per core that the process may use. Threads of torch would take the core
     of the kernels' second thread: on two cores a step took 60 ms with two threads of torch beside the kernels, and 42

@@ -58,7 +58,7 @@ def build_network(
     dropout: float = 0.5, embedding_dropout: float = 0.0, head_dropout: float = 0.0,
     spellings: Spellings | None = None,
 ) -> Network:  # fmt: skip
-    """The network that these options describe; its parameters are not yet initialised.
+    """Build the network of these options; `initialise` must be called for its parameters.
 
     With the spellings of the words of the corpora it also has the rows of pieces of words.
     """
@@ -86,7 +86,7 @@ def build_network(
 
 
 def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weights: Mapping[str, Any]) -> Network:
-    """The network that these options describe, with these weights (arrays by name); it reads known words only."""
+    """Build the network of these options with these weights (arrays by name); it reads known words only."""
     network = build_network(options, vocab_size, num_classes)
     state = {name: torch.as_tensor(value) for name, value in weights.items() if name in network.state_dict()}
     network.load_state_dict(state)
@@ -96,7 +96,7 @@ def load_network(options: ModelOptions, vocab_size: int, num_classes: int, weigh
 def initialise(
     network: Network, seed: int, code_deviation: float, transform_scale: float, centred: bool, transforms: str = NORMAL
 ) -> None:
-    """Draw every parameter from this seed."""
+    """Initialise every parameter from this seed."""
     torch.manual_seed(seed)
     network.encoder.gru.reset_parameters()
     network.embedding.initialise(code_deviation, centred)

@@ -28,7 +28,7 @@ class Rounded(NamedTuple):
 
 
 def best_scales(rows: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
-    """Scales (R,) with the smallest squared error: with few bits, clipping large values is worth it."""
+    """Scales (R,) with the smallest squared error; with few bits, this clips large values."""
     largest = np.maximum(np.abs(rows).max(1), 1e-6)
     candidates = [clip * largest / (2 ** (bits - 1) - 1) for clip in CLIPS]
     errors = [np.square(rows - rounded(rows, scales, bits).values()).sum(1) for scales in candidates]

@@ -1,4 +1,4 @@
-"""Cells of CSV output. A spreadsheet runs a cell that begins like a formula, unless an apostrophe stands before it."""
+"""Cells of CSV output. A leading apostrophe keeps spreadsheets from running a cell as a formula."""
 
 from capsulet.text.visible import visible
 

@@ -44,7 +44,7 @@ class LabelledFiles:
 
 @dataclass(frozen=True)
 class Listener:
-    """Callbacks: lines for people, the number of rows read so far, and whether to stop."""
+    """Callbacks: print a line, report the number of rows read, and ask whether to stop."""
 
     tell: Tell = silent
     progress: Callable[[int], None] = lambda rows: None

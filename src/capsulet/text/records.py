@@ -81,7 +81,7 @@ class Pair(dict[str, Any]):
 
 
 def missing_text(value: object) -> object:
-    """Return a text; a missing one is empty, as an empty cell of a CSV file is."""
+    """Return a text; a missing text is empty, like an empty cell of a CSV file."""
     value = plain_value(value)
     return "" if value is None else value
 

@@ -22,7 +22,7 @@ Names = Sequence[str]
 
 
 def format_of(path: Path) -> str:
-    """Return the format that the name of a file to write asks for."""
+    """Return the format of a file to write, by its name."""
     zipped = path.name.lower().endswith(".gz")
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     found = FORMATS.get(ending)
@@ -59,7 +59,7 @@ class JsonLinesWriter(TableWriter):
 
 
 class DelimitedWriter(TableWriter):
-    """CSV or TSV. An apostrophe stands before a cell that a spreadsheet would read as a formula, unless `raw`."""
+    """CSV or TSV. Cells that a spreadsheet would run as a formula get a leading apostrophe, unless `raw`."""
 
     def __init__(self, stream: TextIO, delimiter: str, raw: bool = False, shown: Callable[[str], str] = str) -> None:
         self.table = csv.writer(stream, delimiter=delimiter, lineterminator="\n")

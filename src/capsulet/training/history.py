@@ -14,7 +14,7 @@ Weights = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model after one epoch, and how it performed on the validation texts. Epoch 0 has n-gram features only."""
+    """A model after one epoch, with its metrics on the validation texts. Epoch 0 is the linear model."""
 
     epoch: Epoch
     weights: Weights

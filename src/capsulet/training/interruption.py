@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Interruption:
-    """Handles Ctrl-C while it is entered."""
+    """Context that handles Ctrl-C."""
 
     pressed = False
     previous: Any = None

@@ -169,14 +169,14 @@ class Regression:
 
 
 def lower_loss(before: Floats, after: Floats, flags: Flags, worth: Floats) -> bool:
-    """Whether the log loss of texts of these weights (n,) is clearly lower by other scores (n, C)."""
+    """Whether `after` has a clearly lower weighted log loss than `before`."""
     gain = (log_losses(before, flags) - log_losses(after, flags)) * worth
     error = float(gain.std()) / max(len(gain), 1) ** 0.5
     return bool(gain.mean() > CLEARLY * error)
 
 
 def more_right(before: Floats, after: Floats, flags: Flags, worth: Floats) -> bool:
-    """Whether clearly more texts are right by other scores (n, C), by their weights (n,)."""
+    """Whether `after` classifies clearly more texts correctly than `before`, by their weights."""
     rows = np.arange(len(flags))
     change = worth * (flags[rows, after.argmax(1)].astype(np.int64) - flags[rows, before.argmax(1)])
     return bool(change.sum() > CLEARLY * (change**2).sum() ** 0.5)

@@ -25,7 +25,7 @@ from capsulet.training.offsets import fit_offsets
 
 
 @dataclass(frozen=True)
-class First:
+class LinearStage:
     """A fitted linear model, and scores of texts by models that were not fitted on them."""
 
     linear: LinearModel
@@ -36,7 +36,9 @@ class First:
     weights: Weights  # of the classes
 
 
-def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]) -> First | None:
+def fit_linear_stage(
+    corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]
+) -> LinearStage | None:
     """Fit n-gram features to the training texts; None: stopped.
 
     The judged texts are the validation texts, or all training texts, each left out once.
@@ -47,16 +49,18 @@ def fit_first(corpora: Corpora, options: Options, weights: Weights, stop: Callab
     if linear is None:
         return None
     if len(corpora.valid):
-        return First(linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None, weights)
+        return LinearStage(
+            linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None, weights
+        )
     found = linear.out_of_fold
     folds = np.full(len(corpora.train), -1, np.int64)
     folds[found.rows] = found.folds
     if model.multi_label:
-        return First(linear, corpora.train, found.rows, found.scores, folds, weights)
+        return LinearStage(linear, corpora.train, found.rows, found.scores, folds, weights)
     # the only row of a class cannot be classified correctly by a model that was trained without it
     seen = np.bincount(corpora.train.targets, minlength=len(corpora.labels))[corpora.train.targets[found.rows]] > 1
     rows, scores = (found.rows[seen], found.scores[seen]) if seen.any() else (found.rows, found.scores)
-    return First(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds, weights)
+    return LinearStage(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds, weights)
 
 
 def usual_share(texts: int, classes: int) -> float:
@@ -64,8 +68,8 @@ def usual_share(texts: int, classes: int) -> float:
     return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
-def linear_history(first: First, options: Options) -> tuple[History, Floats]:
-    """The model of n-gram features alone, and its class lengths for the judged texts."""
+def linear_history(first: LinearStage, options: Options) -> tuple[History, Floats]:
+    """The linear model as a result of the training, and its class lengths for the validation texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
     table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
@@ -77,13 +81,13 @@ def linear_history(first: First, options: Options) -> tuple[History, Floats]:
     return History((), snapshot, "finished", ngrams, linear_only=True, folds=fold_count(first)), mixture.lengths
 
 
-def fold_count(first: First) -> int:
+def fold_count(first: LinearStage) -> int:
     """The number of folds; 0 without cross-validation."""
     return 0 if first.folds is None else int(first.folds.max(initial=0)) + 1
 
 
-def shifted(mixture: Mixture, first: First, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
-    """The mixture with offsets of the classes (C,) that raise the metric of the judged texts; and the offsets."""
+def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
+    """The mixture with class offsets (C,) that raise the metric of the validation texts; and the offsets."""
     if options.model.multi_label or mixture.strength == 0:
         return mixture, np.zeros(mixture.values.shape[1], np.float32)
     truth = first.corpus.targets[rows].astype(np.int64)
@@ -93,7 +97,7 @@ def shifted(mixture: Mixture, first: First, rows: Rows, options: Options) -> tup
 
 
 def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
-    """A snapshot without weights: an epoch with the metrics of a mixture on the judged texts, and thresholds.
+    """A snapshot without weights: metrics of a mixture on the validation texts, and thresholds.
 
     An epoch has a macro-F1 if it is multi-label or if macro-F1 selects.
     """

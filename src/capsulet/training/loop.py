@@ -68,12 +68,12 @@ class Task:
 
     @property
     def held_out(self) -> Corpus:
-        """The texts that select the epoch."""
+        """The validation texts; the training texts if there are none."""
         return self.train if self.valid is None else self.valid
 
     @property
     def objective(self) -> Objective:
-        """What the network minimises."""
+        """The loss that the training minimises."""
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
         reading = Reading(options.sum_margin, options.focal, options.linear_margin)
@@ -184,7 +184,7 @@ def history_of(state: State, stopped: str) -> History:
 
 
 def backward(network: Network, batch: Batch, noise: Noise, objective: Objective, share: float) -> float:
-    """Add the gradients of a batch, times its share, to those of the parameters; return its loss times its share."""
+    """Accumulate the gradients of a batch, weighted by its share; return its weighted loss."""
     ids, lengths, targets, worth = on_device(batch, noise.step.device)
 
     def loss_at(words: Tensor, noise: Noise) -> Tensor:
@@ -229,7 +229,7 @@ def is_better(value: float, loss: float, best: Epoch, enough: float, select: str
 
 
 def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
-    """How far below the highest accuracy a later epoch may be: one standard error, if the learning rate falls.
+    """Tolerance below the highest metric for a later epoch: one standard error, if the learning rate falls.
 
     The highest of twenty accuracies on few texts is mostly luck, and later epochs have settled at a lower rate.
     """
@@ -237,7 +237,7 @@ def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
 
 
 def finite(loss: float) -> float:
-    """Return the loss, or stop the training if it is not a number: every later answer would be NaN."""
+    """Return the loss, or stop the training if it is NaN or infinite."""
     if not math.isfinite(loss):
         advice = "try a lower --learning-rate and --code-learning-rate"
         raise CapsuletError(f"training diverged, the loss is not a number: {advice}; the best model so far is kept")

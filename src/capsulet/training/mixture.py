@@ -67,7 +67,7 @@ def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
 def choose_mixture(
     scores: Floats, values: Floats, truth: Flags, output: Output, usual: float, needed: float = GAIN_OF_FEW
 ) -> Mixture:
-    """Mix n-gram scores (n, C) and network values (n, C), or leave out the network if it does not help.
+    """Combine n-gram scores (n, C) and network values (n, C), or use the scores alone if the network does not help.
 
     `usual` is the share of the n-gram features unless another one is clearly better. The network stays if its gain is
     above `needed`.
@@ -92,7 +92,7 @@ def choose_mixture(
 
 
 def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
-    """Describe in words whether the network is in the model, and why; `always`: because the user wants it."""
+    """Describe in one line whether the network is used, and why; `always`: because the user requested it."""
     kept = mixture.strength is not None
     name = "the network is kept" if kept else "the network is not used, the model is linear"
     if always:
@@ -130,12 +130,12 @@ def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> f
 
 
 def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
-    """1 for each text whose longest class is true, else 0: (n,)."""
+    """1 for each text that is classified correctly, else 0: (n,)."""
     return np.asarray(truth[np.arange(len(truth)), lengths.argmax(1)], np.int64)
 
 
 def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> float:
-    """How far the mean log loss of a mixture is below that of the n-gram features, in standard errors: values (n, C).
+    """Reduction of the mean log loss by a mixture, compared with the linear model, in standard errors: values (n, C).
 
     Log losses tell more than right answers: a few hundred texts are enough. A mixture with clearly fewer right answers
     is worse whatever its log loss.
@@ -149,7 +149,7 @@ def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> f
 
 
 def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.float64]:
-    """Log loss of each text (n,) by its values (n, C), after a calibration that is fitted to these texts."""
+    """Log loss of each text (n,) after a calibration of its values (n, C) that is fitted to these texts."""
     scores = values.astype(np.float64)
     if multi_label:
         slope, offset = calibration.fit_logistic(scores.ravel(), truth.ravel())
@@ -161,5 +161,5 @@ def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.fl
 
 
 def clipped(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities that are not too small for a logarithm."""
+    """Probabilities, clipped so that their logarithm is finite."""
     return np.maximum(shares, calibration.SMALLEST)

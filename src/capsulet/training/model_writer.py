@@ -28,7 +28,7 @@ from capsulet.training.validation_texts import ValidationTexts
 
 
 def ngram_table(facts: Mapping[str, float]) -> NgramTable:
-    """What a configuration says about n-gram features with these rows, strength and counts."""
+    """The part of the configuration that describes the n-gram table."""
     return NgramTable(int(facts["rows"]), facts["strength"], counts=bool(facts["counts"]))
 
 
@@ -45,7 +45,7 @@ class ModelWriter:
         self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
     def finish(self, history: History, judged: ValidationTexts | None, measure: bool = True) -> Measures | None:
-        """Calibrate and write a model; with `measure`, also return what a report shows of it."""
+        """Calibrate and write a model; with `measure`, also return the data of its report."""
         config, weights = self.config_of(history), history.best.weights
         corpora = self.corpora
         if judged is None:  # the training texts, where nothing else has judged the network
@@ -88,7 +88,7 @@ class ModelWriter:
         return {name: tensor for name, tensor in self.dictionary.items() if name != ORDER or config.reads_similar_words}
 
     def stored(self, weights: Weights) -> Weights:
-        """The weights as a file has them: rows of words include their pieces, and pieces have rows of their own."""
+        """The weights as the file stores them: rows of words include their pieces; pieces also have their own rows."""
         options, spellings = self.start.options.model, self.corpora.train.spellings
         name = "embedding.table" if options.embedding == "plain" else "embedding.codes"
         if not decided(options.piece_codes) or name not in weights:

@@ -25,7 +25,7 @@ from capsulet.training.class_weights import Weights
 from capsulet.training.cross_validation import Rounds, cross_validate, values_of
 from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import NOTHING, History, interrupted
-from capsulet.training.linear_stage import First, measured, shifted, usual_share
+from capsulet.training.linear_stage import LinearStage, measured, shifted, usual_share
 from capsulet.training.loop import Task, train_network
 from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone, verdict
 from capsulet.training.model_writer import ModelWriter
@@ -49,7 +49,7 @@ class NetworkStage:
     asked: Options  # as the user gave them
     options: Options  # resolved
     weights: Weights
-    first: First | None  # the n-gram features; None: there are none, or this is not the first process
+    first: LinearStage | None  # the n-gram features; None: there are none, or this is not the first process
     writer: ModelWriter
     monitor: Monitor
     tell: Tell
@@ -191,7 +191,7 @@ class NetworkStage:
     def train(
         self, plan: NetworkPlan, checkpoints: Checkpoints, linear: History | None, judged: ValidationTexts | None
     ) -> tuple[History, ValidationTexts | None]:
-        """Train the network, mix it with the n-gram features, and return what is better."""
+        """Train the network and return the combined model, or the linear model if the network does not help."""
         options, corpora = plan.options, self.corpora
         task, rounds, mixture = self.task(options), None, None
         keeps = linear is None and self.workers.rank == 0  # else the n-gram features stay until the mixture is known
@@ -226,12 +226,12 @@ class NetworkStage:
         return self.mixed(mixture, rounds.rows, history, plan.rounds, linear, judged)
 
     def compare(self, mixture: Mixture | None, texts: int) -> None:
-        """Tell whether the network is in the model, and why."""
+        """Report whether the network is used, and why."""
         if mixture is not None and self.first is not None:
             self.decide(verdict(mixture, texts, self.always))
 
     def decide(self, decision: str) -> None:
-        """Tell and keep a decision."""
+        """Print and store a decision."""
         self.decision = decision
         self.tell(decision)
 
@@ -253,7 +253,7 @@ class NetworkStage:
         return choose_mixture(scores, rounds.values, truth, output, usual, -math.inf if self.always else needed)
 
     def judged_part(self, rounds: Rounds) -> Rounds:
-        """The answers to texts that the n-gram features were judged on, which are not those of classes of one row."""
+        """The part of the predictions for validation texts of the linear model, which exclude classes of one row."""
         if self.first is None:
             return rounds
         kept = np.isin(rounds.rows, self.first.rows)
@@ -278,7 +278,7 @@ class NetworkStage:
         linear: History | None,
         judged: ValidationTexts | None,
     ) -> tuple[History, ValidationTexts]:
-        """The model of a network and n-gram features, and the texts that it was judged on."""
+        """The combined model and its validation texts."""
         if mixture.strength is None:
             assert linear is not None and judged is not None
             return replace(linear, epochs=history.epochs, stopped=history.stopped), judged

@@ -16,7 +16,7 @@ MOST_ROWS = 1 << 24
 
 
 def most_features(rows: int) -> int:
-    """How many features a table of at most this many rows may have."""
+    """Maximum number of features for a table of at most this many rows."""
     return max(1, int(rows / ROWS_PER_FEATURE) - NGRAM_ROW_UNIT)
 
 
@@ -28,7 +28,7 @@ def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = 
 
 
 def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOST_ROWS) -> NgramTable:
-    """A table of these values of features (F, C), rounded to eight bits per number, with one scale per class.
+    """Place features with these values (F, C) in a table, rounded to eight bits per number, with one scale per class.
 
     Features with a large effect are placed first: their largest number times the root of the texts that have them. A
     feature whose rows are both taken is left out.

@@ -27,7 +27,7 @@ WITHOUT_NOISE = 1.6  # times the speed, if there are no adversarial passes
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """What the training of the network will do."""
+    """The plan of the network training: options, rounds of cross-validation, estimated time."""
 
     options: Options
     rounds: int  # of cross-validation
@@ -64,7 +64,7 @@ class Probe:
 
 
 def measured_speed(network: Network, task: Task) -> float:
-    """Tokens per second of this training in one process, measured in a short trial that is thrown away."""
+    """Tokens per second of this training in one process, measured in a short trial whose result is discarded."""
     rows = np.random.default_rng(0).permutation(len(task.train))[:PROBE_TEXTS]
     few, probe = choose_rows(task.train, np.sort(rows)), Probe()
     own = replace(
@@ -77,7 +77,7 @@ def measured_speed(network: Network, task: Task) -> float:
 
 
 def usual_rounds(options: Options, tokens: int, held_out: bool) -> int:
-    """Rounds of cross-validation: none with held-out texts, else as many as cost little."""
+    """Number of rounds of cross-validation: none with held-out texts, else as many as `ROUND_TOKENS` allows."""
     if held_out:
         return 0
     whole = tokens * decided(options.training.epochs)
@@ -85,7 +85,7 @@ def usual_rounds(options: Options, tokens: int, held_out: bool) -> int:
 
 
 def passes(epochs: int, rounds: int) -> float:
-    """How often the training texts are read, by the network and by its cross-validation."""
+    """Number of passes over the training texts, by the final training and by the cross-validation."""
     return epochs * (1 + rounds * (1 - LEFT_OUT))
 
 
@@ -113,7 +113,7 @@ def reductions(epochs: int, rounds: int, fewest: int) -> Iterator[tuple[int, int
 def planned(
     candidates: Callable[[], Iterator[Candidate]], tokens: int, held_out: bool, seconds: float | None
 ) -> NetworkPlan | None:
-    """The first candidate whose training fits into the time as it is, or what fits of the last one.
+    """The first candidate whose training fits into the time, or a reduced plan of the last candidate.
 
     Without a limit it is the first candidate.
     """

@@ -189,7 +189,7 @@ class NotebookMonitor:
 
 
 def progress_monitor(progress: bool | None) -> LineMonitor | BarMonitor | NotebookMonitor | None:
-    """What shows the progress of `capsulet.train`; None: nothing does.
+    """The progress display of `capsulet.train`; None: no display.
 
     By default progress is shown where somebody watches: in a notebook and at the prompt of Python, not in programs.
     """

@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 
 
 def made_up_texts(classifier: Classifier, checks: NDArray[np.uint8], seed: int) -> tuple[list[str], Integers]:
-    """Texts of words of a model, and the classes that it gives them; about as many per class as it was trained on.
+    """Random texts of words of a model, with the classes that it predicts, in about the proportions of its training.
 
     `checks` are those of its table of n-gram features.
     """
@@ -74,7 +74,7 @@ WORD_SEED, PAIR_SEED = 0x243F6A8885A308D3, np.uint64(0x13198A2E03707344)
 
 
 def word_hashes(words: list[str]) -> Hashes:
-    """Hashes of words, which those of pairs are made of."""
+    """Hashes of words, from which the hashes of pairs are computed."""
     found = []
     for word in words:
         value, letters = WORD_SEED, word.encode()
@@ -92,7 +92,7 @@ def step(values: Hashes | np.uint64, units: Hashes) -> Hashes:
 
 
 def in_table(hashes: Hashes, checks: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether a table has a row for each feature; one in a hundred is found by accident."""
+    """Whether a table has a row for each feature; about one in a hundred is a false match."""
     rows, shift = np.uint64(len(checks)), np.uint64(33)
     mixed = (hashes ^ hashes >> shift) * np.uint64(0xFF51AFD7ED558CCD)
     mixed = (mixed ^ mixed >> shift) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -105,7 +105,7 @@ def in_table(hashes: Hashes, checks: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def classes_of(classifier: Classifier, texts: list[str]) -> Integers:
-    """Class that a model gives each text."""
+    """Class that a model predicts for each text."""
     windows = [texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW)]
     found = [np.asarray(classifier.lengths(window)).reshape(len(window), -1).argmax(1) for window in windows]
     return np.concatenate([np.zeros(0, np.int64), *found])

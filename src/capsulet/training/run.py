@@ -115,7 +115,7 @@ def train_files(
     require_training(network=not options.training.linear_only)
     from capsulet.training.history import NOTHING
     from capsulet.training.interruption import Interruption
-    from capsulet.training.linear_stage import fit_first, linear_history
+    from capsulet.training.linear_stage import fit_linear_stage, linear_history
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Silence
     from capsulet.training.progress import progress_monitor
@@ -146,7 +146,7 @@ def train_files(
         writer = ModelWriter(out, start_config(corpora, options, weights, recipe, command), corpora)
         first = linear = judged = None
         if rows and workers.rank == 0:
-            first = fit_first(corpora, options, weights, interruption.requested)
+            first = fit_linear_stage(corpora, options, weights, interruption.requested)
             if first is None:
                 raise KeyboardInterrupt
             linear, lengths = linear_history(first, options)
@@ -186,7 +186,7 @@ def train_files(
 
 
 def folder_of(out: Any) -> Path:
-    """The folder to write a model to."""
+    """Check `out`, the folder to write a model to."""
     if not isinstance(out, (str, Path)):
         raise InputError(
             f"--out is of type {type(out).__name__}: expected a folder to write the model to; give texts and labels "
@@ -212,7 +212,7 @@ def with_fraction(options: Options, held_out: bool) -> Options:
 
 
 def stored_options(out: Path | None) -> dict[str, Any]:
-    """The options in the checkpoint beside a model folder; empty without one."""
+    """The options in the checkpoint of a model folder; empty if there is none."""
     from capsulet.training.checkpoint import Checkpoints, identity_in
 
     data = Checkpoints(checkpoint_path(out)).read() if out else b""
@@ -241,7 +241,7 @@ def report_path(out: Path) -> Path:
 
 
 def checkpoint_path(out: Path) -> Path:
-    """The checkpoint beside a model folder."""
+    """Path of the checkpoint of a model folder."""
     return Path(f"{out.resolve()}.checkpoint")
 
 
@@ -279,7 +279,7 @@ def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: s
 
 
 def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
-    """What a resumed training must have in common with its checkpoint."""
+    """What must be equal in a checkpoint and in the training that resumes it."""
     groups = dataclasses.asdict(config.options).values()
     values: dict[str, Any] = {name: value for group in groups for name, value in group.items()}
     for name in ("threads", "device", "checkpoint_seconds"):  # they do not change the result

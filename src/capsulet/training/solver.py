@@ -23,7 +23,7 @@ LEAST_DUAL = 1e-8
 
 
 class Solver:
-    """Fits some texts of a matrix. A fit with a higher cost starts from the one before it."""
+    """Fits the regression to some texts of a matrix. A fit with a higher cost starts from the previous fit."""
 
     def __init__(
         self, matrix: Matrix, truth: Truth, rows: Rows, intercept: float, seed: int, priors: Floats | None = None
@@ -78,5 +78,5 @@ class Solver:
 
 
 def effort(texts: int) -> tuple[int, float]:
-    """Most passes over this many texts, and the mean change of their dual variables that ends a fit."""
+    """Maximum number of passes over this many texts, and the mean change of dual variables that ends the fit."""
     return (PASSES_OF_FEW, SETTLED_OF_FEW) if texts < FEW_TEXTS else (MOST_PASSES, SETTLED)

@@ -47,7 +47,7 @@ class ValidationTexts:
 
     @property
     def encoded(self) -> "list[array[int]]":
-        """Ids of the words of the texts, as a model reads them that was not trained on them."""
+        """Ids of the words of the texts; words that only occur in the texts of the same fold are unknown."""
         corpus, found = self.corpus, []
         own = np.zeros(len(corpus), np.int64) if self.folds is None else self.folds
         known = None if self.folds is None else self.known_words(self.folds)
@@ -77,7 +77,7 @@ class ValidationTexts:
         return ValidationTexts(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)
 
     def answers(self, classifier: Classifier) -> Matrix:
-        """Class lengths (n, C), by this model if it was not trained on the texts."""
+        """Class lengths (n, C): those of the cross-validation, or of this model."""
         if self.lengths is None:
             return classifier.session.classify(self.texts, spelled=True)[0]
         return Matrix(np.ascontiguousarray(self.lengths), self.lengths.shape[1])

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Alone:
-    """One process, which has nothing to exchange."""
+    """A single process: nothing is exchanged."""
 
     rank, size = 0, 1
 
