@@ -24,7 +24,11 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # only files with a hash of the list
 LOCKED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: --requirement
 
-setup: $(VENV)/.dev $(VENV)/.browser $(VENV)/.core
+# System and npm packages are installed beside the Python packages. Without a C compiler, one after the other: apt-get could
+# bring half of one while the extensions are built.
+JOBS := $(if $(shell command -v cc || command -v gcc || command -v clang),2,1)
+setup:
+	$(MAKE) --jobs=$(JOBS) $(VENV)/.wasm $(VENV)/.system
 
 # What the demo needs: capsulet with the extra `train`. torch is pinned by its version: its wheels have no common hashes.
 # Without a C compiler, the package ziglang brings one (backend.py).
@@ -46,16 +50,17 @@ $(VENV)/.dev: $(VENV)/.train requirements/dev.txt requirements/serve.txt require
 	  --group dev --group figures --group site --group clients --group deploy
 	touch $@
 
-# Node, Chromium, npm packages and the WebAssembly for the tests of js/. Those tests are skipped without them.
-WASM := $(wildcard core/*.[ch] js/wasm/*.c js/wasm/include/*.h) js/build_wasm.py
-$(VENV)/.browser: js/package-lock.json js/setup.sh $(WASM) | $(VENV)/.dev
+# Node, Chromium, npm packages, and compilers for slow tests of core/. What cannot be installed is skipped by the tests.
+# One after the other: apt-get runs once at a time.
+$(VENV)/.system: js/package-lock.json js/setup.sh core/setup.sh
+	mkdir -p $(VENV)
 	sh js/setup.sh
-	-$(BIN)/python js/build_wasm.py
+	sh core/setup.sh
 	touch $@
 
-# Compilers for the slow tests of core/. Those tests are skipped if they cannot be installed.
-$(VENV)/.core: core/setup.sh | $(VENV)/.dev
-	sh core/setup.sh
+# The WebAssembly for the tests of js/. Those tests are skipped without it.
+$(VENV)/.wasm: $(wildcard core/*.[ch] js/wasm/*.c js/wasm/include/*.h) js/build_wasm.py | $(VENV)/.dev
+	-$(BIN)/python js/build_wasm.py
 	touch $@
 
 wasm: $(VENV)/.dev
@@ -64,8 +69,10 @@ wasm: $(VENV)/.dev
 demo: $(VENV)/.train
 	$(BIN)/capsulet demo
 
+# worksteal: neighbouring tests stay in one process, so their fixtures are made once; `pytest PATH` alone needs no -n
+WORKERS ?= 2
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: setup
 	$(BIN)/ruff check .

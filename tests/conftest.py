@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 # the suite runs its own small models on one thread each: more would only wait for each other
 THREADS = 1
+# the same for torch, also in processes that tests start: `make test` runs several workers
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
 
 TEXTS = [
     ("sport", "The home team won the match after extra time"),
@@ -57,6 +61,28 @@ TINY = {
 }  # fmt: skip
 
 
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """`once("name", make)`: a path that `make(path)` writes, by one worker of the run; the others wait for it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "once"
+    shared.mkdir(exist_ok=True)
+
+    def call(name: str, make: Callable[[Path], object]) -> Path:
+        path, made = shared / name, shared / f"{name}.made"
+        with FileLock(shared / f"{name}.lock"):
+            if not made.exists():
+                assert not path.exists(), f"{name} could not be made before"
+                make(path)
+                made.touch()
+        return path
+
+    return call
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Tokenised texts of the tests go to a folder of theirs, here and in every process that is started."""
@@ -67,21 +93,19 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def rows_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rows_file(once: Once) -> Path:
     """The twelve texts as JSONL."""
-    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
-    path.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in TEXTS))
-    return path
+    lines = [json.dumps({"label": label, "text": text}) + "\n" for label, text in TEXTS]
+    return once("rows.jsonl", lambda path: path.write_text("".join(lines)))
 
 
 @pytest.fixture(scope="session")
-def model(rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(rows_file: Path, once: Once) -> Path:
     """A model folder of the default variant in tiny; read it, do not change it."""
     import capsulet
 
-    path = tmp_path_factory.mktemp("models") / "model"
-    capsulet.train(rows_file, path, valid=rows_file, **TINY)  # twelve rows are too few to part with any
-    return path
+    # twelve rows are too few to part with any
+    return once("model", lambda path: capsulet.train(rows_file, path, valid=rows_file, **TINY))
 
 
 SETS = [  # texts with several labels, one or none
@@ -101,21 +125,19 @@ SETS = [  # texts with several labels, one or none
 
 
 @pytest.fixture(scope="session")
-def sets_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sets_file(once: Once) -> Path:
     """Twelve multi-label texts as JSONL."""
-    path = tmp_path_factory.mktemp("sets") / "sets.jsonl"
-    path.write_text("".join(json.dumps({"labels": labels, "text": text}) + "\n" for labels, text in SETS))
-    return path
+    lines = [json.dumps({"labels": labels, "text": text}) + "\n" for labels, text in SETS]
+    return once("sets.jsonl", lambda path: path.write_text("".join(lines)))
 
 
 @pytest.fixture(scope="session")
-def sets_model(sets_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sets_model(sets_file: Path, once: Once) -> Path:
     """A multi-label model folder in tiny, its states pooled by the mean; read it, do not change it."""
     import capsulet
 
-    path = tmp_path_factory.mktemp("models") / "sets"
-    capsulet.train(sets_file, path, valid=sets_file, multi_label=True, pooling="mean", **TINY)
-    return path
+    options = {**TINY, "multi_label": True, "pooling": "mean"}
+    return once("sets", lambda path: capsulet.train(sets_file, path, valid=sets_file, **options))
 
 
 def generated_rows(count: int) -> Iterator[tuple[str, str]]:
@@ -132,21 +154,20 @@ MANY_ROWS = 21_500  # from 20,000 training texts on, automatic options are other
 
 
 @pytest.fixture(scope="session")
-def many_rows_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many_rows_file(once: Once) -> Path:
     """More than 20,000 generated texts as JSONL."""
-    path = tmp_path_factory.mktemp("many") / "rows.jsonl"
-    with path.open("w") as file:
-        file.writelines(json.dumps({"label": label, "text": text}) + "\n" for label, text in generated_rows(MANY_ROWS))
-    return path
+    lines = (json.dumps({"label": label, "text": text}) + "\n" for label, text in generated_rows(MANY_ROWS))
+    return once("many-rows.jsonl", lambda path: path.write_text("".join(lines)))
 
 
 @pytest.fixture(scope="session")
-def large_model(many_rows_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large_model(many_rows_file: Path, once: Once) -> Path:
     """A model of more than 20,000 rows, with the automatic options of such files; read it, do not change it."""
     import capsulet
 
-    path = tmp_path_factory.mktemp("models") / "large"
-    sizes = {"embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6}
-    training = capsulet.train(many_rows_file, path, network="always", epochs=1, threads=THREADS, **sizes)
-    assert not training.linear_only and training.linear is not None  # a mixture
-    return path
+    def train(path: Path) -> None:
+        sizes = {"embedding_size": 12, "hidden_size": 16, "num_codebooks": 3, "class_length": 6}
+        training = capsulet.train(many_rows_file, path, network="always", epochs=1, threads=THREADS, **sizes)
+        assert not training.linear_only and training.linear is not None  # a mixture
+
+    return once("large", train)

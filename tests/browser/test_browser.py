@@ -19,17 +19,20 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from benchmarks import browser
 from capsulet import __version__
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
+from tests.conftest import Once
 from tests.core import test_examples
 from tests.core.random_models import VARIANTS, model_file
 
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "js"
 MODULE = JS / "src" / "capsulet.wasm"
+LOCK = ROOT / "build" / "js.lock"  # what is built in js/ is built by one process at a time
 LARGEST, LARGEST_PACKED = 135_000, 62_000  # bytes of the module, and with gzip
 IN_CHROMIUM, SERVED = {"page.test.js"}, {"served.test.js"}
 TYPES = json.loads((JS / "package.json").read_text())["scripts"]["types"].split()[1:]
@@ -48,6 +51,13 @@ def run(*command: str, **environment: str) -> str:
 @pytest.fixture(scope="session")
 def module() -> Path:
     """The WebAssembly, built if it is older than its sources."""
+    LOCK.parent.mkdir(exist_ok=True)
+    with FileLock(LOCK):
+        return built_module()
+
+
+def built_module() -> Path:
+    """The same, by one process at a time."""
     sources = [*(ROOT / "core").glob("*.[ch]"), *(JS / "wasm").rglob("*.[ch]"), JS / "build_wasm.py"]
     if not MODULE.exists() or MODULE.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         done = subprocess.run([sys.executable, JS / "build_wasm.py"], capture_output=True, text=True)
@@ -58,7 +68,7 @@ def module() -> Path:
 
 
 @pytest.fixture(scope="session")
-def node(module: Path) -> str:
+def node(module: Path, once: Once) -> str:
     """The node program, with the WebAssembly and the page built, and the packages of js/ installed."""
     program, npm = shutil.which("node"), shutil.which("npm")
     if program is None or npm is None:
@@ -67,14 +77,15 @@ def node(module: Path) -> str:
     if tuple(map(int, version[1:].split(".")[:2])) < (20, 12):
         pytest.skip(f"node {version} is installed, 20.12 or newer is needed")
     lock, installed = JS / "package-lock.json", JS / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-        done = subprocess.run(
-            [npm, "ci", "--ignore-scripts"], cwd=JS, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
-        if done.returncode:
-            pytest.skip(f"npm ci in js/ failed: {done.stderr.strip().splitlines()[-1:]}")
-        installed.touch()
-    run(npm, "run", "build")
+    with FileLock(LOCK):
+        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+            done = subprocess.run(
+                [npm, "ci", "--ignore-scripts"], cwd=JS, capture_output=True, text=True, stdin=subprocess.DEVNULL
+            )
+            if done.returncode:
+                pytest.skip(f"npm ci in js/ failed: {done.stderr.strip().splitlines()[-1:]}")
+            installed.touch()
+    once("page", lambda path: path.write_text(run(npm, "run", "build")))
     return program
 
 

@@ -130,6 +130,6 @@ def test_the_less_room_the_fewer_rows(model: Path, tmp_path: Path) -> None:
         assert (made.parts["n-grams"] > 0) == (stored is not None) == (chosen.ngram_rows > 0)
         assert stored is None or (stored.rows, stored.bits) == (chosen.ngram_rows, 4)
         found.append(chosen.ngram_rows)
-        size = round(0.95 * size)
+        size = round(0.9 * size)
     assert found[0] == len(read_source(model).weights["ngrams.checks"]) and found[-1] == 0
     assert len(set(found)) >= 3

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.conftest import CORE, build
+from tests.conftest import Once
+from tests.core.conftest import CORE, SANITIZERS, build
 from tests.core.random_models import VARIANTS, main
 
 SEEDS = sorted((CORE / "fuzz/corpus").iterdir())
@@ -18,8 +19,7 @@ SECONDS = int(os.environ.get("CAPSULET_FUZZ_SECONDS", "20"))
 @pytest.mark.parametrize("target", ["file", "tokens", "run"])
 def test_seeds_and_regressions(target: str, tmp_path: Path) -> None:
     """Runs without libFuzzer, with the sanitizers of gcc."""
-    sanitizers = "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-g"
-    program = build(tmp_path / target, [CORE / f"fuzz/{target}.c", CORE / "fuzz/main.c"], *sanitizers)
+    program = build(tmp_path / target, [CORE / f"fuzz/{target}.c", CORE / "fuzz/main.c"], *SANITIZERS)
     inputs = [*SEEDS, *sorted((CORE / "fuzz/regressions").glob(f"{target}-*"))]
     environment = {**os.environ, "CAPSULET_FUZZ_MODEL": str(CORE / "fuzz/corpus/cwc")}
     done = subprocess.run([program, *inputs], env=environment, capture_output=True, text=True)
@@ -36,15 +36,31 @@ def test_seeds_are_small_and_up_to_date(tmp_path: Path, monkeypatch: pytest.Monk
         assert path.stat().st_size <= 5120
 
 
+@pytest.fixture(scope="session")
+def fuzz_programs(once: Once) -> Path:
+    """A folder with the targets for libFuzzer. -O1: they run for seconds, and compile in half the time."""
+    if not shutil.which("clang"):
+        pytest.skip("clang is not installed: sh core/setup.sh")
+
+    def make(folder: Path) -> None:
+        command = ["make", "-C", str(CORE), "fuzz-programs", f"BUILD={folder}", "OPTIMISE=-O1"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        folder.mkdir(exist_ok=True)
+        (folder / "said").write_text(f"status {done.returncode}\n{done.stderr}")
+
+    folder = once("fuzz", make)
+    said = (folder / "said").read_text()
+    if "libclang_rt.fuzzer" in said:
+        pytest.skip("clang has no libFuzzer: sh core/setup.sh")
+    assert said.startswith("status 0\n"), said[-3000:]
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("target", ["file", "tokens", "run"])
-def test_some_seconds_of_fuzzing(target: str, tmp_path: Path) -> None:
-    if not shutil.which("clang"):
-        pytest.skip("clang is not installed: sh core/setup.sh")
-    command = ["make", "-C", str(CORE), "fuzz", f"TARGETS={target}", f"SECONDS={SECONDS}", f"BUILD={tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if "libclang_rt.fuzzer" in done.stderr:
-        pytest.skip("clang has no libFuzzer: sh core/setup.sh")
+def test_some_seconds_of_fuzzing(target: str, fuzz_programs: Path) -> None:
+    words = [f"TARGETS={target}", f"SECONDS={SECONDS}", f"BUILD={fuzz_programs}", "OPTIMISE=-O1"]
+    done = subprocess.run(["make", "-C", str(CORE), "fuzz", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "number_of_executed_units" in done.stderr

@@ -274,9 +274,9 @@ def test_many_validation_texts_take_little_time() -> None:
             "wrong": [max(0, count // 2 - 2 * math.isqrt(count)) for count in reached],
         }
     )
-    start = time.perf_counter()
+    start = time.process_time()
     assert core.rules(False, math.nan, 0.5, math.nan)[1] == 1.0
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("error", [1e-9, 1e-17, 1e-300, 5e-324])
@@ -297,17 +297,17 @@ def test_many_classes() -> None:
     assert np.isfinite(np.frombuffer(core.classify([TEXT], False)[0], np.float32)).all()
     dice = random.Random(4)
     lengths = array("f", sorted(dice.randrange(1000) / 1000 for _ in range(70_000)))
-    start = time.perf_counter()
+    start = time.process_time()
     (classes,) = core.label_sets(lengths.tobytes(), -1.0)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert list(classes) == sorted(range(70_000), key=lambda place: (-lengths[place], place))
 
 
 def test_places_of_tokens_take_linear_time() -> None:
     core = _core.Model(model_file(replace(VARIANTS["cwc"], max_tokens=1 << 20, tokens="paper")), INT8)
-    start = time.perf_counter()
+    start = time.process_time()
     tokens = core.tokens("İ" * 100_000, False)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert [token[1:] for token in tokens[:4]] == [(0, 1), (0, 1), (1, 2), (1, 2)]
     assert tokens[-1][1:] == (99_999, 100_000)
 

@@ -283,7 +283,8 @@ def core_tokens(units: ctypes.CDLL, text: bytes) -> list[tuple[bytes, int, int, 
     units.unit_tokens.restype = ctypes.c_size_t
     count = units.unit_tokens(0, text, ctypes.c_size_t(len(text)), places, letters, ctypes.c_size_t(most))
     rows = [tuple(places[4 * i : 4 * i + 3]) for i in range(count)]
-    return [(letters.raw[255 * i : 255 * i + min(row[2], 255)], *row) for i, row in enumerate(rows)]
+    spelled = memoryview(letters)  # its attribute `raw` copies everything
+    return [(bytes(spelled[255 * i : 255 * i + min(row[2], 255)]), *row) for i, row in enumerate(rows)]
 
 
 def check_tokens(units: ctypes.CDLL, text: str) -> None:

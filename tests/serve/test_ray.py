@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from tests.serve.conftest import Running
 from tests.serve.test_lifecycle import Clients
+from tests.training.test_ray import processes
 
 pytest.importorskip("ray")
 pytest.importorskip("fastapi")
@@ -27,10 +27,9 @@ def cluster(model: Path) -> Iterator[Running]:
     assert running.end() == 0
 
 
-def replicas() -> list[int]:
-    """The processes of the replicas on this machine."""
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in found.splitlines() if "ServeReplica:capsulet:capsulet" in line]
+def replicas(cluster: Running) -> list[int]:
+    """The processes of the replicas of a server."""
+    return processes("ServeReplica:capsulet:capsulet", cluster.process.pid)
 
 
 @pytest.mark.slow
@@ -49,17 +48,17 @@ def test_shapes_are_the_same(cluster: Running, server: Running) -> None:
 
 @pytest.mark.slow
 def test_no_request_is_lost_when_a_replica_is_killed(cluster: Running) -> None:
-    before = replicas()
+    before = replicas(cluster)
     assert len(before) == 2
     clients = Clients(cluster, 8)
     while len(clients.labels) < 100:
         time.sleep(0.01)
     os.kill(before[0], signal.SIGKILL)
     at_kill, end = len(clients.labels), time.monotonic() + 60
-    while (before[0] in replicas() or len(replicas()) < 2) and time.monotonic() < end:
+    while (before[0] in replicas(cluster) or len(replicas(cluster)) < 2) and time.monotonic() < end:
         time.sleep(0.2)
     while len(clients.labels) < at_kill + 100 and time.monotonic() < end:
         time.sleep(0.05)
     clients.end()
     assert not clients.lost and set(clients.labels) == {"sport"} and len(clients.labels) >= at_kill + 100
-    assert len(replicas()) == 2
+    assert len(replicas(cluster)) == 2

@@ -27,8 +27,9 @@ def core_tokens(library: ctypes.CDLL, text: bytes, rule: int = 1) -> list[tuple[
     count = library.unit_tokens(rule, text, ctypes.c_size_t(len(text)), places, letters, ctypes.c_size_t(most))
     assert count <= len(text) + 1
     rows = [tuple(places[4 * i : 4 * i + 4]) for i in range(count)]
+    spelled = memoryview(letters)  # its attribute `raw` copies everything
     return [
-        (letters.raw[LONGEST_WORD * i : LONGEST_WORD * i + min(size, LONGEST_WORD)], start, end, size, KINDS[kind])
+        (bytes(spelled[LONGEST_WORD * i : LONGEST_WORD * i + min(size, LONGEST_WORD)]), start, end, size, KINDS[kind])
         for i, (start, end, size, kind) in enumerate(rows)
     ]
 

@@ -12,12 +12,13 @@ from capsulet.cli.main import main
 from capsulet.storage.folder import read_config
 from capsulet.training.interruption import Interruption
 from capsulet.training.monitor import Silence
-from tests.conftest import SETS, TINY, generated_rows
+from tests.conftest import SETS, TINY, Once, generated_rows
 from tests.training.interrupting import interrupted_after
 
 ROUNDS, EPOCHS = 5, 2
 OPTIONS = {**TINY, "epochs": EPOCHS, "batch_size": 16, "valid_fraction": None}
 STEPS = 4  # per epoch of 60 texts; 3 of 48
+WHOLE = ROUNDS * 3 * EPOCHS + STEPS * EPOCHS
 
 
 @pytest.fixture(params=["single", "multi"])
@@ -26,11 +27,23 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def rows(kind: str, tmp_path: Path) -> Path:
-    file, key = tmp_path / "rows.jsonl", "labels" if kind == "multi" else "label"
+def rows(kind: str, once: Once) -> Path:
+    key = "labels" if kind == "multi" else "label"
     pairs = SETS * 5 if kind == "multi" else list(generated_rows(60))
-    file.write_text("".join(json.dumps({key: label, "text": text}) + "\n" for label, text in pairs))
-    return file
+    lines = [json.dumps({key: label, "text": text}) + "\n" for label, text in pairs]
+    return once(f"interruption-{kind}.jsonl", lambda path: path.write_text("".join(lines)))
+
+
+@pytest.fixture
+def whole(kind: str, rows: Path, once: Once) -> Path:
+    """The model of a training that nobody interrupts."""
+
+    def train(path: Path) -> None:
+        steps = Steps()
+        capsulet.train(rows, path, monitor=steps, multi_label=kind == "multi", **OPTIONS)
+        assert steps.made == WHOLE
+
+    return once(f"interruption-{kind}", train)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -45,11 +58,9 @@ class Steps(Silence):
 
 
 @pytest.mark.parametrize("steps", [1, 3 * EPOCHS + 1, ROUNDS * 3 * EPOCHS + 1, ROUNDS * 3 * EPOCHS + STEPS + 1])
-def test_cross_validation_and_the_last_training(steps: int, kind: str, rows: Path, tmp_path: Path) -> None:
+def test_cross_validation_and_the_last_training(steps: int, kind: str, rows: Path, whole: Path, tmp_path: Path) -> None:
     """In the first round, in the second, and in the first and the second epoch of the last training."""
-    options, whole = {**OPTIONS, "multi_label": kind == "multi"}, Steps()
-    capsulet.train(rows, tmp_path / "whole", monitor=whole, **options)
-    assert whole.made == ROUNDS * 3 * EPOCHS + STEPS * EPOCHS
+    options = {**OPTIONS, "multi_label": kind == "multi"}
     out, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
     with interrupted_after(steps) as done:
         stopped = capsulet.train(rows, out, **options)
@@ -62,9 +73,9 @@ def test_cross_validation_and_the_last_training(steps: int, kind: str, rows: Pat
     again, lines = Steps(), list[str]()
     finished = capsulet.train(rows, out, resume=True, monitor=again, tell=lines.append, **options)
     assert finished.stopped == "finished" and not finished.linear_only
-    assert whole.made - again.made == (steps - ROUNDS * 3 * EPOCHS if last else 0)
+    assert WHOLE - again.made == (steps - ROUNDS * 3 * EPOCHS if last else 0)
     assert (f"resuming from {checkpoint}" in lines) == last
-    assert contents(out) == contents(tmp_path / "whole") and not checkpoint.exists()
+    assert contents(out) == contents(whole) and not checkpoint.exists()
 
 
 def test_the_first_model(kind: str, rows: Path, tmp_path: Path, capsys, monkeypatch) -> None:
@@ -80,7 +91,7 @@ def test_the_first_model(kind: str, rows: Path, tmp_path: Path, capsys, monkeypa
     call = ["train", str(rows), "--out", str(tmp_path / "model"), *["--multi-label"] * (kind == "multi")]
     assert main(call) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "capsulet: interrupted" and len(asked) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_older_model_stays_if_the_first_one_is_interrupted(

@@ -105,12 +105,13 @@ def check_labels(out: Path, shards: Path, model: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a busy machine takes minutes
 def test_labels_are_complete_after_a_worker_was_killed(start, model: Path, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
     call = ["predict", model, shards, "--engine", "ray", "--workers", "2", "--out", out, "--columns", "id"]
     running = start(*call)
     kill_one("ShardLabeller", running, lambda: out.exists() and 2 <= len(list(out.glob("*.parquet"))) < SHARDS - 2)
-    _, said = running.communicate(timeout=200)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == 0, said
     assert said.splitlines()[-1] == f"{SHARDS} of {SHARDS} files, {(SHARDS - 1) * ROWS:,} rows"
     check_labels(out, shards, model)
@@ -121,7 +122,7 @@ def test_labels_are_complete_after_a_worker_was_killed(start, model: Path, shard
     (out / "01.parquet").write_bytes(b"PAR1 half")
     (out / ".02.parquet.77.part").write_bytes(b"left by somebody")
     running = start(*call)
-    _, said = running.communicate(timeout=200)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == 0, said
     check_labels(out, shards, model)
     changed = {path.name for path in out.iterdir() if times[path.name] != path.stat().st_mtime_ns}
@@ -129,13 +130,14 @@ def test_labels_are_complete_after_a_worker_was_killed(start, model: Path, shard
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a busy machine takes minutes
 def test_training_goes_on_when_a_worker_was_killed(start, tmp_path: Path) -> None:
     rows, out = tmp_path / "rows.jsonl", tmp_path / "model"
     rows.write_text("".join(json.dumps({"label": a, "text": b}) + "\n" for a, b in texts(random.Random(0)) * 5))
     flags = [*FLAGS, "--epochs", "6", "--checkpoint-seconds", "0"]
     running = start("train", rows, "--out", out, "--engine", "ray", "--workers", "2", *flags)
     kill_one("RayTrainWorker", running, (tmp_path / "model.checkpoint").exists)
-    _, said = running.communicate(timeout=250)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == 0, said
     assert "the network of epoch 6 of 6" in said and not (tmp_path / "model.checkpoint").exists()
     alone = tmp_path / "alone"
@@ -146,15 +148,16 @@ def test_training_goes_on_when_a_worker_was_killed(start, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a busy machine takes minutes
 def test_bad_input_comes_back_from_the_workers(start, model: Path, tmp_path: Path, shards: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"label": "a", "text": "x"}\n{"label": "b"}\n')
     running = start("train", bad, "--out", tmp_path / "model", "--engine", "ray", *FLAGS)
-    _, said = running.communicate(timeout=200)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == 2 and "bad.jsonl line 2: no key 'text'" in said.splitlines()[-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl"]
     running = start("predict", model, shards, "--engine", "ray", "--out", tmp_path / "labels", "--columns", "nothing")
-    _, said = running.communicate(timeout=200)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == 2 and "no column 'nothing', found: id, text" in said.splitlines()[-1]
 
 
