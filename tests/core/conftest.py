@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -46,7 +47,7 @@ def compiled(source: Path, compiler: str, *flags: str) -> Path:
     OBJECTS.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{output}.lock"):
         if not output.exists():
-            part = output.with_suffix(".part")
+            part = output.with_suffix(f".{os.getpid()}")  # a test that was cut off may leave a compiler running
             done = subprocess.run([*command, "-o", str(part)], capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
             part.rename(output)

@@ -16,6 +16,7 @@ from tests.core.test_answers import by_kernel
 
 PROGRAM = [CORE / "tests/answers.c"]
 AnswersOf = Callable[..., str]
+pytestmark = pytest.mark.timeout(1200)  # the kernels with sanitizers compile for a minute on an idle machine
 
 
 def compare(

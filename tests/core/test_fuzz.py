@@ -11,6 +11,7 @@ from tests.conftest import Once
 from tests.core.conftest import CORE, SANITIZERS, build
 from tests.core.random_models import VARIANTS, main
 
+pytestmark = pytest.mark.timeout(1200)  # the kernels with sanitizers compile for a minute on an idle machine
 SEEDS = sorted((CORE / "fuzz/corpus").iterdir())
 SECONDS = int(os.environ.get("CAPSULET_FUZZ_SECONDS", "20"))
 
@@ -57,7 +58,6 @@ def fuzz_programs(once: Once) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("target", ["file", "tokens", "run"])
 def test_some_seconds_of_fuzzing(target: str, fuzz_programs: Path) -> None:
     words = [f"TARGETS={target}", f"SECONDS={SECONDS}", f"BUILD={fuzz_programs}", "OPTIMISE=-O1"]
