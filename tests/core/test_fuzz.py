@@ -39,7 +39,7 @@ def test_seeds_are_small_and_up_to_date(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session")
 def fuzz_programs(once: Once) -> Path:
-    """A folder with the targets for libFuzzer. -O0: they run for seconds, and kernels.c compiles for minutes otherwise."""
+    """A folder with the targets for libFuzzer. -O0: otherwise kernels.c compiles for minutes."""
     if not shutil.which("clang"):
         pytest.skip("clang is not installed: sh core/setup.sh")
 
