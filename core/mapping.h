@@ -12,9 +12,22 @@ static const uint64_t largest_file = (uint64_t)4 << 30;
 
 #ifdef _WIN32
 #include <stdio.h>
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+
+/* `fopen` reads a path in the code page of the system, which has not every character: paths are UTF-8 here. */
+static FILE *open_file(const char *path) {
+  int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0); /* with the zero at the end */
+  wchar_t *wide = length > 0 ? malloc((size_t)length * sizeof *wide) : NULL;
+  FILE *file = wide && MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length) == length ? _wfopen(wide, L"rb") : NULL;
+  free(wide);
+  return file;
+}
 
 static const char *map_file(const char *path, struct mapping *mapping) {
-  FILE *file = fopen(path, "rb");
+  FILE *file = open_file(path);
   if (!file) return "the file cannot be opened";
   _fseeki64(file, 0, SEEK_END);
   int64_t size = _ftelli64(file);

@@ -210,6 +210,11 @@ def test_predictions_are_a_list(kind: str, named: Path, answers: list[capsulet.P
     assert np.allclose(classifier.predict_proba(PREDICTED[kind]()), classifier.predict_proba(TEXT))
 
 
+def test_a_linear_training_as_a_table_has_a_row(tmp_path: Path) -> None:
+    training = capsulet.train(DATA["polars"](), tmp_path / "model", **QUICK)
+    assert list(training.to_pandas()["valid_accuracy"]) == [training.best.valid_accuracy]
+
+
 def test_validation_data(tmp_path: Path) -> None:
     for number, kind in enumerate(("pandas", "generator", "texts and labels")):
         training = capsulet.train(DATA["polars"](), tmp_path / str(number), valid=DATA[kind](), **QUICK)
@@ -308,6 +313,14 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a wrong name": (lambda out: capsulet.train("reviws.csv", out), "reviws.csv: no such file"),
     "an address": (lambda out: capsulet.train("https://a.b/c.csv", out), "download it"),
     "a wrong option": (lambda out: capsulet.train((TEXT, LABELS), out, epoch=3), "did you mean 'epochs'?"),
+    "a wrong option for columns": (
+        lambda out: capsulet.train((TEXT, LABELS), out, text_column="text"),
+        "option 'text_column' is unknown; did you mean 'text_columns'?",
+    ),
+    "an option that is like none": (
+        lambda out: capsulet.train((TEXT, LABELS), out, zzz=3),
+        "option 'zzz' is unknown; docs/reference/options.md lists all options",
+    ),
     "a wrong value": (lambda out: capsulet.train((TEXT, LABELS), out, epochs=0), "epochs is 0: expected 1 to"),
     "a column that is not there": (
         lambda out: capsulet.train(pd.DataFrame(PLAIN), out, text_columns="txt"),
@@ -334,9 +347,9 @@ def test_mistakes_of_predict(named: Path) -> None:
     assert "text 1 is of type int: expected str" in message(lambda: classifier.predict(["a", 3]))
     assert "give a list of texts as texts=[…]" in message(lambda: capsulet.drift(classifier, TEXT))
     assert "no column 'text'" in message(lambda: classifier.predict(pd.DataFrame({"a": TEXT})))
-    assert "label 'x' is not a label of the training texts" in message(
-        lambda: capsulet.evaluate(classifier, (["a"], ["x"]))
-    )
+    assert message(
+        lambda: capsulet.evaluate(classifier, pd.DataFrame({"message": ["a"], "category": ["x"]}))
+    ).startswith("DataFrame row 0: label 'x' is not a label of the training texts")
     assert "is unknown to the model" in message(lambda: classifier.explain("a", label="x"))
 
 
@@ -346,6 +359,23 @@ def test_mistakes_on_the_command_line_speak_of_flags(tmp_path: Path, capsys) -> 
     assert "--text-column" in capsys.readouterr().err
     assert main(["train", str(path), "--out", str(tmp_path / "model"), "--text-column", "a"]) == 2
     assert "name the right column with --label-column" in capsys.readouterr().err
+
+
+def test_mistakes_of_names_on_the_command_line(named: Path, tmp_path: Path, capsys) -> None:
+    path = put(tmp_path / "rows.txt", table("|"))
+
+    def refused(*words: object) -> str:
+        try:
+            assert main([str(word) for word in words]) == 2
+        except SystemExit as end:  # argparse
+            assert end.code == 2
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        return str(line)
+
+    assert "unknown verb trian (did you mean train?)" in refused("trian", path)
+    assert "no column 'foo'" in refused("train", path, "--out", tmp_path / "model", "--text-column", "foo")
+    assert "If it is a text, write --text before it" in refused("predict", named, "the team won")
+    assert "unknown verb zzz; see" in refused("zzz")
 
 
 def test_a_wide_spreadsheet_is_refused(tmp_path: Path) -> None:

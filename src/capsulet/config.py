@@ -288,8 +288,8 @@ def build_options(recipe: str = "default", **values: Any) -> Options:
         import difflib
 
         near = difflib.get_close_matches(unknown, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f": expected one of {', '.join(known)}"
-        raise InputError(f"option {unknown!r} is unknown{hint}")
+        hint = f"did you mean {near[0]!r}?" if near else "docs/reference/options.md lists all options"
+        raise InputError(f"option {unknown!r} is unknown; {hint}")
     given = {group: {name: merged[name] for name in names[group] if name in merged} for group in GROUPS}
     options = Options(**{group: check(kind(**given[group])) for group, kind in GROUPS.items()})
     if options.training.linear_only and options.model.ngram_features == 0:

@@ -249,8 +249,8 @@ class Training(Table):
         return f"<Training: {self.best.metric}, {count(len(self.labels), 'label')}, {clock(self.seconds)}; {self.path}>"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row per epoch of the network; none if no network was trained."""
-        return [epoch.record() for epoch in self.epochs]
+        """Return one row per epoch of the network, or one row of a model without a network."""
+        return [epoch.record() for epoch in self.epochs or (self.best,)]
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_version(run) -> None:
     ("words", "message"),
     [
         ([], "the following arguments are required: VERB"),
-        (["tarin"], "invalid choice: 'tarin'"),
+        (["tarin"], "unknown verb tarin (did you mean train?)"),
         (["train", "x.csv"], "the following arguments are required: --out"),
         (["train", "--out", "y"], "the following arguments are required: FILE"),
         (["predict", "m", "--text", "a", "b.txt"], "unexpected argument b.txt: put files before options"),

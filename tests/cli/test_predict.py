@@ -209,7 +209,9 @@ def test_several_files_are_named(run, model: Path, tmp_path: Path) -> None:
     assert "the column 'other' is missing in the first row" in answer.line
 
 
-@pytest.mark.parametrize("name", ["o.jsonl", "o.csv", "o.tsv", "o.parquet", "o.xlsx", "o.jsonl.gz", "o.csv.gz"])
+@pytest.mark.parametrize(
+    "name", ["o.jsonl", "o.json", "o.csv", "o.tsv", "o.parquet", "o.xlsx", "o.jsonl.gz", "o.csv.gz"]
+)
 def test_files_in_the_format_of_their_name(run, model: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "rows.csv").write_text(f"id,text\nbroken\n1,{SPORT}\n2,{FOOD}\n3\n")
     out = tmp_path / name

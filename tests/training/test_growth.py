@@ -21,6 +21,7 @@ from capsulet.storage.model_file import MODEL, read_model
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.corpus import spelled_texts
 from capsulet.training import extension, rehearsal
+from capsulet.training import growth as module
 from capsulet.training.extension import joined, matrix_of_rows, with_features
 from capsulet.training.growth import inherited
 from tests.conftest import SETS, TEXTS, generated_rows
@@ -76,6 +77,23 @@ def test_a_new_class_without_old_rows(files: dict[str, Path], tmp_path: Path) ->
     assert f"--from {files['model']}" in grown.config.command
     assert any("calibrated as those of the old model" in line for line in told)
     assert grown.explain(MUSIC[0], "music").tokens  # contributions of new words
+
+
+def test_new_features_count_alike_for_all_old_classes(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits = []
+
+    def watched(extended: extension.ExtendedTable, *rest: Any) -> Any:
+        fits.append((extended, fit := extension.fit_extension(extended, *rest)))
+        return fit
+
+    monkeypatch.setattr(module, "fit_extension", watched)
+    capsulet.train(files["new"], tmp_path / "grown", from_model=files["model"], threads=1)
+    (start, known), found = fits[0]
+    change = (found.table.levels * found.table.scales - start.levels * start.scales)[:, :3]
+    assert np.allclose(change[known], 0, atol=1e-5) and change[~known].min() < -1
+    assert np.ptp(change[~known], axis=1).max() <= found.table.scales.max(), "a difference of one level: rounding"
 
 
 def test_equal_calls_give_equal_models(files: dict[str, Path], tmp_path: Path) -> None:

@@ -3,14 +3,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna.trial import FixedTrial
 
 import capsulet
 from capsulet.cli.main import main
 from capsulet.errors import InputError
 from capsulet.storage.folder import read_config
+from capsulet.text.rows import ReadOptions
 from capsulet.tuning import tune as module
-from capsulet.tuning.space import LINEAR, allowed_sizes
+from capsulet.tuning.results import Trial
+from capsulet.tuning.space import DEFAULTS, LINEAR, allowed_sizes, first_trials, suggest
+from capsulet.tuning.study import best_of
 from capsulet.tuning.trade_off import frontier
+from capsulet.tuning.trials import Job
 
 FIXED: dict[str, Any] = {"linear_only": True, "threads": 1}
 
@@ -20,13 +25,13 @@ def test_the_model_has_the_best_options_and_the_command_that_repeats_it(many_row
     result = capsulet.tune(many_rows, tmp_path / "model", time="10m", trials=4, tell=lines.append, **FIXED)
     assert [trial.number for trial in result.trials] == [0, 1, 2, 3]
     assert result.trials[0].options == {}, "the first trial is the default"
-    assert all(set(trial.options) == {"pieces", "ngram_features", "min_count"} for trial in result.trials[1:])
+    assert all(set(trial.options) <= {"pieces", "ngram_features", "min_count"} for trial in result.trials[1:])
+    assert result.trials[1].options and result.trials[1].loss and result.trials[1].texts
     chosen = result.trials[result.chosen].options
     stored = read_config(tmp_path / "model").options
     for name, value in chosen.items():
         assert value == getattr(stored.model, name, getattr(stored.text, name, None)), name
     assert result.confirmation_texts and result.confirmed is not None and result.confirmed_default is not None
-    assert result.confirmed >= result.confirmed_default
     assert all(f"--{name.replace('_', '-')} {value}" in result.commands[0] for name, value in chosen.items())
     assert (tmp_path / "model.tuning.svg").read_text().count("<circle") == 4
     assert not (tmp_path / "model.tuning").exists(), "texts do not stay behind"
@@ -44,7 +49,7 @@ def test_no_trial_sees_the_confirmation_rows(many_rows: Path, tmp_path: Path, mo
         seen.append(set(Path(rows).read_text().splitlines()))
         return trial(job, rows, *rest)
 
-    def watched_confirmation(file: Path, rows: Path, job: Any) -> float:
+    def watched_confirmation(file: Path, rows: Path, job: Any) -> tuple[float, float | None]:
         kept.append(set(rows.read_text().splitlines()))
         return confirm(file, rows, job)
 
@@ -60,8 +65,9 @@ def test_no_trial_sees_the_confirmation_rows(many_rows: Path, tmp_path: Path, mo
 def test_the_default_is_kept_if_the_best_options_are_worse_on_other_rows(
     many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "best_of", lambda trials: trials[-1])
-    monkeypatch.setattr(module, "confirmed", lambda file, rows, job: 0.9 if file.name == "trial-0" else 0.8)
+    choose = module.best_of
+    monkeypatch.setattr(module, "best_of", lambda found: found[-1] if found[0].number == 0 else choose(found))
+    monkeypatch.setattr(module, "confirmed", lambda file, rows, job: (0.9 if file.name == "trial-0" else 0.8, 0.5))
     result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
     assert (result.chosen, result.confirmed) == (0, 0.9)
 
@@ -101,9 +107,18 @@ def test_a_target_size_holds_for_every_trial_and_the_model(many_rows: Path, tmp_
 
 @pytest.mark.slow
 def test_networks_are_searched_too(many_rows: Path, tmp_path: Path) -> None:
-    network = {"epochs": 2, "threads": 1, "network": "always", "valid_fraction": 0.2}
-    result = capsulet.tune(many_rows, tmp_path / "model", trials=4, plot=None, **network)
-    assert {"size", "learning_rate", "pooling"} <= {name for trial in result.trials for name in trial.options}
+    network: dict[str, Any] = {"epochs": 2, "threads": 1, "network": "always", "valid_fraction": 0.2}
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=3, plot=None, **network)
+    assert {"size", "num_codebooks"} <= {name for trial in result.trials for name in trial.options}
+
+
+def test_a_trial_names_what_it_changes() -> None:
+    values = {"size": "tiny", **DEFAULTS, "longer": 1.5, "pooling": "max"}
+    options = suggest(FixedTrial(values), ("tiny", "small"), small_file=True, epochs=12)  # type: ignore[arg-type]
+    assert options == {"size": "tiny", "pooling": "max", "epochs": 18}
+    values = {"size": LINEAR, **DEFAULTS, "pieces": 6}
+    options = suggest(FixedTrial(values), (LINEAR,), small_file=False, epochs=12)  # type: ignore[arg-type]
+    assert options == {"linear_only": True, "pieces": 6}
 
 
 def test_an_iterator_is_read_once(many_rows: Path, tmp_path: Path) -> None:
@@ -130,6 +145,36 @@ def test_sizes_follow_from_the_time_and_the_users_options() -> None:
     assert allowed_sizes({}, 10, 5) == [LINEAR]
     assert allowed_sizes({"size": "base"}, 10, 5) == ["base"]
     assert allowed_sizes({"network": "always"}, 10, 50) == ["tiny", "small"]
+    assert allowed_sizes({}, 40, 50, "base") == [LINEAR, "tiny", "small"]
+
+
+def test_the_first_trials_change_little() -> None:
+    sizes = allowed_sizes({}, 10, 1000)
+    for values in first_trials(sizes, "small"):
+        assert 1 <= sum(value != {"size": "small", **DEFAULTS}[name] for name, value in values.items()) <= 2
+    assert {values["size"] for values in first_trials(sizes, "small")} == {"base", "small", LINEAR}
+    assert {values["size"] for values in first_trials([LINEAR], LINEAR)} == {LINEAR}
+    assert len(first_trials(sizes, "base")) == len(first_trials(sizes, "small")) - 1, "base is the default there"
+
+
+def test_of_nearly_equal_trials_the_one_of_the_lowest_log_loss_is_best() -> None:
+    def trial(number: int, quality: float | None, loss: float | None, size: int = 100) -> Trial:
+        return Trial(number, {}, quality, size, 1.0, loss, 400)
+
+    assert (
+        best_of([trial(0, 0.90, 0.50), trial(1, 0.895, 0.40), trial(2, 0.80, 0.30), trial(3, None, None)]).number == 1
+    )
+    assert best_of([trial(0, 0.90, 0.50), trial(1, 0.895, None)]).number == 0
+    assert best_of([trial(0, 0.90, 0.50), trial(1, 0.90, 0.50, 90)]).number == 1
+    assert best_of([Trial(0, {}, 0.8, 1, 1.0), Trial(1, {}, 0.9, 1, 1.0)]).number == 1
+
+
+def test_a_thousand_texts_judge_a_trial() -> None:
+    compressed, whole = (Job("accuracy", size, {}, ReadOptions()) for size in (500_000, None))
+    assert compressed.judged_share(4_900) == whole.judged_share(5_000) | {"valid_fraction": 0.204}
+    assert compressed.judged_share(1_000) == {"valid_fraction": 0.25} and whole.judged_share(1_000) == {}
+    assert whole.judged_share(1_000_000) == {"valid_fraction": 0.1}
+    assert compressed.final_share(1_000) == {"valid_fraction": 0.1} and compressed.final_share(10_000) == {}
 
 
 def test_the_frontier_has_what_no_smaller_file_beats() -> None:

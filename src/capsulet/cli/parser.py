@@ -72,13 +72,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; refuse unknown ones in one line, with the nearest flag of the verb."""
     first = arguments[0] if arguments else ""
     parser = build_parser([first] if first in VERBS else VERBS, summaries=first in ("", "-h", "--help", "--version"))
+    if first and first not in VERBS and not first.startswith("-"):
+        parser.error(f"unknown verb {first}{did_you_mean(first, VERBS)}")
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         verb: argparse.ArgumentParser = parsed.parser
         if not unknown[0].startswith("-"):
             verb.error(f"unexpected argument {unknown[0]}: put files before options")
-        import difflib
-
-        near = difflib.get_close_matches(unknown[0].split("=")[0], verb._option_string_actions, n=1, cutoff=0.8)
-        verb.error(f"unrecognized argument {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
+        near = did_you_mean(unknown[0].split("=")[0], verb._option_string_actions, 0.8)
+        verb.error(f"unrecognized argument {unknown[0]}{near}")
     return parsed
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that is nearest to a wrong one, in parentheses; nothing if none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -49,7 +49,7 @@ ARGUMENTS = {
     **MODEL,
     "[FILE…]": "texts, in any format or one per line; - or no file and no --text: standard input",
     "--text TEXT…": "text to label; may be repeated",
-    "--out PATH": "file to write; its name sets the format: .jsonl, .csv, .tsv (also .gz), .parquet or .xlsx",
+    "--out PATH": "file to write; its name sets the format: .jsonl, .json, .csv, .tsv (also .gz), .parquet or .xlsx",
     "--columns NAMES=all": "columns of the input to copy: all, none, or names separated by commas",
     "--to jsonl|csv|tsv": "format of standard output",
     "--top-k K=1": "also list the K best labels",

@@ -21,6 +21,11 @@ def load_with_texts(arguments: argparse.Namespace, threads: int | None = None) -
         raise InputError(
             f'{arguments.verb} takes either files or --text: name a file, - for standard input, or --text "…"'
         )
+    if name := next((name for name in arguments.files or () if " " in name and "." not in name), None):
+        from pathlib import Path
+
+        if not Path(name).exists():
+            raise InputError(f"{name}: no such file. If it is a text, write --text before it")
     from capsulet.runtime.classifier import load
 
     classifier = load(arguments.model, threads)

@@ -82,11 +82,20 @@ def labelled_pairs(
         if unknown:
             problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
             remedy = "Correct it, or skip such rows with --on-bad-row skip"
-            skipped.add(RowError(row.source, row.line, problem, remedy), reading.on_bad_row)
+            skipped.add(RowError(row.source, row.line, problem, remedy, unit_of(row.source)), reading.on_bad_row)
         else:
             yield row.text, row.labels if row.label is None else row.label
     if skipped.count:
         tell(skipped.summary())
+
+
+def unit_of(source: str) -> str:
+    """What the rows of a source are counted in: lines, or rows of data and of files without lines."""
+    return (
+        "line"
+        if Path(source).is_file() and not source.lower().endswith((".parquet", ".pq", ".xlsx", ".xlsm"))
+        else "row"
+    )
 
 
 def texts_of(data: Data, remembered: Columns | None = None) -> Iterator[str]:

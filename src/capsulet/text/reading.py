@@ -138,6 +138,8 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
     names, remembered = options.text_columns[:1], options.remembered
     known = remembered.text if remembered else ()
     delimiter = recognise_delimiter(lines, ",", names, remembered, integers=reading.labelled)
+    if delimiter is None and names:  # the table has no column of this name, which is said later
+        delimiter = recognise_delimiter(lines, ",", (), remembered, integers=reading.labelled)
     if delimiter is None and options.header is not False and start.strip().lower() in (TEXT, *map(plain, known)):
         delimiter = ","  # one column; a usual name may be a text
     if delimiter is None and options.header is False:  # --no-header: the file is a table

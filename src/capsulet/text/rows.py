@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
 
-from capsulet.config import option
+from capsulet.config import GROUPS, option
 from capsulet.errors import InputError, RowError
 from capsulet.text.columns import Columns, find_columns, label_column, listing, text_columns
 from capsulet.text.encodings import check_encoding
@@ -79,12 +79,25 @@ class ReadOptions:
 
 
 OF_A_MODEL = ("multi_label", "remembered")  # fields that a model decides, not the caller
+NEARLY = 0.85  # how alike a wrong name of an option is to the right one
 READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in OF_A_MODEL)
 
 
 def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
     """Take the options for reading out of keyword arguments that also have other options."""
+    for name in values:
+        if name not in READ_NAMES and (near := near_option(name)):
+            raise InputError(f"option {name!r} is unknown; did you mean {near!r}?")
     return {name: values.pop(name) for name in READ_NAMES if name in values}
+
+
+def near_option(name: str) -> str | None:
+    """The option for reading that a wrong name is nearest to; None if it is no wrong name, or is like none."""
+    if any(name in get_type_hints(kind) for kind in GROUPS.values()):
+        return None
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, READ_NAMES, n=1, cutoff=NEARLY)), None)
 
 
 def reading_options(reading: ReadOptions | None, given: Mapping[str, Any], **defaults: Any) -> ReadOptions:

@@ -1,4 +1,4 @@
-"""Write rows to a file in the format of its name, as they come: JSON lines, CSV, TSV, Parquet or .xlsx."""
+"""Write rows to a file in the format of its name, as they come: JSON, CSV, TSV, Parquet or .xlsx."""
 
 import csv
 import gzip
@@ -13,8 +13,11 @@ from capsulet.errors import InputError, MissingExtraError
 from capsulet.text.cells import safe_cell
 from capsulet.text.visible import visible_json
 
-FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".xlsx": "xlsx"}
-ZIPPED = ("jsonl", "csv", "tsv")
+FORMATS = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+    ".xlsx": "xlsx",
+}  # fmt: skip
+ZIPPED = ("jsonl", "json", "csv", "tsv")
 ROWS_AT_ONCE = 4096  # of a Parquet file
 MOST_ROWS, MOST_LETTERS = 1_048_576, 32_767  # of a sheet, and of one of its cells
 Row = Mapping[str, object]
@@ -27,7 +30,7 @@ def format_of(path: Path) -> str:
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     found = FORMATS.get(ending)
     if found is None or (zipped and found not in ZIPPED):
-        expected = f"{', '.join(FORMATS)}, and .gz after the first four"
+        expected = f"{', '.join(FORMATS)}, and .gz after the first five"
         raise InputError(f"--out {path} has no ending of a known format: expected one of {expected}")
     if found == "parquet":
         try:
@@ -56,6 +59,19 @@ class JsonLinesWriter(TableWriter):
 
     def write(self, row: Row) -> None:
         self.stream.write(visible_json(json.dumps(row, ensure_ascii=False, default=str)) + "\n")
+
+
+class JsonArrayWriter(JsonLinesWriter):
+    """One JSON array of objects, one per line."""
+
+    before = "[\n"  # the next row
+
+    def write(self, row: Row) -> None:
+        self.stream.write(self.before + visible_json(json.dumps(row, ensure_ascii=False, default=str)))
+        self.before = ",\n"
+
+    def close(self) -> None:
+        self.stream.write("[]\n" if self.before == "[\n" else "\n]\n")
 
 
 class DelimitedWriter(TableWriter):
@@ -225,16 +241,19 @@ def open_table(path: Path, raw: bool = False) -> Iterator[TableWriter]:
                 writer = ParquetTableWriter(part) if file_format == "parquet" else SpreadsheetWriter(part)
             else:
                 stream = stack.enter_context(open_text(part, zipped=path.name.lower().endswith(".gz")))
-                writer = (
-                    JsonLinesWriter(stream)
-                    if file_format == "jsonl"
-                    else DelimitedWriter(stream, "\t" if file_format == "tsv" else ",", raw)
-                )
+                writer = text_writer(stream, file_format, raw)
             yield writer
             writer.close()
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def text_writer(stream: TextIO, file_format: str, raw: bool) -> TableWriter:
+    """The writer of a format of text."""
+    if file_format in ("json", "jsonl"):
+        return JsonArrayWriter(stream) if file_format == "json" else JsonLinesWriter(stream)
+    return DelimitedWriter(stream, "\t" if file_format == "tsv" else ",", raw)
 
 
 def open_text(path: Path, zipped: bool) -> TextIO:

@@ -80,7 +80,8 @@ def fit_extension(
 ) -> Extension | None:  # fmt: skip
     """Fit what is added to a table, whose old scores of the texts are `truth.bases` (n, C); None: stopped.
 
-    The classes that are not `learning` (C,) have no texts. Their weights stay, except for features that are new.
+    The classes that are not `learning` (C,) have no texts. Their weights stay, except for features that are new, whose
+    weights are the same for all of them.
     """
     table, known = extended
     matrix = matrix_of_rows(texts, table)
@@ -89,14 +90,15 @@ def fit_extension(
     priors[np.ix_(old, ~(table.scales > TINY))] = KNOWN_TO_OLD_TEXTS
     priors[np.ix_(old, ~learning)] = 0.0
     intercept = INTERCEPT if learning.all() else 0.0
-    regression = Reading(matrix, truth, intercept, seed, stop, priors)
+    fixed = np.flatnonzero(~learning)
+    regression = Reading(matrix, truth, intercept, seed, stop, priors, fixed)
     rows = np.arange(len(matrix), dtype=np.int64)
     found = regression.cross_validate(rows, folds)
     solver = found and regression.solver(rows, found.setting)
     if not found or not solver or not solver.fit(found.setting.cost, stop):
         return None
     change = solver.table * solver.matrix.vocabulary.weights[:, None]
-    change = change[: len(table.checks)] + change[len(table.checks) :]  # a row is of a word or of a piece
+    change = evened(change[: len(table.checks)] + change[len(table.checks) :], fixed)  # a row is of a word or a piece
     values = table.levels * table.scales + change
     scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
     levels = np.rint(values / scales).astype(np.int8)
@@ -108,6 +110,7 @@ class Reading(Regression):
     """A regression over the rows of a table, in which every row that a text has counts."""
 
     priors: Floats  # (F, C) variances of the weights before the fit
+    fixed: Rows  # classes that have no texts
 
     def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
         """The only setting: the table says whether occurrences count, and the priors are given."""
@@ -115,12 +118,31 @@ class Reading(Regression):
 
     def solver(self, rows: Rows, setting: Setting) -> Solver:
         """Solver of the regression of these texts, with all rows of the table and the priors."""
-        solver = super().solver(rows, setting)
+        usual = super().solver(rows, setting)
+        solver = EvenSolver(usual.matrix, self.truth, rows, self.intercept, self.seed)
+        solver.fixed = self.fixed
         vocabulary = solver.matrix.vocabulary
         weights = np.maximum(vocabulary.weights, np.float32(TINY))  # the core divides by the number of all of them
         solver.matrix = replace(solver.matrix, vocabulary=replace(vocabulary, weights=weights))
         solver.priors = self.priors
         return solver
+
+
+class EvenSolver(Solver):
+    """A solver whose scores of fixed classes change together, so that their order in a text stays as it is."""
+
+    fixed: Rows
+
+    def scores(self, rows: Rows) -> Floats:
+        found = evened(self.matrix.scores(self.table, self.bias, rows), self.fixed)
+        return found if self.truth.bases is None else found + self.truth.bases[rows]
+
+
+def evened(values: Floats, classes: Rows) -> Floats:
+    """Values (n, C) whose columns of some classes are their mean."""
+    if len(classes):
+        values[:, classes] = values[:, classes].mean(1, keepdims=True)
+    return values
 
 
 def matrix_of_rows(texts: TableRows, table: NgramTable) -> Matrix:

@@ -85,6 +85,8 @@ class Trial(Result):
     quality: float | None  # on validation texts; None: stopped early, because others were clearly better
     bytes: int  # of the model file
     seconds: float
+    loss: float | None = None  # log loss of the calibrated probabilities; None: not measured
+    texts: int = 0  # that quality and loss were measured on
 
     def __repr__(self) -> str:
         quality = "stopped early" if self.quality is None else percent(self.quality)

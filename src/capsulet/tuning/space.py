@@ -1,4 +1,8 @@
-"""The search space: which options a trial may change, and to what."""
+"""The search space: which options a trial may change, and to what.
+
+None leaves an option at its default. The first trials change few options at a time, to what has helped most often; the
+later ones are drawn by Optuna.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +15,77 @@ if TYPE_CHECKING:
 
 LINEAR = "linear"  # no network
 SLOWER = {"tiny": 0.7, "small": 1.0, "base": 4.0}  # training time against the size `small`
-NGRAM_ROWS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
-SMALL_NGRAM_ROWS = (1 << 12, 1 << 14, 1 << 16, 1 << 17)  # for a target size: compressing halves a larger table anyway
+NGRAM_ROWS = (None, 1 << 14, 1 << 16, 1 << 18, 1 << 20)
+SMALL_NGRAM_ROWS = (None, 1 << 12, 1 << 14, 1 << 16, 1 << 17)  # for a target size: larger ones are halved anyway
+LONGER = (1.0, 1.5, 2.0)  # times the usual epochs
+# the values of the default
+DEFAULTS: dict[str, Any] = {
+    "pieces": 5, "ngram_features": None, "min_count": None, "learning_rate": 0.002, "embedding_dropout": 0.5,
+    "head_dropout": 0.2, "adversarial": None, "pooling": "mean+max", "num_codebooks": 8, "longer": 1.0, "seed": 1,
+}  # fmt: skip
+FIRST: tuple[dict[str, Any], ...] = (
+    {"longer": 1.5, "num_codebooks": 16},
+    {"size": "base"},
+    {"ngram_features": 1 << 16, "pieces": 4},
+    {"size": LINEAR, "pieces": 6},
+    {"seed": 2},
+)  # changes of the default
 
 
-def allowed_sizes(fixed: dict[str, Any], default_seconds: float, search_seconds: float) -> list[str]:
-    """Sizes of the network that the user's options allow, and of which four trainings fit into the search."""
+def allowed_sizes(
+    fixed: dict[str, Any], default_seconds: float, search_seconds: float, usual: str = "small"
+) -> list[str]:
+    """Sizes of the network that the user's options allow, and of which four trainings fit into the search.
+
+    `usual` is the size of the default, which took `default_seconds`.
+    """
     if fixed.get("linear_only"):
         return [LINEAR]
     if fixed.get("size"):
         return [fixed["size"]]
-    fit = [size for size, factor in SLOWER.items() if 4 * factor * default_seconds <= search_seconds]
+    unit = default_seconds / SLOWER[usual]
+    fit = [size for size, factor in SLOWER.items() if 4 * factor * unit <= search_seconds]
     return (fit or ["tiny"]) if fixed.get("network") == ALWAYS else [LINEAR, *fit]
 
 
-def suggest(trial: optuna.Trial, sizes: tuple[str, ...], small_file: bool) -> dict[str, Any]:
-    """Options of `train` for a trial; `small_file`: the model will be compressed to a target size."""
+def first_trials(sizes: list[str], usual: str) -> list[dict[str, Any]]:
+    """Values of the trials after the default: all of the default but a few; none that these sizes do not allow."""
+    found = [{"size": usual, **DEFAULTS, **changes} for changes in FIRST]
+    if sizes == [LINEAR]:
+        found = [{**values, "size": LINEAR} for values in found if values["pieces"] != DEFAULTS["pieces"]]
+    return [values for values in found if values["size"] in sizes and values != {"size": usual, **DEFAULTS}]
+
+
+def suggest(trial: optuna.Trial, sizes: tuple[str, ...], small_file: bool, epochs: int) -> dict[str, Any]:
+    """Options of `train` for a trial; `small_file`: the model will be compressed to a target size.
+
+    `epochs` is the number of epochs of the default.
+    """
     size = trial.suggest_categorical("size", sizes)
     values: dict[str, Any] = {
         "pieces": trial.suggest_int("pieces", 3, 6),
         "ngram_features": trial.suggest_categorical("ngram_features", SMALL_NGRAM_ROWS if small_file else NGRAM_ROWS),
-        "min_count": trial.suggest_int("min_count", 1, 3),
+        "min_count": trial.suggest_categorical("min_count", (None, 1, 2, 3)),
     }
     if size == LINEAR:
-        return {"linear_only": True, **values}
-    return {
-        "size": size,
-        **values,
+        return {"linear_only": True, **changed(values)}
+    longer = trial.suggest_categorical("longer", LONGER)
+    values |= {
         "learning_rate": round(trial.suggest_float("learning_rate", 0.0007, 0.006, log=True), 5),
         "embedding_dropout": round(trial.suggest_float("embedding_dropout", 0.2, 0.7), 2),
         "head_dropout": round(trial.suggest_float("head_dropout", 0.0, 0.5), 2),
-        "adversarial": trial.suggest_categorical("adversarial", (0.0, 0.2, 0.6, 1.0)),
+        "adversarial": trial.suggest_categorical("adversarial", (None, 0.0, 0.2, 0.6, 1.0)),
         "pooling": trial.suggest_categorical("pooling", ("mean", "mean+max", "max")),
         "num_codebooks": trial.suggest_categorical("num_codebooks", (4, 8, 16)),
+        "seed": trial.suggest_categorical("seed", (1, 2, 3)),
+        "epochs": None if longer == LONGER[0] else round(longer * epochs),
     }
+    return {"size": size, **changed(values)}
+
+
+def changed(values: dict[str, Any]) -> dict[str, Any]:
+    """The values that are not those of the default."""
+    return {name: value for name, value in values.items() if value != DEFAULTS.get(name)}
 
 
 def shown(values: dict[str, Any]) -> str:

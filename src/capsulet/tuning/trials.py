@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capsulet.config import FEW_ROWS
 from capsulet.errors import CapsuletError
+from capsulet.evaluation.calibration import SMALLEST
 from capsulet.evaluation.evaluate import evaluate
 from capsulet.results import Epoch, Evaluation, Training
-from capsulet.storage.model_file import MODEL
-from capsulet.text.labelled import Data, silent
+from capsulet.runtime.classifier import load
+from capsulet.storage.model_file import MODEL, read_model
+from capsulet.text.labelled import Data, labelled_pairs, silent
 from capsulet.text.rows import ReadOptions
 from capsulet.training.monitor import Silence
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 ACCURACY, MACRO_F1, MICRO_F1 = "accuracy", "macro-f1", "micro-f1"
 METRICS = (ACCURACY, MACRO_F1, MICRO_F1)
+JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25  # texts that judge a trial, and their share of the rows
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,22 @@ class Job:
     fixed: dict[str, Any]  # options that the user has set
     reading: ReadOptions
 
-    def options(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        """Options of a training: what the user has set is never changed."""
+    def options(self, chosen: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
+        """Options of a training that holds out this share of the rows: what the user has set is never changed."""
         select = {} if self.metric == ACCURACY else {"select": self.metric}
+        return {**chosen, **select, **share, **self.fixed}
+
+    def judged_share(self, rows: int) -> dict[str, Any]:
+        """The share of the rows that judges a trial; nothing for few rows, which are judged by cross-validation."""
+        if rows < FEW_ROWS and self.target_size is None:
+            return {}
         # a compressed file can only be judged on texts that the model was not trained on
-        held_out = {} if self.target_size is None else {"valid_fraction": 0.1}
-        return {**chosen, **select, **held_out, **self.fixed}
+        share = min(max(JUDGED / rows, LEAST_SHARE), MOST_SHARE)
+        return {"valid_fraction": round(share, 3)}
+
+    def final_share(self, rows: int) -> dict[str, Any]:
+        """The share of the rows that is held out from the final model: the usual one, or one to compress with."""
+        return {"valid_fraction": LEAST_SHARE} if rows < FEW_ROWS and self.target_size is not None else {}
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,8 @@ class Outcome:
     quality: float
     bytes: int
     seconds: float
+    loss: float | None = None  # log loss on these texts
+    texts: int = 0
 
 
 class Pruner(Silence):
@@ -69,21 +86,34 @@ class Pruner(Silence):
             raise optuna.TrialPruned
 
 
-def run_trial(job: Job, rows: Data, folder: Path, chosen: dict[str, Any], monitor: Silence | None = None) -> Outcome:
-    """Train in a folder and return the model and what it is worth."""
+def run_trial(
+    job: Job, rows: Data, folder: Path, chosen: dict[str, Any], share: dict[str, Any], monitor: Silence | None = None
+) -> Outcome:
+    """Train in a folder, hold out a share of the rows, and return the model and what it is worth."""
     from capsulet.training.run import train
 
     started = time.perf_counter()
     shutil.rmtree(folder, ignore_errors=True)
     trained = train(
-        rows, folder, reading=job.reading, cache=None, report=None, monitor=monitor, **job.options(chosen)
+        rows, folder, reading=job.reading, cache=None, report=None, monitor=monitor, **job.options(chosen, share)
     )  # fmt: skip
     if trained.stopped == "interrupted":
         raise KeyboardInterrupt
     file, quality = folder / MODEL, training_quality(trained, job.metric)
     if job.target_size is not None:
         file, quality = compressed(job, rows, folder)
-    return Outcome(file, quality, file.stat().st_size, time.perf_counter() - started)
+    loss, texts = judged_loss(file, job.metric)
+    return Outcome(file, quality, file.stat().st_size, time.perf_counter() - started, loss, texts)
+
+
+def judged_loss(file: Path, metric: str) -> tuple[float | None, int]:
+    """The log loss on the texts that a model was calibrated on, by calibrations without each of them; their number.
+
+    Macro-F1 gives every class the same weight, and the log loss does not: it has none.
+    """
+    found = read_model(file, verify=False).config.calibration or {}
+    losses = found.get("log_losses")
+    return (min(losses.values()) if losses and metric != MACRO_F1 else None), int(found.get("texts", 0))
 
 
 def compressed(job: Job, rows: Data, folder: Path) -> tuple[Path, float]:
@@ -108,9 +138,19 @@ def training_quality(trained: Training, metric: str) -> float:
     return epoch_quality(trained.best, metric)
 
 
-def confirmed(file: Path, rows: Path, job: Job) -> float:
-    """The metric of a model on rows that no trial has seen."""
-    return evaluation_quality(evaluate(file, rows, reading=job.reading), job.metric)
+def confirmed(file: Path, rows: Path, job: Job) -> tuple[float, float | None]:
+    """The metric and the log loss of a model on rows that no trial has seen; no log loss with several labels."""
+    quality = evaluation_quality(evaluate(file, rows, reading=job.reading), job.metric)
+    if job.reading.multi_label or job.metric == MACRO_F1:
+        return quality, None
+    classifier = load(file)
+    pairs = list(labelled_pairs(rows, job.reading, silent))
+    answers = classifier.predict_proba([text for text, _ in pairs])
+    places = {label: place for place, label in enumerate(classifier.labels)}
+    losses = [
+        -math.log(max(answer[places[str(label)]], SMALLEST)) for answer, (_, label) in zip(answers, pairs, strict=True)
+    ]
+    return quality, sum(losses) / len(losses)
 
 
 def evaluation_quality(found: Evaluation, metric: str) -> float:

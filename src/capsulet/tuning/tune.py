@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capsulet.config import build_options, seconds_of
+from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
 from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
@@ -19,7 +19,7 @@ from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent,
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.tuning.parts import store_rows, stratified_draw
 from capsulet.tuning.results import Trial, Tuning
-from capsulet.tuning.space import allowed_sizes, shown, suggest
+from capsulet.tuning.space import LINEAR, allowed_sizes, first_trials, shown, suggest
 from capsulet.tuning.study import best_of, open_folder, open_study, require_optuna, trials_of
 from capsulet.tuning.trade_off import draw_trials
 from capsulet.tuning.trials import ACCURACY, METRICS, MICRO_F1, Job, Outcome, Pruner, confirmed, failure, run_trial
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONFIRMATION, MOST_CONFIRMATION, FEWEST_CONFIRMATION = 0.1, 5_000, 50  # share of the rows, and rows
 SEED = 0
 DEFAULT = 0  # number of the trial with the default options
+FINAL = 1.5  # seconds of the last training, on more rows, per second of a trial
 
 
 def tune(
@@ -39,8 +40,9 @@ def tune(
 ) -> Tuning:  # fmt: skip
     """Search for better options within a time, then train a model with them on all rows.
 
-    A trial trains on nine tenths of the rows and is measured on validation texts of its own. At the end, the best
-    options must beat the default on the other tenth, which no trial has seen; otherwise the default is kept.
+    A trial trains on nine tenths of the rows and is measured on validation texts of its own: by log loss among trials
+    of nearly the same metric. At the end, the best options must also beat the default on the other tenth, which no
+    trial has seen; otherwise the default is kept.
     `target_size` makes every trial, and the model, a compressed file of at most this size. `trials` ends the search
     earlier. `plot` is an SVG file of all trials: "" writes it beside the model, None writes none. `values` are options
     of `train` that stay fixed.
@@ -83,6 +85,7 @@ class Search:
     most: int | None  # trials
     tell: Tell
     started: float = 0.0
+    share: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the rows, which judges a trial
 
     def run(self, files: Data, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
         """Search, confirm, and train the model."""
@@ -97,7 +100,7 @@ class Search:
         if interrupted:
             self.tell("interrupted: the best options so far are used; --resume would continue the search")
         self.tell(f"training on all {rows:,} rows with {shown(chosen.options)}")
-        outcome, commands = self.finish(chosen, files, reading)
+        outcome, commands = self.finish(chosen, files, reading, rows)
         plot = None
         if picture is not None:
             replace_file(picture, draw_trials(found, chosen.number, self.job.metric).encode())
@@ -126,6 +129,7 @@ class Search:
                 kept = np.setdiff1d(stratified_draw(stored.classes, wanted, SEED), first)
             rest = np.setdiff1d(np.arange(len(stored)), kept)
             stored.write({self.rows: rest, self.confirmation: kept})
+            self.share = job.judged_share(len(rest))
             spool.replace(self.all_rows)
         finally:
             spool.unlink(missing_ok=True)
@@ -157,9 +161,8 @@ class Search:
         try:
             if not trials_of(study):
                 self.trial(study, {})
-            default = trials_of(study)[0]
             if "sizes" not in study.user_attrs:
-                study.set_user_attr("sizes", allowed_sizes(self.job.fixed, default.seconds, self.limit))
+                self.plan(study, trials_of(study)[0].seconds)
             while self.has_time(trials_of(study)):
                 self.trial(study, None)
         except KeyboardInterrupt:
@@ -168,12 +171,22 @@ class Search:
             return False
         return True
 
+    def plan(self, study: optuna.Study, seconds: float) -> None:
+        """Decide what the trials may change, by the default, which took these seconds; queue the first ones."""
+        options = read_config(self.model_of(DEFAULT)).options
+        usual = LINEAR if self.job.fixed.get("linear_only") else decided(options.model.size)
+        sizes = allowed_sizes(self.job.fixed, seconds, self.limit, "small" if usual == LINEAR else usual)
+        for values in first_trials(sizes, usual):
+            study.enqueue_trial(values)
+        study.set_user_attr("epochs", decided(options.training.epochs))
+        study.set_user_attr("sizes", sizes)
+
     def has_time(self, trials: list[Trial]) -> bool:
         """Whether another trial fits before the last training."""
         if self.most is not None and len(trials) >= self.most:
             return False
         usual = sum(one.seconds for one in trials) / len(trials)
-        reserve = 1.2 * best_of(trials).seconds
+        reserve = FINAL * best_of(trials).seconds
         return time.perf_counter() - self.started + usual + reserve <= self.limit
 
     def trial(self, study: optuna.Study, values: dict[str, Any] | None) -> None:
@@ -182,16 +195,19 @@ class Search:
 
         trial = study.ask()
         if values is None:
-            values = suggest(trial, tuple(study.user_attrs["sizes"]), self.job.target_size is not None)
+            kept = study.user_attrs
+            values = suggest(trial, tuple(kept["sizes"]), self.job.target_size is not None, kept["epochs"])
             values = {name: value for name, value in values.items() if name not in self.job.fixed}
         began = time.perf_counter()
         state, quality, words = optuna.trial.TrialState.COMPLETE, None, ""
         try:
             outcome = run_trial(
-                self.job, self.rows, self.model_of(trial.number), values, Pruner(trial, self.job.metric)
+                self.job, self.rows, self.model_of(trial.number), values, self.share, Pruner(trial, self.job.metric)
             )
-            quality, words = outcome.quality, f"{100 * outcome.quality:.2f} %, {outcome.bytes:,} bytes"
-            trial.set_user_attr("bytes", outcome.bytes)
+            quality, words = outcome.quality, f"{100 * outcome.quality:.2f} %, "
+            words += ("" if outcome.loss is None else f"loss {outcome.loss:.3f}, ") + f"{outcome.bytes:,} bytes"
+            for name in ("bytes", "loss", "texts"):
+                trial.set_user_attr(name, getattr(outcome, name))
         except optuna.TrialPruned:
             state, words = optuna.trial.TrialState.PRUNED, "stopped early"
         except CapsuletError as error:
@@ -226,11 +242,15 @@ class Search:
             texts = sum(1 for _ in lines)
         if not texts:
             return best, (None, None, 0)
-        ours, usual = (confirmed(self.file_of(one.number), self.confirmation, self.job) for one in (best, default))
+        again = []
+        for one in (best, default):
+            quality, loss = confirmed(self.file_of(one.number), self.confirmation, self.job)
+            again.append(dataclasses.replace(one, quality=quality, loss=loss, texts=texts))
+        ours, usual = (one.quality or 0.0 for one in again)
         name = self.job.metric
         self.tell(f"on {texts:,} other rows: {name} {100 * ours:.2f} %, with the default options {100 * usual:.2f} %")
-        if ours < usual:
-            self.tell("the best options are worse there: the default options are used")
+        if best_of(again).number != best.number:
+            self.tell("the best options are not better there: the default options are used")
             return default, (usual, usual, texts)
         return best, (ours, usual, texts)
 
@@ -239,12 +259,12 @@ class Search:
         folder = self.model_of(number)
         return folder.with_suffix(".safetensors") if self.job.target_size else folder
 
-    def finish(self, chosen: Trial, files: Data, reading: ReadOptions) -> tuple[Outcome, tuple[str, ...]]:
+    def finish(self, chosen: Trial, files: Data, reading: ReadOptions, rows: int) -> tuple[Outcome, tuple[str, ...]]:
         """Train the model on all rows, and return it with the commands that repeat it."""
         job = dataclasses.replace(self.job, reading=reading)
         if not all(map(can_be_read_again, sources(files))):  # a pipe or an iterator, which the search has read
             files, job = self.all_rows, self.job
-        outcome = run_trial(job, files, self.out, chosen.options)
+        outcome = run_trial(job, files, self.out, chosen.options, job.final_share(rows))
         command = read_config(self.out).command
         commands = [command.replace("--out MODEL", f"--out {self.out}", 1)]
         if self.job.target_size:
