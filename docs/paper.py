@@ -99,7 +99,8 @@ argues that dynamic routing polarises with more iterations and k-means routing d
 SIZE = (
     "The same network with fewer rows, and its error continued as a power of the rows. The interval is a bootstrap "
     "over the test texts. It knows nothing of seeds, of a curve that is not a power, or of texts that occur twice: the "
-    "whole data set has them, this part does not."
+    "whole data set has them, this part does not. Made by `python -m paper all --data DATA --sets ag_news_61k --stages "
+    "1 5`."
 )
 
 

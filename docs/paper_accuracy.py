@@ -16,7 +16,7 @@ from paper.verdicts import claim_lines, competitive_lines, markdown, set_title, 
 
 READING = (
     "Test accuracy in per cent: published / ours, or ours alone where the paper has no figure. Mean ± standard "
-    "deviation of three seeds; without ±, one seed."
+    "deviation of three seeds; without ±, one seed. An empty cell: the recipe was not run on this data set."
 )
 
 

@@ -30,7 +30,8 @@ def growth_lines(results: Path) -> list[str]:
                 rows.append([row.title, ", ".join(points) or "not run", "", f"{figure:.2f}", ""])
                 said = [f"A curve needs three sizes: `python -m paper all --data DATA --sets {name} --stages 1 5`."]
                 continue
-            verdict = "inside" if curve.plausible(figure) else "above" if figure > curve.high else "below"
+            verdict = "higher" if figure > curve.high else "lower"
+            verdict = "plausible" if curve.plausible(figure) else f"{verdict} than the interval"
             interval = f"{curve.accuracy:.2f} ({curve.low:.2f} to {curve.high:.2f})"
             rows.append([row.title, ", ".join(points), interval, f"{figure:.2f}", verdict])
         columns = ["network", "rows: accuracy, %", f"continued to {data_set.train_rows:,} rows", "published", "verdict"]
@@ -78,7 +79,25 @@ def limits_of(name: str, data_set: DataSet, results: Path) -> list[str]:
         "plain PyTorch version of the authors' formulas gives (`pytest tests/training/test_published_steps.py`). What "
         "differs is listed under [what is compared](#what-is-compared)."
     )
+    said += remainders(name, data_set, results)
     return [line for one in said for line in [*wrapped(one), *([""] if one is said[0] else [])]] + [""]
+
+
+def remainders(name: str, data_set: DataSet, results: Path) -> list[str]:
+    """What the curve does not explain, for each network."""
+    found = []
+    for row in growing():
+        curve, figure = curve_of(name, data_set, row, results), published_of(row, data_set)
+        if curve.accuracy is not None:
+            rest = f"{figure - curve.accuracy:.2f} points ({figure - curve.high:+.2f} to {figure - curve.low:+.2f})"
+            found.append(f"{rest} for *{row.title}*")
+    if not found:
+        return []
+    return [
+        f"- **What is left** when the curve is continued to {data_set.train_rows:,} rows: {' and '.join(found)}. The "
+        "choice on the test file must have a share in it, and texts of the whole data set that occur twice may have. "
+        "Only the whole data set can tell."
+    ]
 
 
 def looks_said(runs: list[dict[str, Any]], row: Row, rows: int) -> str:
