@@ -91,7 +91,7 @@ ABOUT = {
 EMBEDDINGS = """\
 **Holds.** The figures show one vector per word, one chosen codeword per codebook (CC) and a weighted sum over all
 codewords (CWC): `--embedding plain`, `cc` and `cwc`. Formula 2 is checked against a loop, and the rule for K gives the
-published number of parameters of every network (table 7). What the codes have learned:"""
+published number of parameters of every network (table 7). Whether words of a kind get like codes:"""
 ROUTING = """\
 **Holds.** The network has the published number of parameters only with 16 primary capsules of 8 and one matrix per
 primary capsule and class. Algorithm 1 is checked against a loop, with cosine and with dot-product agreement. The paper

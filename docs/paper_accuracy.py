@@ -57,7 +57,7 @@ def together(table: Table, parts: Sequence[Group]) -> list[str]:
     for name, values in table.others.items():
         lines.append([name, "", *(rival(table, name, values, part.set) for part in parts)])
     titles = [set_title(part.set, part.runs[0]["rows"][0]) for part in parts]
-    return markdown(["", "recipe", *titles], lines)
+    return markdown(["", "recipe", *titles], lines, 2)
 
 
 def figures(table: Table, row: Row, recipe: str, part: Group) -> str:

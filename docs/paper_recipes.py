@@ -50,7 +50,7 @@ def recipes(results: Path) -> list[str]:
         + ", ".join(f"`{key}`" for key in others)
         + " ([all options](../reference/options.md))."
     )
-    lines = ["## Recipes", "", *markdown(columns, rows), "", *wrapped(said), ""]
+    lines = ["## Recipes", "", *markdown(columns, rows, 5), "", *wrapped(said), ""]
     return [*lines, "Test accuracy of each recipe, %:", "", *recipe_accuracies(results), ""]
 
 

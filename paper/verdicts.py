@@ -31,9 +31,9 @@ NUMBERS = {"sota": 1, "losses": 4, "routing": 5, "components": 6}  # of the pape
 SHORT = {"r8": "R8", "trec6": "TREC"}
 
 
-def markdown(columns: list[str], rows: list[list[str]]) -> list[str]:
-    """A table."""
-    head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
+def markdown(columns: list[str], rows: list[list[str]], words: int = 1) -> list[str]:
+    """A table; the first columns have words, the others numbers."""
+    head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * words + " ---: |" * (len(columns) - words)]
     return head + ["| " + " | ".join(row) + " |" for row in rows]
 
 
@@ -75,7 +75,7 @@ def claim_lines(table: str, results: Path) -> list[str]:
         lines += [f"**{claim.title}.**" + ("" if rows else " Not run with all rows and epochs."), ""]
         if rows:
             columns = ["data set", "difference, points", "paper", "ours, 95 % interval", "McNemar, per seed", "claim"]
-            lines += [*markdown(columns, rows), ""]
+            lines += [*markdown(columns, rows, 2), ""]
     return lines
 
 
@@ -114,7 +114,7 @@ def overview(results: Path) -> list[str]:
             cells = [verdict_cell(claim, found[table].get(name, ())) for name in sorted(sizes)]
             rows.append([f"{claim.title} (table {NUMBERS[table]})", *(cell or "not run" for cell in cells)])
     names = [set_title(name, sizes[name]) for name in sorted(sizes)]
-    return [*markdown(["the paper says", *names], rows), ""] if names else ["No run yet.", ""]
+    return [*markdown(["the paper says", *names], rows, len(names) + 1), ""] if names else ["No run yet.", ""]
 
 
 def verdict_cell(claim: Claim, runs: Runs) -> str:

@@ -104,8 +104,8 @@ def test_the_verdict_follows_from_the_figures(dynamic: float, kmeans: float, hol
         for routing, last in (("dynamic", dynamic), ("kmeans", kmeans))
     ]  # fmt: skip
     said = " ".join(paper_figures.verdicts(cases))
-    assert ("the claim holds for the coupling" in said) is holds
-    assert ("the claim does not hold for the coupling" in said) is not holds
+    assert ("**Holds** for the coupling" in said) is holds
+    assert ("**Does not hold** for the coupling" in said) is not holds
 
 
 def test_without_matplotlib(
