@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.paired import unpack
 from paper.datasets import closest
 from paper.rows import RECIPES, TABLES, published_cell
 
+Runs = Sequence[Mapping[str, Any]]
 RESAMPLES, SEED, TAILS = 2000, 1, (2.5, 97.5)
 CLOSE = 1.0  # points: what "very close" is taken to mean
 GAIN, LOSS, NEAR = "gain", "loss", "near"
-HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be told"
+HOLDS, IN_PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be told"
 
 
 class Comparison(NamedTuple):
@@ -118,22 +120,44 @@ class Difference:
         return HOLDS if self.low > bound else FAILS if self.high < bound else OPEN
 
 
-def difference(runs: Sequence[dict[str, Any]], comparison: Comparison, recipe: str = RECIPES[0]) -> Difference | None:
-    """Compare two rows by the runs of one data set; None if no seed has both."""
-    sides = [
-        {run["seed"]: run for run in runs if (run["row"], run["recipe"]) == (row, recipe) and "right" in run}
+def gaps_of(runs: Runs, comparison: Comparison, recipe: str = RECIPES[0]) -> dict[int, NDArray[np.int64]]:
+    """By seed, for each test text: 1 if only the first row is right, -1 if only the second is, 0 if they agree."""
+    first, second = (
+        {run["seed"]: run["right"] for run in runs if (run["row"], run["recipe"]) == (row, recipe) and "right" in run}
         for row in (comparison.row, comparison.other)
-    ]
-    seeds = sorted(sides[0].keys() & sides[1].keys())
-    if not seeds:
+    )
+    both = sorted(first.keys() & second.keys())
+    return {seed: np.array(unpack(first[seed])) - np.array(unpack(second[seed])) for seed in both}
+
+
+def difference(runs: Runs, comparison: Comparison, recipe: str = RECIPES[0]) -> Difference | None:
+    """Compare two rows by the runs of one data set; None if no seed has both."""
+    found = gaps_of(runs, comparison, recipe)
+    if not found:
         return None
-    right = [np.array([unpack(side[seed]["right"]) for seed in seeds]) for side in sides]  # (seeds, texts)
-    gaps = right[0] - right[1]
+    gaps = np.array(list(found.values()))  # (seeds, texts)
     low, high = interval(gaps)
     return Difference(
         comparison, published_difference(comparison, runs[0]["set"]), 100 * float(gaps.mean()), low, high,
         tuple(mcnemar(int((row > 0).sum()), int((row < 0).sum())) for row in gaps),
     )  # fmt: skip
+
+
+def mean_difference(runs: Runs, claim: Claim) -> Difference | None:
+    """The mean over the comparisons of a claim that were run; its interval is of the seeds that all of them have."""
+    pairs = [(comparison, gaps) for comparison in claim.comparisons if (gaps := gaps_of(runs, comparison))]
+    if not pairs:
+        return None
+    found = [gaps for _, gaps in pairs]
+    seeds = sorted(set.intersection(*(set(gaps) for gaps in found)))
+    if not seeds:  # no seed has all comparisons
+        found, seeds = [{0: np.mean(list(gaps.values()), axis=0)} for gaps in found], [0]
+    gaps = np.mean([[gaps[seed] for seed in seeds] for gaps in found], axis=0)  # (seeds, texts)
+    paper = [published_difference(comparison, runs[0]["set"]) for comparison, _ in pairs]
+    known = [one for one in paper if one is not None]
+    low, high = interval(gaps)
+    mean = statistics.mean(known) if known else None
+    return Difference(pairs[0][0], mean, 100 * float(gaps.mean()), low, high, ())
 
 
 def published_difference(comparison: Comparison, name: str) -> float | None:
@@ -162,20 +186,13 @@ def mcnemar(one: int, other: int) -> float:
     return min(1.0, 2 * sum(math.comb(total, count) for count in range(fewer + 1)) / 2**total)
 
 
-def summary(claim: Claim, found: Sequence[Difference]) -> str:
-    """The verdict on a claim in one sentence, from the differences on one data set."""
-    if not found:
-        return f"{claim.title}: **not run**."
+def word_of(claim: Claim, found: Sequence[Difference]) -> str:
+    """The verdict on a claim from its comparisons on one data set."""
     verdicts = [one.verdict(claim.kind) for one in found]
-    missing = len(claim.comparisons) - len(found)
+    if not verdicts:
+        return "not run"
     if all(verdict == HOLDS for verdict in verdicts):
-        word = HOLDS
-    elif FAILS in verdicts and HOLDS not in verdicts:
-        word = FAILS
-    elif HOLDS in verdicts:
-        word = "holds in part"
-    else:
-        word = OPEN
-    mean = statistics.mean(one.mean for one in found)
-    rest = f"; {missing} of {len(claim.comparisons)} comparisons are not run" if missing else ""
-    return f"{claim.title}: **{word}** (mean difference {mean:+.2f} points{rest})."
+        return HOLDS
+    if HOLDS in verdicts:
+        return IN_PART
+    return FAILS if FAILS in verdicts else OPEN

@@ -20,6 +20,7 @@ from capsulet.text.batch import pad
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split
+from paper.claiming import claimed
 from paper.network import network_of
 from paper.rows import TABLES
 from paper.runs import Result, Run, digest, measure, model_folder
@@ -42,7 +43,8 @@ def measure_frozen(run: Run, work: Path, threads: int = 1) -> Result:
         row=next(row for row in TABLES["routing"].rows if row.name == "kmeans"),
         options={**run.options, "routing": "kmeans"},
     )
-    measure(base, work, threads, keep=True)
+    with claimed(model_folder(base, work), wait=True):
+        measure(base, work, threads, keep=True)
     started, before = time.perf_counter(), time.process_time()
     torch.set_num_threads(threads)
     folder, options = model_folder(base, work), build_options(run.recipe, **run.options)

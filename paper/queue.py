@@ -1,4 +1,8 @@
-"""Make the runs that are missing, one after the other, and store each as it ends."""
+"""Make the runs that are missing, one after the other, and store each as it ends.
+
+Several commands may work at the same time with the same folders: each run is claimed by one of them, and each result is
+added to what the file has by then.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from typing import Any, NamedTuple
 
 from benchmarks import record
 from capsulet.errors import CapsuletError, InputError
+from paper.claiming import claimed, locked
 from paper.frozen import measure_frozen
 from paper.rows import Table
-from paper.runs import Result, Run, find_done, measure, stored_runs
+from paper.runs import Result, Run, find_done, measure, model_folder, stored_runs
 
 
 class Job(NamedTuple):
@@ -50,20 +55,31 @@ def make_runs(jobs: Sequence[Job], here: dict[str, Any], results: Path, work: Pa
     for job in jobs:
         if stored_result(job, results):  # read again: another command may have written
             continue
-        done = find_done(job.run, stored_runs(results))
-        try:
-            new = done or {**made(job, work, threads), **record.own(here)}
-        except InputError:
-            raise
-        except CapsuletError as error:  # the other runs are not affected
-            failed.append(f"{job.run.row.name} {job.run.seed}")
-            print(f"{job.title}: {error}", file=sys.stderr, flush=True)
-            continue
+        with claimed(model_folder(job.run, work)) as mine:
+            if not mine:
+                print(f"{job.title}: left to the command that makes it now", file=sys.stderr, flush=True)
+                continue
+            done = find_done(job.run, stored_runs(results))
+            try:
+                new = done or {**made(job, work, threads), **record.own(here)}
+            except InputError:
+                raise
+            except CapsuletError as error:  # the other runs are not affected
+                failed.append(f"{job.run.row.name} {job.run.seed}")
+                print(f"{job.title}: {error}", file=sys.stderr, flush=True)
+                continue
+            store(job, new, here, results)
         print(f"{job.title}: {100 * new['accuracy']:.2f} %{', already run' * bool(done)}", file=sys.stderr, flush=True)
+    return failed
+
+
+def store(job: Job, new: Result, here: dict[str, Any], results: Path) -> None:
+    """Add a result to the file of its table."""
+    results.mkdir(parents=True, exist_ok=True)
+    with locked(results):
         runs = merge(record.stored(job.table.name, results), {**new, "row": job.run.row.name})
         # the head of the file describes the last command; every run also stores the command that made it
         record.write(job.table.name, {**here, "runs": runs}, results)
-    return failed
 
 
 def made(job: Job, work: Path, threads: int) -> Result:

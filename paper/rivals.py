@@ -28,4 +28,4 @@ def rival_figure(name: str, data_set: str) -> str:
     found = rival_accuracies(name, data_set)
     if not found:
         return "not run: needs a download" if PEERS[name][0] in PRETRAINED else "not run: takes too long here"
-    return " / ".join(f"{accuracy:.2f}" for accuracy, _ in found)
+    return " and ".join(f"{accuracy:.2f}" for accuracy, _ in found)

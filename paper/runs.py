@@ -120,9 +120,9 @@ def digest() -> str:
 
 def find_done(run: Run, results: Iterable[Result]) -> Result | None:
     """Stored result of the same run from any table, made by any source, or None."""
+    key = run.key.items()
     return next(
-        (one for one in results if all({"frozen": False, **one}.get(name) == value for name, value in run.key.items())),
-        None,
+        (one for one in results if all({"frozen": False, **one}.get(name) == value for name, value in key)), None
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,12 @@ class Cell:
         fewer = f" ({number} seed{'s' * (number > 1)})" if number < self.seeds else ""
         chance = ", chance" if self.classes and statistics.mean(self.accuracies) <= 100 / self.classes + 1 else ""
         return f"{statistics.mean(self.accuracies):.2f}{deviation}{fewer}{chance}"
+
+    @property
+    def figure(self) -> str:
+        """Mean and deviation of our accuracies; without a deviation, of one seed."""
+        few = f" ({len(self.accuracies)} seeds)" if len(self.accuracies) == 2 else ""
+        return dataclasses.replace(self, seeds=0).ours + few
 
     @property
     def difference(self) -> str:

@@ -5,26 +5,35 @@ from __future__ import annotations
 import math
 import statistics
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import record
-from paper.claims import CLAIMS, CLOSE, NEAR, Claim, Comparison, Difference, difference, summary
-from paper.datasets import DATA_SETS
-from paper.growth import growth
-from paper.plan import GROWING, STAGES, planned
+from paper.claims import (
+    CLAIMS,
+    CLOSE,
+    NEAR,
+    Claim,
+    Comparison,
+    Difference,
+    Runs,
+    difference,
+    mean_difference,
+    word_of,
+)
+from paper.datasets import closest
+from paper.plan import STAGES, planned
 from paper.rivals import rival_accuracies
 from paper.rows import RECIPES, TABLES
 
-Runs = Sequence[dict[str, Any]]
 SCRATCH = "Region Emb."  # the system that the paper compares itself with, because it is trained from scratch
-PARTS = {"ag_news_61k": ("ag_news", "half of AG News")}  # a set that is a part of another one
+NUMBERS = {"sota": 1, "losses": 4, "routing": 5, "components": 6}  # of the paper's tables
+SHORT = {"r8": "R8", "trec6": "TREC"}
 
 
-def markdown(columns: list[str], rows: list[list[str]]) -> list[str]:
-    """A table."""
-    head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
+def markdown(columns: list[str], rows: list[list[str]], words: int = 1) -> list[str]:
+    """A table; the first columns have words, the others numbers."""
+    head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * words + " ---: |" * (len(columns) - words)]
     return head + ["| " + " | ".join(row) + " |" for row in rows]
 
 
@@ -59,12 +68,14 @@ def claim_lines(table: str, results: Path) -> list[str]:
             for one in differences(claim, runs):
                 chance = ", ".join(f"{value:.3f}" for value in one.chances)
                 paper = "" if one.published is None else f"{one.published:+.2f}"
-                pair = f"{name}: {titles[one.comparison.row]} minus {titles[one.comparison.other]}"
-                rows.append([pair, paper, one.shown, chance, one.verdict(claim.kind)])
+                pair = f"{titles[one.comparison.row]} minus {titles[one.comparison.other]}"
+                rows.append(
+                    [set_title(name, runs[0]["rows"][0]), pair, paper, one.shown, chance, one.verdict(claim.kind)]
+                )
         lines += [f"**{claim.title}.**" + ("" if rows else " Not run with all rows and epochs."), ""]
         if rows:
-            columns = ["difference, points", "paper", "ours, 95 % interval", "McNemar, per seed", "claim"]
-            lines += [*markdown(columns, rows), ""]
+            columns = ["data set", "difference, points", "paper", "ours, 95 % interval", "McNemar, per seed", "claim"]
+            lines += [*markdown(columns, rows, 2), ""]
     return lines
 
 
@@ -81,79 +92,69 @@ def competitive_lines(results: Path) -> list[str]:
         gap = accuracy - best
         found = Difference(Comparison("sota", "paper", "paper"), None, gap, gap - error, gap + error, ())
         lines.append(
-            f"- {name}: CWC with capsules has {accuracy:.2f} %, the better of two region embeddings {best:.2f} %. The "
-            f"difference is {found.shown}. At most {CLOSE:g} point less: **{found.verdict(NEAR)}**."
+            f"- {set_title(name, own[0]['rows'][0])}: at most {CLOSE:g} point less than region embeddings, **"
+            f"{found.verdict(NEAR)}**. CWC with capsules has {accuracy:.2f} %, the better of two region embeddings "
+            f"{best:.2f} %; the difference is {found.shown}."
         )
     return [*(line for one in lines for line in wrapped(one)), ""] if lines else []
 
 
 def overview(results: Path) -> list[str]:
-    """One line per claim and data set."""
-    lines = []
+    """A table of all claims, with the mean difference and the verdict on each data set."""
+    found = {table: whole_runs(table, results) for table in CLAIMS}
+    sizes = {
+        name: runs[0]["rows"][0]
+        for sets in found.values()
+        for name, runs in sets.items()
+        if any(run["recipe"] == RECIPES[0] for run in runs)
+    }
+    rows = []
     for table, claims in CLAIMS.items():
-        sets = whole_runs(table, results)
         for claim in claims:
-            said = [f"{name}: {summary(claim, differences(claim, runs))}" for name, runs in sorted(sets.items())]
-            short = [one.replace(f"{claim.title}: ", "").rstrip(".") for one in said]
-            lines += wrapped(f"- {claim.title}. " + ("; ".join(short) if short else "Not run") + ".")
-    return [*lines, ""]
+            cells = [verdict_cell(claim, found[table].get(name, ())) for name in sorted(sizes)]
+            rows.append([f"{claim.title} (table {NUMBERS[table]})", *(cell or "not run" for cell in cells)])
+    names = [set_title(name, sizes[name]) for name in sorted(sizes)]
+    return [*markdown(["the paper says", *names], rows, len(names) + 1), ""] if names else ["No run yet.", ""]
 
 
-def growth_lines(results: Path) -> list[str]:
-    """Accuracy by training rows, continued to the whole data set, with a verdict on the published figure."""
-    lines: list[str] = []
-    for name, (whole, words) in PARTS.items():
-        data_set, table = DATA_SETS[whole], TABLES["components"]
-        stored = [run for run in record.stored("components", results) if run["set"] == name]
-        for _, row_name in GROWING:
-            row = next(row for row in table.rows if row.name == row_name)
-            runs = [run for run in stored if (run["row"], run["recipe"]) == (row_name, RECIPES[0])]
-            curve, figure = growth(runs, data_set.train_rows), row.published[0]
-            points = ", ".join(f"{rows:,} rows {accuracy:.2f} %" for rows, accuracy in curve.points.items())
-            assert figure is not None
-            if curve.accuracy is None:
-                said = f"{row.title}: {points or 'no run'}. Three sizes are needed for a curve; "
-                said += f"`python -m paper all --data DATA --sets {name} --stages 1 5` makes them."
-            else:
-                inside = "is plausible" if curve.plausible(figure) else "is not what this curve leads to"
-                said = (
-                    f"{row.title}: {points}. Continued to {data_set.train_rows:,} rows: {curve.accuracy:.2f} % "
-                    f"(95 % interval {curve.low:.2f} to {curve.high:.2f}). The published {figure:.2f} % {inside}, "
-                    f"as far as {words} can tell."
-                )
-            lines += [*wrapped(f"- {said}")]
-    return [*lines, ""]
+def verdict_cell(claim: Claim, runs: Runs) -> str:
+    """The verdict on a claim on one data set with the difference behind it; empty if nothing was run."""
+    mean = mean_difference(runs, claim) if runs else None
+    if mean is None:
+        return ""
+    made = differences(claim, runs)
+    paper = "" if mean.published is None else f"; paper {mean.published:+.2f}"
+    missing = len(claim.comparisons) - len(made)
+    part = f"; {len(made)} of {len(claim.comparisons)} comparisons" if missing else ""
+    return f"**{word_of(claim, made)}**: {mean.shown}{paper}{part}"
+
+
+def set_title(name: str, rows: int) -> str:
+    """A data set, and how much of it where it is a part of one of the eight."""
+    near = closest(name)
+    if near is None:
+        return SHORT.get(name, name)
+    return near.title if rows >= near.train_rows else f"{near.title}, {rows:,} rows"
 
 
 def missing_lines(results: Path) -> list[str]:
-    """Which runs of the plan are not stored, per data set and stage."""
-    lines = []
+    """How many runs of the plan are stored, per data set and stage."""
     stored = [(table, run) for table in TABLES for run in record.stored(table, results)]
     sizes = {run["set"]: run["rows"][0] for _, run in stored if not run["budget"]}
-    for name, rows in sorted(sizes.items()):
+    counts: dict[tuple[int, str], list[bool]] = {}
+    for name, rows in sizes.items():
         made = {
             (table, run["row"], run["seed"], run["recipe"], tuple(run["budget"].items()), run["protocol"])
             for table, run in stored
             if run["set"] == name
         }
-        left: dict[int, dict[tuple[str, str], set[int]]] = {}
         for one in planned(name, rows):
             recipe = next(row for row in TABLES[one.table].rows if row.name == one.row).recipe or one.recipe
-            if (one.table, one.row, one.seed, recipe, tuple(one.budget.items()), one.protocol) not in made:
-                about = "" if recipe == RECIPES[0] else f" with recipe {recipe}"
-                about += "".join(f" of {value:,} {key}" for key, value in one.budget.items())
-                left.setdefault(one.stage, {}).setdefault((one.table + about, one.row), set()).add(one.seed)
-        for stage, rest in left.items():
-            lines += wrapped(f"- {name}, stage {stage}, {STAGES[stage]}: {named(rest)}.")
-    return [*lines, ""] if lines else ["Nothing.", ""]
-
-
-def named(rest: dict[tuple[str, str], set[int]]) -> str:
-    """Rows by table and seeds: `losses margin, focal (seeds 2 3); routing dynamic (seed 1)`."""
-    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
-    for (table, row), seeds in rest.items():
-        found.setdefault((table, tuple(sorted(seeds))), []).append(row)
-    return "; ".join(
-        f"{table}: {', '.join(rows)} (seed{'s' * (len(seeds) > 1)} {' '.join(map(str, seeds))})"
-        for (table, seeds), rows in found.items()
-    )
+            here = (one.table, one.row, one.seed, recipe, tuple(one.budget.items()), one.protocol) in made
+            counts.setdefault((one.stage, name), []).append(here)
+    names = sorted(sizes)
+    rows = []
+    for stage, about in STAGES.items():
+        cells = [counts.get((stage, name)) for name in names]
+        rows.append([f"{stage}: {about}", *(f"{sum(cell)} of {len(cell)}" if cell else "" for cell in cells)])
+    return [*markdown(["stage", *(set_title(name, sizes[name]) for name in names)], rows), ""]

@@ -16,6 +16,7 @@ from paper.claims import (
     FAILS,
     GAIN,
     HOLDS,
+    IN_PART,
     LOSS,
     NEAR,
     OPEN,
@@ -25,7 +26,8 @@ from paper.claims import (
     difference,
     interval,
     mcnemar,
-    summary,
+    mean_difference,
+    word_of,
 )  # fmt: skip
 from paper.rivals import rival_figure
 from paper.rows import TABLES
@@ -91,16 +93,31 @@ def test_verdicts(low: float, high: float, gain: str, loss: str, near: str) -> N
     assert [one.verdict(kind) for kind in (GAIN, LOSS, NEAR)] == [gain, loss, near]
 
 
-def test_the_summary_says_what_was_not_run() -> None:
+def test_the_verdict_on_a_claim_follows_from_its_comparisons() -> None:
     pair = Comparison("routing", "kmeans", "dynamic")
     claim = Claim("It is better", GAIN, (pair, pair))
-    assert summary(claim, []) == "It is better: **not run**."
-    assert summary(claim, [found(1, 3)]) == (
-        "It is better: **holds** (mean difference +2.00 points; 1 of 2 comparisons are not run)."
-    )
-    assert "**holds in part**" in summary(claim, [found(1, 3), found(-3, -1)])
-    assert "**does not hold**" in summary(claim, [found(-1, 1), found(-3, -1)])
-    assert "**cannot be told**" in summary(claim, [found(-1, 1), found(-1, 1)])
+    assert word_of(claim, []) == "not run"
+    assert word_of(claim, [found(1, 3)]) == HOLDS
+    assert word_of(claim, [found(1, 3), found(-3, -1)]) == word_of(claim, [found(1, 3), found(-1, 1)]) == IN_PART
+    assert word_of(claim, [found(-1, 1), found(-3, -1)]) == FAILS
+    assert word_of(claim, [found(-1, 1), found(-1, 1)]) == OPEN
+
+
+def test_the_mean_difference_is_of_all_comparisons_that_were_run() -> None:
+    kmeans = Comparison("routing", "kmeans", "dynamic")
+    cosine = Comparison("routing", "kmeans", "kmeans-cosine")
+    frozen = Comparison("routing", "kmeans-frozen", "dynamic-frozen")
+    claim = Claim("It is better", GAIN, (kmeans, cosine, frozen))
+    runs = [run("kmeans", [True] * 100), run("dynamic", [False] * 100), run("kmeans-cosine", [True, False] * 50)]
+    one = mean_difference(runs, claim)
+    assert one and one.mean == 75 and 69 < one.low < 75 < one.high < 81
+    assert mean_difference(runs[1:], claim) is None
+    runs += [run("kmeans", [True] * 100, seed=2), run("dynamic", [True] * 100, seed=2)]
+    one = mean_difference(runs, claim)
+    assert one and one.mean == 75, "of the seed that both comparisons have"
+    apart = [run("kmeans", [True] * 100, seed=2), run("dynamic", [True] * 100, seed=2), *runs[:1], runs[2]]
+    one = mean_difference(apart, claim)
+    assert one and one.mean == 25, "without such a seed, of the mean over the seeds of each"
 
 
 def test_claims_are_about_rows_that_exist() -> None:
@@ -122,21 +139,24 @@ def test_lines_of_a_table_name_rows_intervals_and_verdicts(tmp_path: Path) -> No
     stored(tmp_path, "routing", [run("kmeans", better), run("dynamic", worse)])
     lines = claim_lines("routing", tmp_path)
     (line,) = [line for line in lines if line.startswith("| mine")]
-    assert line.startswith("| mine: k-means minus dynamic |  | +30.00 (") and line.endswith("| 0.000 | holds |")
-    assert any("K-means routing is better than dynamic routing. mine: **holds**" in line for line in overview(tmp_path))
+    assert line.startswith("| mine | k-means minus dynamic |  | +30.00 (") and line.endswith("| 0.000 | holds |")
+    (line,) = [line for line in overview(tmp_path) if line.startswith("| K-means routing is better")]
+    assert "(table 5) | **holds**: +30.00 (" in line and line.endswith("); 1 of 2 comparisons |")
     assert claim_lines("components", tmp_path)[0].endswith("Not run with all rows and epochs.")
-    left = " ".join(missing_lines(tmp_path))
-    assert "mine, stage 1" in left and "routing: kmeans" not in left.split("stage 2")[0]
+    left = missing_lines(tmp_path)
+    assert left[0] == "| stage | mine |"
+    assert [line.rsplit("| ", 1)[1] for line in left[2:4]] == ["1 of 5 |", "1 of 5 |"], "k-means, and dynamic"
 
 
 def test_region_embeddings_are_compared_where_they_were_run(tmp_path: Path) -> None:
     stored(tmp_path, "sota", [run("paper", [True], name="ag_news_61k"), run("paper", [True], name="mine")])
-    (line,) = [line for line in [" ".join(competitive_lines(tmp_path))] if line.strip()]
-    assert "ag_news_61k: CWC with capsules has 90.00 %" in line and "mine" not in line
+    line = " ".join(competitive_lines(tmp_path))
+    assert line.startswith("- AG's News, 100 rows: at most 1 point") and "capsules has 90.00 %" in line
+    assert "mine" not in line
     assert competitive_lines(tmp_path / "nowhere") == []
 
 
 def test_a_rival_that_was_not_run_has_a_reason() -> None:
     assert rival_figure("XLNet*", "ag_news_61k") == "not run: needs a download"
     assert rival_figure("ULMFiT*", "ag_news_61k") == "not run: takes too long here"
-    assert len(rival_figure("Region Emb.", "ag_news_61k").split(" / ")) == 2
+    assert len(rival_figure("Region Emb.", "ag_news_61k").split(" and ")) == 2

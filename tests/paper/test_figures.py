@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from docs import paper as paper_page
+from docs import paper_figures
 from paper import __main__ as command
 from paper.codes import level_as_drawn, measure_codes, neighbours, usage
 from paper.stability import measure_iterations, relative_entropy
@@ -79,7 +79,7 @@ def test_seeds_and_budgets_have_lines_of_their_own(call: list[str], tmp_path: Pa
     words = [*call, "--seeds", "1", "2"]
     assert command.main(["stability", *words, "--iterations", "3", "4"]) == 0
     cases = json.loads((tmp_path / "results" / "stability.json").read_text())["cases"]
-    lines = paper_page.stability(cases)
+    lines = paper_figures.stability(cases)
     assert len({line for line in lines if line.startswith("| tiny")}) == 8, "two seeds, two routings, two figures"
     both = ["--rows", "dynamic", "kmeans"]
     assert command.main(["routing", *call, *both]) == 0
@@ -103,9 +103,9 @@ def test_the_verdict_follows_from_the_figures(dynamic: float, kmeans: float, hol
         }
         for routing, last in (("dynamic", dynamic), ("kmeans", kmeans))
     ]  # fmt: skip
-    said = " ".join(paper_page.verdicts(cases))
-    assert ("the claim holds for the coupling" in said) is holds
-    assert ("the claim does not hold for the coupling" in said) is not holds
+    said = " ".join(paper_figures.verdicts(cases))
+    assert ("**Holds** for the coupling" in said) is holds
+    assert ("**Does not hold** for the coupling" in said) is not holds
 
 
 def test_without_matplotlib(
