@@ -104,6 +104,6 @@ async def next_texts(server: Server, request: Request) -> Response:
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
     count = whole_number(values, "count", 20, 1, server.settings.max_texts)
-    with server.queue.room(len(texts)):
+    with server.queue.room(texts):
         order = await server.engine.call(select, model.classifier, texts, count)
     return json_response({"order": order})
