@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +27,31 @@ def cluster(model: Path) -> Iterator[Running]:
     assert running.end() == 0
 
 
-def replicas() -> list[int]:
-    """The processes of the replicas on this machine."""
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in found.splitlines() if "ServeReplica:capsulet:capsulet" in line]
+def replicas(server: Running) -> list[int]:
+    """The processes of the replicas of a server, which are its descendants."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()[1:]]
+    parents = {int(own): int(parent) for own, parent, _ in rows}
+
+    def ancestors(process: int) -> Iterator[int]:
+        while process := parents.get(process, 0):
+            yield process
+
+    named = [int(own) for own, _, words in rows if "ServeReplica:capsulet:capsulet" in words]
+    return [process for process in named if server.process.pid in ancestors(process)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_second_replica_is_started_under_load(start: Callable[..., Running], model: Path) -> None:
+    server = start(model, "--engine", "ray", "--replicas", 1, "--max-replicas", 2, seconds=120.0)
+    assert len(replicas(server)) == 1
+    clients, end = Clients(server, 16), time.monotonic() + 150
+    while len(replicas(server)) < 2 and time.monotonic() < end:  # Ray Serve waits for half a minute of load
+        time.sleep(0.5)
+    found = replicas(server)
+    clients.end()
+    assert len(found) == 2 and not clients.lost and set(clients.labels) == {"sport"}
 
 
 @pytest.mark.slow
@@ -49,17 +70,17 @@ def test_shapes_are_the_same(cluster: Running, server: Running) -> None:
 
 @pytest.mark.slow
 def test_no_request_is_lost_when_a_replica_is_killed(cluster: Running) -> None:
-    before = replicas()
+    before = replicas(cluster)
     assert len(before) == 2
     clients = Clients(cluster, 8)
     while len(clients.labels) < 100:
         time.sleep(0.01)
     os.kill(before[0], signal.SIGKILL)
     at_kill, end = len(clients.labels), time.monotonic() + 60
-    while (before[0] in replicas() or len(replicas()) < 2) and time.monotonic() < end:
+    while (before[0] in replicas(cluster) or len(replicas(cluster)) < 2) and time.monotonic() < end:
         time.sleep(0.2)
     while len(clients.labels) < at_kill + 100 and time.monotonic() < end:
         time.sleep(0.05)
     clients.end()
     assert not clients.lost and set(clients.labels) == {"sport"} and len(clients.labels) >= at_kill + 100
-    assert len(replicas()) == 2
+    assert len(replicas(cluster)) == 2
