@@ -51,10 +51,13 @@ class Load:
         head = f"POST {arguments.path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
-    def answered(self, number: int, status: int, body: bytes, seconds: float) -> None:
-        """Count and check an answer."""
-        self.seconds.append(seconds)
+    def answered(self, number: int, status: int, head: bytes, body: bytes, seconds: float) -> None:
+        """Count and check an answer; times are those of right answers, not of refusals."""
         self.statuses[status] += 1
+        if status == 503:
+            self.wrong += b"\r\nretry-after: " not in head
+            return
+        self.seconds.append(seconds)
         if status == 200 and self.checked:
             labels = [row["label"] for row in json.loads(body)["results"]]
             self.wrong += labels != self.labels[number]
@@ -89,7 +92,7 @@ class Client(asyncio.Protocol):
         length = int(lower.partition(b"content-length:")[2].partition(b"\r\n")[0] or 0)
         if len(body) < length:
             return
-        self.load.answered(self.number, int(head[9:12]), body, time.perf_counter() - self.sent)
+        self.load.answered(self.number, int(head[9:12]), lower, body, time.perf_counter() - self.sent)
         self.number = -1
         if b"connection: close" in lower:
             self.closed = True

@@ -77,8 +77,9 @@ def facts(found: dict[str, Any]) -> list[str]:
     if "overload_seconds" in found:
         lines.append(
             f"At twice the load that it holds, for {found['overload_seconds']:,.0f} seconds, it answered "
-            f"{found['overload_answers_per_second']:,.0f} requests per second and refused "
-            f"{found['overload_refused_percent']:.0f} % with 503. Lost: {found['overload_lost']}, "
+            f"{found['overload_answers_per_second']:,.0f} requests per second, 99 % of them within "
+            f"{found['overload_p99_milliseconds']:,.0f} ms, and refused {found['overload_refused_percent']:.0f} % "
+            f"with 503, with room for 256 waiting texts. Lost: {found['overload_lost']}, "
             f"wrong: {found['overload_wrong']}. Memory grew by {found['overload_memory_growth_percent']:.1f} %."
         )
     if "attack_seconds" in found:

@@ -36,6 +36,15 @@ def test_container() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
+def test_the_container_copies_only_what_docker_sends_it() -> None:
+    ignored, *sent = (DEPLOY.parent / ".dockerignore").read_text().split()
+    assert ignored == "*"
+    lines = re.findall(r"^COPY (?!--from)(.*) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    copied = [name for line in lines for name in line.split()]
+    assert "pyproject.toml" in copied and all((DEPLOY.parent / name).exists() for name in copied)
+    assert {f"!{name}" for name in copied} <= set(sent)
+
+
 @pytest.mark.parametrize("name", ["compose.yaml", "kubernetes.yaml"])
 def test_yaml(name: str) -> None:
     rules = "{extends: default, rules: {line-length: {max: 120}, document-start: disable, octal-values: disable}}"

@@ -119,8 +119,8 @@ def start() -> Iterator[Callable[..., Running]]:
     """Start servers that end with the test."""
     started: list[Running] = []
 
-    def run(*words: object, **environment: str) -> Running:
-        started.append(Running(*words, **environment))
+    def run(*words: object, seconds: float = 30.0, **environment: str) -> Running:
+        started.append(Running(*words, seconds=seconds, **environment))
         return started[-1]
 
     yield run

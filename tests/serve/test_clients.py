@@ -43,6 +43,7 @@ import numpy
 import tritonclient.http as triton
 client = triton.InferenceServerClient(sys.argv[1])
 assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("topics")
+assert client.is_model_ready("topics", "1") and not client.is_model_ready("topics", "2")
 assert client.get_server_metadata()["name"] == "capsulet"
 assert client.get_model_metadata("topics")["inputs"][0]["datatype"] == "BYTES"
 texts = numpy.array([sys.argv[2], "Stir the soup é"], dtype=object)
@@ -53,6 +54,8 @@ for binary_in in (True, False):
     for outputs in (None, [triton.InferRequestedOutput(name, binary_data=binary_in) for name in names]):
         found = client.infer("topics", [given], outputs=outputs)
         labels = found.as_numpy("label")
+        again = client.infer("topics", [given], model_version="1", outputs=outputs)
+        assert again.as_numpy("label").tolist() == labels.tolist()
         assert [label if isinstance(label, bytes) else label.encode() for label in labels] == [b"sport", b"food"]
         assert found.as_numpy("probabilities").shape == (2, 3)
         numpy.testing.assert_allclose(found.as_numpy("probabilities").sum(1), 1, atol=1e-5)

@@ -36,7 +36,7 @@ class Clients:
         body, connection = json.dumps({"input": TEXT}), None
         while not self.ending:
             if connection is None:
-                connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+                connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=100)
                 try:
                     connection.connect()
                 except OSError:  # the server has ended: nothing was accepted

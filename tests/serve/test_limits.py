@@ -144,6 +144,19 @@ def test_a_client_may_close_its_side_and_read(server: Running) -> None:
         assert found.startswith(b"HTTP/1.1 200") and found.count(b'"label":"sport"') == 2 * answers
 
 
+def test_a_stream_for_http_1_0_has_no_chunks(server: Running) -> None:
+    lines = b'"%b"\n{broken\n' % TEXT.encode() * 100
+    head = b"POST /v1/classify HTTP/1.0\r\nhost: localhost\r\nconnection: keep-alive\r\n"
+    head += b"content-type: application/x-ndjson\r\ncontent-length: %d\r\n\r\n"
+    found, _, body = raw(server, head % len(lines) + lines).partition(b"\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 200") and b"transfer-encoding" not in found and b"connection: close" in found
+    rows = [json.loads(line) for line in body.splitlines()]
+    assert len(rows) == 200 and rows[0]["label"] == "sport" and rows[199]["error"].startswith("line 200")
+    long = b'"' + b"a" * 200_000
+    found, _, body = raw(server, head % len(long) + long).partition(b"\r\n\r\n")
+    assert "a line has more than" in json.loads(body)["error"]
+
+
 def test_slow_clients_are_cut_off(start: Callable[..., Running], model: Path) -> None:
     server = start(model, "--timeout", 1, "--keep-alive", 1)
     head = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n"
@@ -178,6 +191,34 @@ def test_a_full_queue_refuses_at_once(start: Callable[..., Running], model: Path
         thread.join()
     assert not problems and set(statuses) == {200, 503}, statuses
     assert server.post("/v1/classify", {"input": TEXT}).status == 200
+
+
+def test_a_full_queue_refuses_small_requests(start: Callable[..., Running], model: Path) -> None:
+    """Many connections with one short text each: their requests are read and refused, and do not wait unseen."""
+    server = start(model, "--queue", 32, "--max-texts", 32)
+    body = json.dumps({"input": " ".join([TEXT] * 60)}).encode()
+    head = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    request = head + b"content-length: %d\r\n\r\n%b" % (len(body), body)
+    with contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", server.port)
+        clients = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(400)]
+        for client in clients:
+            client.sendall(request)
+        answers = [client.recv(65536) for client in clients]
+    right = [answer for answer in answers if answer.startswith(b"HTTP/1.1 200") and b'"label":"sport"' in answer]
+    refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503") and b"\r\nretry-after: 1" in answer]
+    assert len(right) + len(refused) == 400 and len(right) >= 32 and refused
+    assert server.post("/v1/classify", {"input": TEXT}).status == 200
+
+
+def test_waiting_texts_do_not_fill_the_memory(start: Callable[..., Running], model: Path) -> None:
+    server = start(model, "--max-buffered", 1_000_000)
+    texts = [" ".join([TEXT] * 3000)] * 10  # 840,000 characters
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: server.post("/predict", {"inputs": texts}), range(6)))
+    assert {answer.status for answer in answers} == {200, 503}
+    assert any("characters are waiting" in answer.json["error"] for answer in answers if answer.status == 503)
+    assert server.post("/predict", {"inputs": texts}).status == 200  # the room is given back
 
 
 def test_connections_beyond_the_limit_replace_idle_ones(start: Callable[..., Running], model: Path) -> None:

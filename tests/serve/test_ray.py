@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,9 +27,22 @@ def cluster(model: Path) -> Iterator[Running]:
     assert running.end() == 0
 
 
-def replicas(cluster: Running) -> list[int]:
+def replicas(server: Running) -> list[int]:
     """The processes of the replicas of a server."""
-    return processes("ServeReplica:capsulet:capsulet", cluster.process.pid)
+    return processes("ServeReplica:capsulet:capsulet", server.process.pid)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_second_replica_is_started_under_load(start: Callable[..., Running], model: Path) -> None:
+    server = start(model, "--engine", "ray", "--replicas", 1, "--max-replicas", 2, seconds=120.0)
+    assert len(replicas(server)) == 1
+    clients, end = Clients(server, 16), time.monotonic() + 150
+    while len(replicas(server)) < 2 and time.monotonic() < end:  # Ray Serve waits for half a minute of load
+        time.sleep(0.5)
+    found = replicas(server)
+    clients.end()
+    assert len(found) == 2 and not clients.lost and set(clients.labels) == {"sport"}
 
 
 @pytest.mark.slow

@@ -107,4 +107,6 @@ def test_next_texts(server: Running) -> None:
     texts = [TEXT, TEXT, "soup match", "Stir the soup", "bank soup", "match bank shares"]
     order = server.post("/v1/next", {"input": texts, "count": 4}).json["order"]
     assert len(order) == len(set(order)) == 4 and not {0, 1} <= set(order)
-    assert server.post("/v1/next", {"input": texts, "count": 0}).status == 422
+    for count in (0, 101):
+        refused = server.post("/v1/next", {"input": texts, "count": count})
+        assert refused.status == 422 and "expected an integer from 1 to 100" in refused.json["error"]

@@ -117,7 +117,9 @@ def test_moderations_shape(server: Running, sets_model: Path) -> None:
 def test_open_inference(server: Running, topics: capsulet.Classifier) -> None:
     assert server.get("/v2").json["name"] == "capsulet"
     assert server.get("/v2/health/live").status == server.get("/v2/health/ready").status == 200
-    assert server.get("/v2/models/topics/ready").status == 200
+    assert server.get("/v2/models/topics/ready").json == {"name": "topics", "ready": True}
+    assert server.get("/v2/models/topics/versions/1").json == server.get("/v2/models/topics").json
+    assert server.get("/v2/models/topics/versions/2").status == server.get("/v2/models/topics/versions/").status == 404
     assert server.get("/v2/models/other/ready").status == 404
     assert server.get("/v2/models/topics").json["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
     tensor = {"name": "text", "datatype": "BYTES", "shape": [2], "data": [TEXT, OTHER]}

@@ -149,6 +149,7 @@ class Connection(asyncio.Protocol):
             return None
         request = Request(self.method.decode("latin-1"), origin_form(self.target), self.headers, time.perf_counter())
         request.close = not self.parser.should_keep_alive()
+        request.chunks = self.parser.get_http_version() >= "1.1"
         self.incoming, self.head_bytes = request, 0
         if self.head_size > LONGEST_HEAD:
             return self.give_up(long_head())
@@ -300,10 +301,18 @@ class Connection(asyncio.Protocol):
         self.unsent = size
 
     def write_lines(self, lines: Iterable[bytes]) -> None:
-        """Write some lines of a stream as one chunk."""
+        """Write some lines of a stream, as one chunk if the client reads chunks."""
         data = b"".join(lines)
-        if data and not self.closed:
-            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        if data and not self.closed and self.current:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.current.chunks else data)
+
+    def end_lines(self, close: bool) -> None:
+        """End a stream; without chunks, the end of the connection is its end."""
+        if self.closed or self.current is None:
+            return
+        if self.current.chunks:
+            self.transport.write(b"0\r\n\r\n")
+        self.finish(close or not self.current.chunks)
 
 
 def origin_form(target: bytes) -> bytes:

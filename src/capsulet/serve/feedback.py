@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from capsulet.serve.server import Server
 
 LONGEST_LABEL, MOST_LABELS = 200, 1000
+MOST_NEXT = 100  # texts to label next; the time of the choice grows with their square
 
 
 def feedback(server: Server, request: Request) -> Awaitable[Response]:
@@ -103,7 +104,7 @@ async def next_texts(server: Server, request: Request) -> Response:
     values = read_object(request)
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
-    count = whole_number(values, "count", 20, 1, server.settings.max_texts)
-    with server.queue.room(len(texts)):
+    count = whole_number(values, "count", 20, 1, MOST_NEXT)
+    with server.queue.room(texts):
         order = await server.engine.call(select, model.classifier, texts, count)
     return json_response({"order": order})

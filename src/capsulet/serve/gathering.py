@@ -2,11 +2,15 @@
 
 Requests that arrive together run together: the network reads several texts faster than one by one. Nobody waits for
 others to arrive. Few texts run in the event loop, many in threads, because the core releases the interpreter.
+
+Under too much load, the loop answers for as long as it reads, and refuses what still finds the queue full. A server
+that first refuses all that has arrived has no time for answers: to refuse costs as much as to answer a short text.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64  # texts that run together
 INLINE = 20_000  # characters that run in the event loop, which they hold up for some milliseconds
+LONGEST_TURN = 0.05  # seconds that groups may run one after the other in the event loop
 
 Result = TypeVar("Result")
 
@@ -86,37 +91,44 @@ class Queue:
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.engine, self.settings, self.loop = engine, settings, asyncio.get_running_loop()
         self.jobs: deque[Job] = deque()
-        self.waiting = 0  # texts that wait or run
-        self.gathered = 0  # texts of the jobs
+        self.waiting = self.characters = 0  # texts that wait or run, and their characters
         self.running = 0  # groups in threads
         self.scheduled = False
+        self.balanced = 0.0  # the time at which the loop had read and answered equally long
         self.tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, job: Job) -> None:
         """Add a job, or refuse it if there is no room."""
-        self.take_room(len(job.texts))
+        if self.waiting + len(job.texts) > self.settings.queue:
+            self.run_groups()
+        self.take_room(len(job.texts), job.characters)
         job.since = self.loop.time()
         self.jobs.append(job)
-        self.gathered += len(job.texts)
-        if self.gathered >= AT_ONCE and self.engine.inline(self.jobs[0]):
-            self.run()  # a group is complete: a turn of the loop may take long
-        else:
-            self.schedule()
+        self.schedule()
 
-    def take_room(self, texts: int) -> None:
+    def take_room(self, texts: int, characters: int) -> None:
         """Count texts that wait, or refuse them."""
         if self.waiting + texts > self.settings.queue:
             raise overloaded(f"{self.waiting:,} texts are waiting, which is as many as the server keeps")
+        if self.waiting and self.characters + characters > self.settings.max_buffered:
+            raise overloaded(f"texts of {self.characters:,} characters are waiting, as many as the server keeps")
         self.waiting += texts
+        self.characters += characters
+
+    def give_room(self, texts: int, characters: int) -> None:
+        """Texts no longer wait."""
+        self.waiting -= texts
+        self.characters -= characters
 
     @contextmanager
-    def room(self, texts: int) -> Iterator[None]:
+    def room(self, texts: Sequence[str]) -> Iterator[None]:
         """Room for texts that run outside the queue."""
-        self.take_room(texts)
+        size = len(texts), sum(map(len, texts))
+        self.take_room(*size)
         try:
             yield
         finally:
-            self.waiting -= texts
+            self.give_room(*size)
 
     async def answers(self, model: Model, texts: Sequence[str], abstain: bool) -> Answers:
         """Submit texts and wait for their answers."""
@@ -140,8 +152,23 @@ class Queue:
             self.loop.call_soon(self.run)
 
     def run(self) -> None:
-        """Run one group of jobs."""
+        """Run at least one group of jobs."""
         self.scheduled = False
+        self.run_groups(1)
+        self.schedule()
+
+    def run_groups(self, least: int = 0) -> None:
+        """Run groups of small jobs until the loop has answered for as long as it has read."""
+        now = time.perf_counter()
+        self.balanced = min(max(self.balanced, now - LONGEST_TURN), now + LONGEST_TURN)
+        while self.jobs and (least > 0 or (self.engine.inline(self.jobs[0]) and self.balanced < now)):
+            self.run_group()
+            before, now = now, time.perf_counter()
+            self.balanced += 2 * (now - before)  # the time of the answers, and as much to read
+            least -= 1
+
+    def run_group(self) -> None:
+        """Run one group of jobs."""
         if self.jobs and self.running >= self.engine.most_running and not self.engine.inline(self.jobs[0]):
             return
         if group := self.take_group():
@@ -152,7 +179,6 @@ class Queue:
                 task = self.loop.create_task(self.run_in_threads(group))
                 self.tasks.add(task)
                 task.add_done_callback(self.tasks.discard)
-        self.schedule()
 
     def take_group(self) -> list[Job]:
         """The next jobs of one model that fit together; jobs that nobody waits for are dropped."""
@@ -168,9 +194,8 @@ class Queue:
             ):
                 break
             self.jobs.popleft()
-            self.gathered -= len(job.texts)
             if not job.wanted() or job.since < late:
-                self.waiting -= len(job.texts)
+                self.give_room(len(job.texts), job.characters)
                 job.done(overloaded(f"the request waited for more than {self.settings.timeout} seconds"))
                 continue
             group.append(job)
@@ -194,7 +219,7 @@ class Queue:
         start = 0
         for job in group:
             end = start + len(job.texts)
-            self.waiting -= len(job.texts)
+            self.give_room(len(job.texts), job.characters)
             job.done(found if isinstance(found, Exception) else found.part(start, end))
             start = end
 

@@ -32,7 +32,9 @@ def overloaded(what: str) -> RefusalError:
 class Request:
     """One request; `headers` have names in lower case."""
 
-    __slots__ = ("body", "close", "headers", "method", "path", "query", "refusal", "since", "stream", "texts", "wild")
+    __slots__ = (
+        "body", "chunks", "close", "headers", "method", "path", "query", "refusal", "since", "stream", "texts", "wild",
+    )  # fmt: skip
 
     def __init__(self, method: str, target: bytes, headers: dict[bytes, bytes], since: float = 0.0) -> None:
         self.method, self.headers, self.since = method, headers, since
@@ -40,6 +42,7 @@ class Request:
         self.path, self.query = (unquote(path) if "%" in path else path), query
         self.body = b""
         self.close = False  # close the connection after the response
+        self.chunks = True  # the client reads chunks, which HTTP/1.0 does not have
         self.refusal: RefusalError | None = None  # the request cannot be read
         self.stream: Any = None  # of the body, in place of `body`
         self.wild = ""  # the variable part of the path

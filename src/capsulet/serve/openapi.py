@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from capsulet import __version__
+from capsulet.serve.feedback import MOST_NEXT
 from capsulet.serve.messages import HTML, JSON, NDJSON, STATUSES
 from capsulet.serve.models import Models
 from capsulet.serve.settings import Settings
@@ -92,7 +93,7 @@ def own_paths(texts: Schema, names: Schema, settings: Settings) -> Schema:
     )
     chosen = operation("Choose texts to label next", record(["order"], order=array_of({"type": "integer"})))
     chosen |= body(record(["input"], input=texts, model=names, count={
-        "type": ["integer", "null"], "minimum": 1, "maximum": settings.max_texts,
+        "type": ["integer", "null"], "minimum": 1, "maximum": MOST_NEXT,
     }))  # fmt: skip
     paths: Schema = {"/v1/classify": {"post": classify}, "/v1/next": {"post": chosen}}
     return {**paths, "/v1/feedback": {"post": feedback}} if settings.feedback else paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import struct
 import time
@@ -28,6 +29,7 @@ GRACE = 0.3  # seconds after SIGTERM in which new connections are accepted
 QUIET = 0.2  # seconds without a request after which a client is not about to send one
 LONGEST_TURN = 0.05  # seconds of a turn of the loop after which connections must wait
 LOOKED_AT = 64  # connections that are looked at to find an idle one
+VERSION = re.compile("^versions/1(/|$)")  # of a model in the Open Inference Protocol
 STREAM_BUFFER = 4_000_000  # bytes of answers that a client may send questions before it reads
 
 
@@ -123,11 +125,11 @@ class Server:
         return request.method == "POST" and request.path == "/v1/classify" and request.content_type == NDJSON
 
     def find(self, request: Request) -> Route:
-        """The route of a path; the third part of paths below /v2/models is the name of a model."""
+        """The route of a path; the third part of paths below /v2/models is the name of a model, with one version."""
         route = self.routes.get(request.path)
         if route is None and request.path.startswith("/v2/models/"):
             name, _, rest = request.path[len("/v2/models/") :].partition("/")
-            request.wild = name
+            request.wild, rest = name, VERSION.sub("", rest)
             route = self.routes.get("/v2/models/{model}" + ("/" + rest if rest else ""))
         if route is None and request.path.startswith("/page/"):
             route = self.routes.get("/page/{name}")
@@ -243,23 +245,20 @@ class Server:
         from capsulet.serve.streams import answer_lines
 
         self.streaming += 1
-        close = request.close or self.draining
+        close = request.close or self.draining or not request.chunks
         connection.transport.set_write_buffer_limits(high=STREAM_BUFFER, low=0)
         connection.transport.write(self.head(request, self.gate.marked(request, Response(b"", NDJSON)), close, None))
         try:
             await answer_lines(self, connection, request.stream, shape)
-            connection.transport.write(b"0\r\n\r\n")
             self.record(route, request, 200)
-            connection.finish(close)
+            connection.end_lines(close)
         except ConnectionResetError:
             connection.transport.abort()
         except Exception as error:
             failure = self.failure(route, error)
             self.record(route, request, failure.status)
-            if not connection.closed:
-                connection.write_lines([failure.body + b"\n"])
-                connection.transport.write(b"0\r\n\r\n")
-                connection.finish(True)
+            connection.write_lines([failure.body + b"\n"])
+            connection.end_lines(True)
         finally:
             self.streaming -= 1
 
@@ -285,9 +284,10 @@ class Server:
         ]  # fmt: skip
         if response.status != 204:
             lines.append(b"content-type: %b\r\n" % response.content_type.encode())
-            lines.append(
-                b"transfer-encoding: chunked\r\n" if size is None else b"content-length: %d\r\n" % len(response.body)
-            )
+            if size is not None:
+                lines.append(b"content-length: %d\r\n" % len(response.body))
+            elif request.chunks:
+                lines.append(b"transfer-encoding: chunked\r\n")
         if response.headers:
             lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in response.headers.items()]
         if close:

@@ -18,7 +18,7 @@ LIMITS = {
     "keep_alive": (75, "seconds that a connection may stay open without a request"),
     "max_connections": (10_000, "most open connections; then the longest idle one is closed for a new one"),
     "max_streams": (16, "most streams of JSON lines at the same time"),
-    "max_buffered": (256_000_000, "most bytes of unfinished requests and unread answers in memory"),
+    "max_buffered": (256_000_000, "most bytes of unfinished requests and unread answers, and characters that wait"),
     "max_feedback": (100_000_000, "largest size of the feedback file, in bytes"),
 }
 LOGS = ("errors", "requests", "texts")

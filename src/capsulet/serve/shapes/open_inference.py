@@ -41,9 +41,8 @@ def live(server: Server, request: Request) -> Response:
 
 def ready(server: Server, request: Request) -> Response:
     """The models are loaded, and the server is not about to end."""
-    if request.wild:
-        server.models.find(request.wild)
-    return json_response({"ready": not server.draining}, 503 if server.draining else 200)
+    name = {"name": server.models.find(request.wild).name} if request.wild else {}
+    return json_response({**name, "ready": not server.draining}, 503 if server.draining else 200)
 
 
 def model_metadata(server: Server, request: Request) -> Response:

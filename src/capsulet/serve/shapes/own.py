@@ -47,7 +47,7 @@ async def explain(
     """Answers with the contributions of the words; `labels` are the one to explain and the one to contrast."""
     top_k, abstain = options
     found = rows(model, await server.answers(model, texts, abstain), top_k, abstain)
-    with server.queue.room(len(texts)):
+    with server.queue.room(texts):
         for row, text in zip(found, texts, strict=True):
             row["explanation"] = await server.engine.explain(model, text, *labels)
     return response(model, found)
