@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.config import FEW_ROWS
+from capsulet.automatic import FEW_ROWS
 from capsulet.errors import CapsuletError
 from capsulet.evaluation.calibration import SMALLEST
 from capsulet.evaluation.evaluate import evaluate
