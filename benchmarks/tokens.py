@@ -2,15 +2,20 @@
 
     python -m benchmarks.tokens                      generated texts
     python -m benchmarks.tokens --english FILE --russian FILE    the lines of files
+    python -m benchmarks.tokens --data DATA          also tokens per word of Russian and German data sets
 
 The core is compiled for it, to measure tokens alone; `numbered` includes the number of each word, as training needs it.
 Each round measures all of them one after the other; the ratios are medians over the rounds, in processor time.
+
+A word is a run of letters, digits and marks, or any other visible character: the words of the rivals in
+benchmarks.accuracy. The Greek text is the sentences below.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import random
 import re
 import statistics
@@ -20,6 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.peers.words import WORD
 from capsulet.choices import PAPER, UNICODE
 from capsulet.text.numbering import Words
 
@@ -30,6 +36,12 @@ MOST = 10**6  # tokens per text
 # ruff: noqa: RUF001 - Russian words
 ENGLISH = "the of and to in is that was for it with as his on be at by had not are but from or have an they which one"
 RUSSIAN = "и в не на я что тот быть с а весь это как она по но они к у ты из мы за вы так же от сказать этот который"
+GREEK = """Η ομάδα κέρδισε τον αγώνα στο τελευταίο λεπτό, με γκολ του αρχηγού.
+Ο προπονητής δεν ήταν ευχαριστημένος: «Παίξαμε καλά μόνο στο δεύτερο ημίχρονο».
+Η τράπεζα αύξησε τα επιτόκια κατά 0,25 % και οι τιμές των μετοχών έπεσαν.
+Το 2004 χιλιάδες φίλαθλοι περίμεναν στους δρόμους της Αθήνας.
+Απ' όλα τα φαγητά προτιμώ τη σούπα με ψάρι· εσύ τι θα πάρεις;""".splitlines()
+SETS = {"Russian": "ru_rusentiment", "German": "de_germeval18"}
 ENDINGS = {"english": ("ing", "ed", "s", "ly", "ness"), "russian": ("ами", "ого", "ыми", "ость", "ться")}
 LETTERS = {"english": "etaoinshrdlucmfwypvbgk", "russian": "оеаинтсрвлкмдпуяыьгзбч"}
 
@@ -87,9 +99,16 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     return statistics.median(first / second for first, second in zip(above, below, strict=True))
 
 
-def tokens_per_word(texts: Sequence[str], rule: str) -> float:
-    """Tokens per word between spaces."""
-    return len(Words(rule).scan(texts, MOST)[0]) / sum(len(text.split()) for text in texts)
+def tokens_per_word(texts: Sequence[str], rule: str) -> tuple[float, float]:
+    """Tokens per word, punctuation marks included, and per word between spaces."""
+    count = len(Words(rule).scan(texts, MOST)[0])
+    words = re.compile(WORD)
+    return count / sum(len(words.findall(text)) for text in texts), count / sum(len(text.split()) for text in texts)
+
+
+def training_texts(folder: Path) -> list[str]:
+    """The training texts of a data set."""
+    return [json.loads(line)["text"] for line in (folder / "train.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def main() -> None:
@@ -97,6 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for language in ("english", "russian"):
         parser.add_argument(f"--{language}", type=Path, metavar="FILE", help="a text per line; default: generated")
+    parser.add_argument("--data", type=Path, help="folder with the folder `languages` of data sets")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     english, russian = (
@@ -116,9 +136,12 @@ def main() -> None:
         print(f"English, {kind}tokens, time of the rule unicode / paper: {english_ratio:.2f}")
         russian_ratio = ratio(seconds["re"], seconds[f"{kind}russian"])
         print(f"Russian, {kind}tokens, time of Python's re / the rule unicode: {russian_ratio:.1f}")
-    for name, texts in (("English", english), ("Russian", russian)):
-        per_word = ", ".join(f"{rule} {tokens_per_word(texts, rule):.2f}" for rule in (UNICODE, PAPER))
-        print(f"{name}, tokens per word between spaces: {per_word}")
+    sets = {f"{name}, {data_set}": training_texts(arguments.data / "languages" / data_set)
+            for name, data_set in SETS.items() if arguments.data}  # fmt: skip
+    for name, texts in {"English": english, "Russian": russian, "Greek": GREEK, **sets}.items():
+        for rule in (UNICODE, PAPER):
+            per_word, per_space = tokens_per_word(texts, rule)
+            print(f"{name}, rule {rule}, tokens per word: {per_word:.2f}; per word between spaces: {per_space:.2f}")
 
 
 if __name__ == "__main__":

@@ -285,21 +285,18 @@ def not_in_strings(codes: list[int], at: int) -> bool:
     return not beside and ord(spelling(codes[at])) >> 16 in (0, codes[at] >> 16)
 
 
-def quick_letters() -> tuple[list[int], list[int]]:
-    """For U+0000 to U+07FF: number of the difference between a letter and its spelling, 0 if it is not that simple.
+def quick_letters() -> list[int]:
+    """For U+0000 to U+07FF: the two bytes of a letter's spelling as a number, 0 if it is not that simple.
 
     Letters of ASCII are not among them: no character of two bytes is one.
     """
-    differences, quick = [0], []
+    quick = []
     for code in range(0x800):
         text = spelling(code)
         simple = code >= 0x80 and class_of(code) == LETTER and len(text) == 1 and 0x80 <= ord(text) < 0x800
         simple = simple and not data.combining(text)
-        difference = ord(text) - code if simple else 0
-        if simple and difference not in differences[1:]:
-            differences.append(difference)
-        quick.append(differences.index(difference, 1) if simple else 0)
-    return quick, differences
+        quick.append(int.from_bytes(text.encode(), "little") if simple else 0)
+    return quick
 
 
 # ---- the file ----
@@ -313,7 +310,6 @@ def render() -> str:
     low = sum(code < 0x10000 for code in pairs)
     rows = [(first & 0xFFFF, second & 0xFFFF, code & 0xFFFF) for code, (first, second) in
             sorted(pairs.items(), key=lambda item: item[1])]  # fmt: skip
-    quick, differences = quick_letters()
     han = [ord(spelling(code)) for first, last in COMPATIBLE_HAN for code in range(first, last + 1)]
     names = ", ".join(CLASSES)
     return "".join(
@@ -330,9 +326,8 @@ def render() -> str:
             table("uint8_t", "page_runs", (count for _, count in index)),
             "\n/* Runs of a page: the low byte of the first character, the number of its property. */\n",
             table("uint8_t", "runs", (item for run in runs for item in run)),
-            "\n/* U+0000 to U+07FF: the number of the difference between a letter and its spelling; 0: ASCII, or not that simple. */\n",
-            table("uint8_t", "quick_letters", quick),
-            table("int16_t", "quick_differences", differences),
+            "\n/* U+0000 to U+07FF: the two bytes of a letter's spelling, the first one low; 0: ASCII, or not that simple. */\n",
+            table("uint16_t", "quick_letters", quick_letters()),
             "\n/* Mapped characters in runs: the first one without its plane; form and length; the first spelling, or the place of\n"
             " * the first string. Those of plane 1 come last. */\n",
             f"enum {{ MAPPED_LOW = {boundary}, MAPPED_RUNS = {len(mapped)} }};\n",

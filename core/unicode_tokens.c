@@ -376,8 +376,43 @@ static bool finish_quick(struct reader *reader, struct word *word, size_t end, u
   return true;
 }
 
-/* Words of simple letters (ASCII, and those of two bytes that have one letter as their spelling), and single symbols of ASCII:
- * most tokens of most texts. False: the whole rule must read the token. */
+/* Eight bytes of a text are read as one number, the first byte low. These are eight equal bytes and four equal pairs of bytes. */
+#define EIGHT(byte) ((uint64_t)(byte) * 0x0101010101010101u)
+#define FOUR(pair) ((uint64_t)(pair) * 0x0001000100010001u)
+enum { BLOCK = 8 };
+
+/* The next bytes of a text, with zeros behind its end. */
+static uint64_t load_block(const uint8_t *text, size_t left) {
+  uint64_t block = 0;
+  if (left >= BLOCK) memcpy(&block, text, BLOCK);
+  else
+    for (size_t i = 0; i < left; i++) block |= (uint64_t)text[i] << 8 * i;
+  return block;
+}
+
+/* Spells the letters and digits of ASCII in a block. Returns the highest bit of each byte that is neither. */
+static uint64_t spell_bytes(uint64_t *block) {
+  uint64_t low = *block & EIGHT(0x7F), small = low | EIGHT(0x20), high = EIGHT(0x80);
+  uint64_t letters = (small + EIGHT(0x80 - 'a')) & ~(small + EIGHT(0x7F - 'z')) & high; /* a byte's sum stays below 256 */
+  uint64_t digits = (low + EIGHT(0x80 - '0')) & ~(low + EIGHT(0x7F - '9')) & high;
+  uint64_t others = ((letters | digits) & ~*block & high) ^ high;
+  *block |= letters >> 2; /* 0x20 */
+  return others;
+}
+
+/* Spells the simple letters of two bytes in a block. Returns the highest bit of each pair of bytes that is none. */
+static uint64_t spell_pairs(uint64_t *block) {
+  uint64_t spelled = 0, high = FOUR(0x8000);
+  uint64_t others = (*block ^ FOUR(0x80C0)) & FOUR(0xC0E0); /* not 110xxxxx 10xxxxxx */
+  for (uint32_t shift = 0; shift < 64; shift += 16)
+    spelled |= (uint64_t)quick_letters[(*block >> shift & 0x1F) << 6 | (*block >> shift >> 8 & 0x3F)] << shift;
+  *block = spelled;
+  /* the second byte of a spelling has the highest bit; the sum has it if any of the bits below it was set */
+  return (~spelled | others | ((others & ~high) + FOUR(0x7FFF))) & high;
+}
+
+/* Words of simple letters (ASCII, and those of two bytes that have one such letter as their spelling), and single symbols of
+ * ASCII: most tokens of most texts. False: the whole rule must read the token. */
 static bool next_quick_word(struct reader *reader, struct word *word) {
   const uint8_t *text = reader->text;
   size_t at = reader->at, size = reader->size;
@@ -394,30 +429,23 @@ static bool next_quick_word(struct reader *reader, struct word *word) {
   if ((byte | 0x20) == 'h' && (text[at + 1] | 0x20) == 't') return false; /* links */
   if ((byte | 0x20) == 'w' && (text[at + 1] | 0x20) == 'w') return false;
   char *letters = word->letters;
-  for (size_t before = at;; before = at) {
-    for (uint8_t class; at < size && text[at] < 0x80 && used < LONGEST_WORD; at++) {
-      if ((class = ascii_class[text[at]]) != LETTER && class != DIGIT) break;
-      byte = text[at] | (uint32_t)(class == LETTER) << 5;
-      letters[used++] = (char)byte;
-      hash = HASH_NEXT(hash, byte);
+  while (at < size) {
+    uint64_t block = load_block(text + at, size - at), others;
+    bool pairs = text[at] >= 0x80;
+    uint32_t taken = BLOCK;
+    if (used > LONGEST_WORD - BLOCK) return false;
+    if (pairs) {
+      if ((others = spell_pairs(&block))) taken = (uint32_t)__builtin_ctzll(others) / 16 * 2;
+    } else {
+      if ((others = spell_bytes(&block))) taken = (uint32_t)__builtin_ctzll(others) / 8;
     }
-    for (; at + 1 < size && used < LONGEST_WORD - 1; at += 2) {
-      uint16_t two, code;
-      memcpy(&two, text + at, 2);
-      if ((two & 0xC0E0) != 0x80C0) break; /* not a character of two bytes */
-      code = (uint16_t)((two & 0x1F) << 6 | (two >> 8 & 0x3F));
-      uint8_t quick = quick_letters[code];
-      if (!quick) break;
-      code = (uint16_t)(code + quick_differences[quick]);
-      two = (uint16_t)(0x80C0 | code >> 6 | (code & 0x3F) << 8);
-      memcpy(letters + used, &two, 2);
-      hash = HASH_NEXT(hash, two & 255);
-      hash = HASH_NEXT(hash, two >> 8);
-      used += 2;
-    }
-    if (at == before) break;
+    memcpy(letters + used, &block, BLOCK);
+    at += taken, used += taken;
+    if (!others) continue;
+    if (at >= size || (pairs ? !is_plain(text[at]) : text[at] < 0x80)) break; /* else letters of the other kind may follow */
   }
-  if (!used || used >= LONGEST_WORD - 1 || !ends_word(text, size, at)) return false;
+  for (uint32_t i = 0; i < used; i++) hash = HASH_NEXT(hash, letters[i]);
+  if (!used || !ends_word(text, size, at)) return false;
   bool number = true; /* of digits alone */
   for (uint32_t i = 0; number && i < used; i++) number = (uint8_t)letters[i] <= '9';
   if (number && at < size && (text[at] >= 0x80 || strchr(",:/", text[at]))) return false;

@@ -5,13 +5,25 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from capsulet.storage.export import lacks_pieces
+from tests.storage.handmade import settings
+
 
 def test_it_says_what_it_wrote(run, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.onnx"
     answer = run("export", model, file, "--to", "onnx", "--json")
     assert answer.status == 0
     assert json.loads(answer.out) == {"path": str(file), "bytes": file.stat().st_size}
-    assert answer.line == f"{file}: {file.stat().st_size:,} bytes, checked against {model}"
+    wrote, note = answer.err.splitlines()
+    assert wrote == f"{file}: {file.stat().st_size:,} bytes, checked against {model}"
+    assert (
+        note == "note: the file reads unknown words as [UNK], the model by their pieces: answers differ for such texts"
+    )
+
+
+def test_only_whole_models_with_rows_of_pieces_lack_them() -> None:
+    assert lacks_pieces(settings())
+    assert not lacks_pieces(settings(dictionary_words=5))
 
 
 def test_without_json_standard_output_stays_empty(run, model: Path, tmp_path: Path) -> None:

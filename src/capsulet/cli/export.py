@@ -6,6 +6,8 @@ example:
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from capsulet.cli.options import JSON, MODEL
 from capsulet.cli.output import print_json, tell
 
@@ -23,10 +25,13 @@ ARGUMENTS = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Export."""
-    from capsulet.storage.export import export
+    from capsulet.storage.export import export, lacks_pieces
+    from capsulet.storage.folder import read_config
 
     file = export(arguments.model, arguments.file, arguments.to)
     size = file.stat().st_size
     tell(f"{file}: {size:,} bytes, checked against {arguments.model}")
+    if lacks_pieces(read_config(Path(arguments.model))):
+        tell("note: the file reads unknown words as [UNK], the model by their pieces: answers differ for such texts")
     if arguments.json:
         print_json({"path": str(file), "bytes": size})

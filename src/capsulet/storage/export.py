@@ -107,15 +107,19 @@ def shorten_names(model: onnx.ModelProto) -> None:
         node.output[:] = [name if name in keep else short.setdefault(name, f"_{len(short)}") for name in node.output]
 
 
+def lacks_pieces(config: ModelConfig) -> bool:
+    """Whether the model reads unknown words by their pieces, which the graph cannot do: it reads them as `[UNK]`."""
+    return not config.linear_only and config.dictionary_words is None and bool(config.options.model.piece_codes)
+
+
 def check_answers(session: Session, words: Sequence[str], data: bytes) -> None:
     """CapsuletError if ONNX Runtime answers random texts of these words differently from the model."""
     from capsulet.storage.onnx_runtime import onnxruntime
 
     dice = random.Random(0)
     texts = [" ".join(dice.choices(words or ["a"], k=dice.randint(1, 60))) for _ in range(32)]
-    config = session.config
-    if config.linear_only or config.dictionary_words is not None or not config.options.model.piece_codes:
-        texts += ["☃ 你好", "qzxv " * 10]  # otherwise the graph does not know the pieces of unknown words
+    if not lacks_pieces(session.config):
+        texts += ["☃ 你好", "qzxv " * 10]
     texts.append("")
     encoded, expected = session.encode(texts, spelled=True), np.asarray(session.classify(texts, spelled=True)[0])
     settings = onnxruntime.SessionOptions()
