@@ -36,7 +36,8 @@ def figures() -> str:
     table = markdown_table(columns, [row(found, name, words) for name, words in names.items()])
     busy = result["load_average"] > result["machine"]["cores"]
     note = ["", "Other programs used the machine at the same time, so the rates are too low and vary."] if busy else []
-    return "\n".join([*table, *note, "", *facts(found), "", circumstances("serve")])
+    again = ["", "Other servers, a second time: " + circumstances("serve_peers")] if has("serve_peers") else []
+    return "\n".join([*table, *note, "", *facts(found), "", circumstances("serve"), *again])
 
 
 def labelling() -> str:
@@ -70,10 +71,13 @@ def facts(found: dict[str, Any]) -> list[str]:
         f"{found['memory_megabytes']:.0f} MB. A request with one text takes "
         f"{found['http_one_cpu_microseconds_per_text']:.0f} microseconds of a core, the model included."
     ]
+    beside = [found, read("serve_peers")["figures"]] if has("serve_peers") else [found]
     for name, words in (("litserve", "LitServe"), ("starlette", "Starlette with uvicorn")):
-        if f"ours_over_{name}" in found:
-            ratio = f"{found[f'ours_over_{name}']:.1f}"
-            lines.append(f"The same model behind {words} answers {ratio} times fewer requests per second.")
+        ratios = [f"{own[f'ours_over_{name}']:.1f}" for own in beside if f"ours_over_{name}" in own]
+        if ratios:
+            times = [f"{own[f'{name}_cpu_over_ours']:.1f}" for own in beside if f"{name}_cpu_over_ours" in own]
+            line = f"The same model behind {words} answers {' and '.join(ratios)} times fewer requests per second"
+            lines.append(line + (f", and a request takes {times[-1]} times the processor time." if times else "."))
     if "overload_seconds" in found:
         lines.append(
             f"At twice the load that it holds, for {found['overload_seconds']:,.0f} seconds, it answered "
