@@ -125,8 +125,8 @@ def main() -> int:
     for name, value in figures.items():
         shown = f"{value:14,.4f}" if isinstance(value, float | int) else f"  {json.dumps(value)}"
         print(f"{name:<44} {shown}", file=sys.stderr)
-    name = "serve_peers" if arguments.only_peers else "serve"
-    return record.conclude(name, {"figures": figures}, bounds(figures), arguments)
+    variant = "peers" if arguments.only_peers else ""
+    return record.conclude("serve", {"figures": figures}, bounds(figures), arguments, variant)
 
 
 def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, Any]:
