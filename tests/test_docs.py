@@ -60,7 +60,7 @@ OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and p
     "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
     "--valid-only", "--variant", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
     "--stages", "--plan",
-    "--seconds", "--overload", "--attack", "--idle", "--reloads", "--ends", "--labelling-rounds",
+    "--seconds", "--overload", "--attack", "--idle", "--reloads", "--ends", "--labelling-rounds", "--only-peers",
     "--cases", "--classifiers",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
     "--version", "--build-arg", "--tag", "--rm", "--volume", "--net", "--dest", "--packages",
