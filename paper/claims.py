@@ -144,15 +144,14 @@ def difference(runs: Runs, comparison: Comparison, recipe: str = RECIPES[0]) -> 
 
 
 def mean_difference(runs: Runs, claim: Claim) -> Difference | None:
-    """The mean over the comparisons of a claim that were run; its interval is of the seeds that all of them have."""
+    """The mean over the comparisons of a claim that were run; seeds are drawn again only if all have the same."""
     pairs = [(comparison, gaps) for comparison in claim.comparisons if (gaps := gaps_of(runs, comparison))]
     if not pairs:
         return None
     found = [gaps for _, gaps in pairs]
-    seeds = sorted(set.intersection(*(set(gaps) for gaps in found)))
-    if not seeds:  # no seed has all comparisons
-        found, seeds = [{0: np.mean(list(gaps.values()), axis=0)} for gaps in found], [0]
-    gaps = np.mean([[gaps[seed] for seed in seeds] for gaps in found], axis=0)  # (seeds, texts)
+    if len({tuple(gaps) for gaps in found}) > 1:
+        found = [{0: np.mean(list(gaps.values()), axis=0)} for gaps in found]
+    gaps = np.mean([list(gaps.values()) for gaps in found], axis=0)  # (seeds, texts)
     paper = [published_difference(comparison, runs[0]["set"]) for comparison, _ in pairs]
     known = [one for one in paper if one is not None]
     low, high = interval(gaps)
@@ -176,8 +175,9 @@ def interval(gaps: Any) -> tuple[float, float]:
     means = [
         gaps[dice.integers(0, seeds, seeds)].mean(0)[dice.integers(0, texts, texts)].mean() for _ in range(RESAMPLES)
     ]
-    low, high = np.percentile(means, TAILS)
-    return 100 * float(low), 100 * float(high)
+    # rounded: means of thirds are a little beside zero
+    low, high = (round(100 * float(bound), 9) + 0.0 for bound in np.percentile(means, TAILS))
+    return low, high
 
 
 def mcnemar(one: int, other: int) -> float:

@@ -114,10 +114,17 @@ def test_the_mean_difference_is_of_all_comparisons_that_were_run() -> None:
     assert mean_difference(runs[1:], claim) is None
     runs += [run("kmeans", [True] * 100, seed=2), run("dynamic", [True] * 100, seed=2)]
     one = mean_difference(runs, claim)
-    assert one and one.mean == 75, "of the seed that both comparisons have"
-    apart = [run("kmeans", [True] * 100, seed=2), run("dynamic", [True] * 100, seed=2), *runs[:1], runs[2]]
-    one = mean_difference(apart, claim)
-    assert one and one.mean == 25, "without such a seed, of the mean over the seeds of each"
+    assert one and one.mean == 50, "of all seeds of each comparison"
+    same = [*runs, run("kmeans-cosine", [True] * 100, seed=2)]
+    both = mean_difference(same, claim)
+    assert both and both.mean == 37.5 and both.low < 1 < 74 < both.high, "the seeds are drawn again"
+
+
+def test_an_interval_that_ends_at_zero_contains_it() -> None:
+    gaps = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 0]]) / 3 + 1e-17
+    assert all(bound == 0 or abs(bound) > 1e-6 for bound in interval(gaps))
+    ends = interval(np.full((3, 4), -1e-17))
+    assert ends == (0.0, 0.0) and f"{ends[0]:+.2f}" == "+0.00"
 
 
 def test_claims_are_about_rows_that_exist() -> None:
