@@ -59,8 +59,6 @@ LANGUAGES = {
 }
 SPEED_SETS = ("trec6", "ag_news_61k")  # of the README's table of costs
 SPEED_PEERS = (OURS, "ours-small", "tf-idf", "fasttext", "fasttext-ftz", "minilm")
-# data sets that were last run before a change of the recipe
-OLDER = {"before the strength of the n-gram features was scaled to the network": ("ag_news_61k",)}
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def parts() -> dict[str, str]:
     accuracy = [*accuracy_table(rows), "", count_ahead(rows), "", f"Macro-F1 of capsulet: {', '.join(f1)}."]
     languages = accuracy_rows(names=LANGUAGES)
     return {
-        "accuracy": "\n".join([*accuracy, "", earlier()]),
+        "accuracy": "\n".join(accuracy),
         "languages": "\n".join([*accuracy_table(languages), "", count_ahead(languages), *made_by(names=LANGUAGES)]),
         "commands": "\n".join([f"The last command: {circumstances('accuracy')}", *made_by()]),
         **{file: "\n".join(other_sets(file)) for file in ("fresh", "public")},
@@ -265,17 +263,6 @@ def small_files() -> str:
         lost = 100 * statistics.mean(whole[seed]["accuracy"] - files[seed]["accuracy"] for seed in seeds)
         costs.append(f"{kilobytes:.0f} KB loses {lost:.2f} points ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
     return f"compression to {', to '.join(costs)}"
-
-
-def earlier() -> str:
-    """Which data sets were last run before a change of the recipe."""
-    present = {run["set"] for run in read("accuracy")["runs"]}
-    notes = [
-        f"{', '.join(NAMES[name] for name in names if name in present)}: last run {when}"
-        for when, names in OLDER.items()
-        if present & set(names)
-    ]
-    return f"{'; '.join(notes)}." if notes else ""
 
 
 def readme_accuracy() -> str:
