@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -292,7 +291,7 @@ def test_estimated_sizes_are_a_little_above_the_real_ones(model: Path, bits: int
 
 def test_ctrl_c_at_any_moment_writes_nothing(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def press(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # to this thread; `os.kill` may pick another one, and the call then goes on
 
     monkeypatch.setattr(search.Search, "measure", press)
     with pytest.raises(KeyboardInterrupt):

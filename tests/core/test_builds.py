@@ -84,7 +84,8 @@ def test_other_systems(processor: str, system: str, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.c"  # on Windows, nothing else here includes it
     head = "const char *map(const char *path, struct mapping *mapping)"
     body = "{ unmap_file(mapping); return map_file(path, mapping); }"
-    mapping.write_text(f'#include "mapping.h"\n{head};\n{head} {body}\n')
+    posix = "#define _POSIX_C_SOURCE 200809L\n"  # as in the sources that include it
+    mapping.write_text(f'{posix}#include "mapping.h"\n{head};\n{head} {body}\n')
     sources = [*CORE.glob("*.c"), mapping]
     headers = Path(sysconfig.get_path("include"))
     if system != "windows-gnu":  # capsulet-run needs POSIX

@@ -89,7 +89,7 @@ def test_one_of_two_processes_plans(time: str, rows: Path, tmp_path: Path) -> No
     done = train(rows, tmp_path / "model", 2, "--valid-fraction", "0", "--time", time)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("planned for 1h: size base, 3 epochs, up to 5 rounds") == (time == "1h")
-    assert done.stderr.count("0.1s is too short for a network") == (time == "0.1s")
+    assert done.stderr.count("0.1s is too short to train a network") == (time == "0.1s")
     assert json.loads(done.stdout)["linear_only"] == (time == "0.1s")
 
 
