@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ import capsulet
 from capsulet.automatic import DataSize, resolve
 from capsulet.cli.main import main
 from capsulet.config import Options, build_options
+from capsulet.results import Epoch
 from capsulet.storage.folder import read_config
 from capsulet.training import planning
 from capsulet.training.planning import MARGIN, fitting, measured_speed, passes, planned, reductions, usual_rounds
@@ -131,6 +133,23 @@ def test_a_size_that_was_given_is_kept(rows: Path, tmp_path: Path, monkeypatch) 
     capsulet.train(rows, tmp_path / "model", **{**QUICK, "epochs": 1}, time="1h", size="tiny")
     stored = read_config(tmp_path / "model").options.model
     assert (stored.size, stored.hidden_size, stored.num_layers) == ("tiny", 32, 1)
+
+
+def test_a_slow_step_after_an_epoch_does_not_turn_the_speed_negative(monkeypatch) -> None:
+    now = iter([0.0, 0.0, 1.0, 1.0, 3.0]).__next__
+    monkeypatch.setattr(planning, "time", SimpleNamespace(perf_counter=now))
+    probe = planning.Probe()
+    probe.begin(2, 1, 0)
+    probe.step(1, 1, 0.0, 100.0)
+    probe.epoch(Epoch(1, 1, 100, 0.0, 0.0, 0.0, 0.0, True))
+    probe.step(2, 1, 0.0, 10.0)  # 20 tokens in two seconds
+    assert probe.speed == 10.0
+
+
+@pytest.mark.parametrize(("seconds", "speed"), [(-1.0, 100.0), (1.0, -100.0), (1.0, 0.0)])
+def test_nothing_fits_without_time_or_speed(seconds: float, speed: float) -> None:
+    options = resolve(Options(), DataSize(60, 600, 100, 3))
+    assert fitting(options, 600, 1, seconds, speed) is None
 
 
 def test_too_short_a_time_gives_the_linear_model(rows: Path, tmp_path: Path, capsys) -> None:

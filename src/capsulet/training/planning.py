@@ -38,25 +38,31 @@ class Probe:
     """Measures the speed of a few training steps."""
 
     def __init__(self) -> None:
-        self.speed, self.began = 0.0, time.perf_counter()
+        self.speed = 0.0
+        self.began = self.epoch_began = time.perf_counter()
+        self.tokens = 0.0  # of the epochs before this one
         self.warm: tuple[float, float] | None = None  # seconds and tokens when the first, slow steps are over
 
     def reading(self, rows: int) -> None: ...
 
     def begin(self, epochs: int, steps: int, done: int) -> None:
         """Start the clock."""
-        self.began = time.perf_counter()
+        self.began = self.epoch_began = time.perf_counter()
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         """Keep the mean speed since the first steps."""
-        seconds = time.perf_counter() - self.began
-        tokens, self.speed = tokens_per_second * seconds, tokens_per_second
+        now = time.perf_counter()
+        seconds = now - self.began
+        # the speed that is told is that of this epoch
+        tokens, self.speed = self.tokens + tokens_per_second * (now - self.epoch_began), tokens_per_second
         if self.warm is None:
             self.warm = (seconds, tokens) if seconds > WARM_UP * PROBE_SECONDS else None
         elif seconds > self.warm[0]:
             self.speed = (tokens - self.warm[1]) / (seconds - self.warm[0])
 
-    def epoch(self, report: Epoch) -> None: ...
+    def epoch(self, report: Epoch) -> None:
+        """Count the tokens of an epoch that is over."""
+        self.tokens, self.epoch_began = self.tokens + report.tokens, time.perf_counter()
 
     def stop(self) -> bool:
         """Whether the trial has taken long enough."""
@@ -91,6 +97,8 @@ def passes(epochs: int, rounds: int) -> float:
 
 def fitting(options: Options, tokens: int, rounds: int, seconds: float, speed: float) -> NetworkPlan | None:
     """The best plan that fits into this many seconds at this speed; None: there is none."""
+    if seconds <= 0 or speed <= 0:
+        return None
     epochs, adversarial = decided(options.training.epochs), decided(options.training.adversarial)
     for quick in (False, True) if adversarial else (False,):
         fewest = 1 if quick or not adversarial else FEWEST_EPOCHS
