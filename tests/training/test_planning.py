@@ -136,17 +136,19 @@ def test_a_size_that_was_given_is_kept(rows: Path, tmp_path: Path, monkeypatch) 
 
 
 def test_a_slow_step_after_an_epoch_does_not_turn_the_speed_negative(monkeypatch) -> None:
-    now = iter([0.0, 0.0, 1.0, 1.0, 3.0]).__next__
-    monkeypatch.setattr(planning, "time", SimpleNamespace(perf_counter=now))
+    clock = [0.0]
+    monkeypatch.setattr(planning, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     probe = planning.Probe()
     probe.begin(2, 1, 0)
+    clock[0] = 1.0
     probe.step(1, 1, 0.0, 100.0)
     probe.epoch(Epoch(1, 1, 100, 0.0, 0.0, 0.0, 0.0, True))
+    clock[0] = 3.0
     probe.step(2, 1, 0.0, 10.0)  # 20 tokens in two seconds
     assert probe.speed == 10.0
 
 
-@pytest.mark.parametrize(("seconds", "speed"), [(-1.0, 100.0), (1.0, -100.0), (1.0, 0.0)])
+@pytest.mark.parametrize(("seconds", "speed"), [(-1.0, 100.0), (-1.0, -100.0), (1.0, -100.0), (1.0, 0.0)])
 def test_nothing_fits_without_time_or_speed(seconds: float, speed: float) -> None:
     options = resolve(Options(), DataSize(60, 600, 100, 3))
     assert fitting(options, 600, 1, seconds, speed) is None
