@@ -402,13 +402,28 @@ static uint64_t spell_bytes(uint64_t *block) {
 
 /* Spells the simple letters of two bytes in a block. Returns the highest bit of each pair of bytes that is none. */
 static uint64_t spell_pairs(uint64_t *block) {
-  uint64_t spelled = 0, high = FOUR(0x8000);
-  uint64_t others = (*block ^ FOUR(0x80C0)) & FOUR(0xC0E0); /* not 110xxxxx 10xxxxxx */
+  uint64_t high = FOUR(0x8000), others = (*block ^ FOUR(0x80C0)) & FOUR(0xC0E0); /* not 110xxxxx 10xxxxxx */
+  others = (others | ((others & ~high) + FOUR(0x7FFF))) & high; /* the sum has the highest bit if any below it was set */
+  uint64_t code = (*block & FOUR(0x1F)) << 6 | (*block >> 8 & FOUR(0x3F));
+  uint64_t cyrillic = (code + FOUR(0x8000 - 0x410)) & ~(code + FOUR(0x8000 - 0x460)) & high;
+  if ((cyrillic | others) == high) { /* without the table: only Cyrillic and what is no pair */
+    code += (cyrillic & ~(code + FOUR(0x8000 - 0x430))) >> 10; /* capitals + 0x20 */
+    *block = FOUR(0x80C0) | (code >> 6 & FOUR(0x1F)) | (code & FOUR(0x3F)) << 8;
+    return others;
+  }
+  uint64_t spelled = 0;
   for (uint32_t shift = 0; shift < 64; shift += 16)
     spelled |= (uint64_t)quick_letters[(*block >> shift & 0x1F) << 6 | (*block >> shift >> 8 & 0x3F)] << shift;
   *block = spelled;
-  /* the second byte of a spelling has the highest bit; the sum has it if any of the bits below it was set */
-  return (~spelled | others | ((others & ~high) + FOUR(0x7FFF))) & high;
+  return (~spelled & high) | others; /* the second byte of a spelling has the highest bit */
+}
+
+/* Hash of the first bytes of a block. Words differ in length, so a loop to the last byte would often be predicted wrongly. */
+static uint32_t hash_block(uint32_t hash, uint64_t block, uint32_t taken) {
+  uint32_t hashes[BLOCK + 1];
+  hashes[0] = hash;
+  for (uint32_t i = 0; i < BLOCK; i++) hashes[i + 1] = HASH_NEXT(hashes[i], block >> 8 * i);
+  return hashes[taken];
 }
 
 /* Words of simple letters (ASCII, and those of two bytes that have one such letter as their spelling), and single symbols of
@@ -440,11 +455,11 @@ static bool next_quick_word(struct reader *reader, struct word *word) {
       if ((others = spell_bytes(&block))) taken = (uint32_t)__builtin_ctzll(others) / 8;
     }
     memcpy(letters + used, &block, BLOCK);
+    hash = hash_block(hash, block, taken);
     at += taken, used += taken;
     if (!others) continue;
     if (at >= size || (pairs ? !is_plain(text[at]) : text[at] < 0x80)) break; /* else letters of the other kind may follow */
   }
-  for (uint32_t i = 0; i < used; i++) hash = HASH_NEXT(hash, letters[i]);
   if (!used || !ends_word(text, size, at)) return false;
   bool number = true; /* of digits alone */
   for (uint32_t i = 0; number && i < used; i++) number = (uint8_t)letters[i] <= '9';
