@@ -3,8 +3,9 @@
     python -m benchmarks.tuning --data DATA --write
     python -m benchmarks.tuning --data DATA --sets trec6 --time 5m --size 300KB
 
-Both see only the training file. The test file is read once per set, after both files are made. With --write, runs of
-other sets in the results file stay.
+Both see only the training file. The test file is read once per set, after both files are made. A training on one of
+the default sets takes about a minute, so that a search has several trials. With --write, runs of other sets in the
+results file stay.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any
 
 import capsulet
 from benchmarks import record
+from benchmarks.accuracy import find_sets
 from benchmarks.peers.rows import split_file
+from capsulet.errors import CapsuletError
 
-SETS = ("trec6", "r8", "banking77")
+SETS = ("trec6", "hi_news_titles", "vi_vsfc_topic")
 
 
 def main() -> int:
@@ -34,13 +37,20 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/tuning.json")
     arguments = parser.parse_args()
-    runs = [run for run in record.stored("tuning") if run["set"] not in arguments.sets] if arguments.write else []
-    here = record.own(record.circumstances(record.command_line("benchmarks.tuning")))
-    for name in arguments.sets:
-        runs.append({"set": name, **measure(arguments, arguments.data / name), **here})
+    try:
+        folders = find_sets(arguments.data, arguments.sets)
+    except CapsuletError as error:
+        parser.error(error.message)
+    names = [folder.name for folder in folders]
+    runs = [run for run in record.stored("tuning") if run["set"] not in names] if arguments.write else []
+    circumstances = record.circumstances(record.command_line("benchmarks.tuning"))
+    here = record.own(circumstances)
+    for folder in folders:
+        limits = {"time": arguments.time, "size": arguments.size}
+        runs.append({"set": folder.name, **limits, **measure(arguments, folder), **here})
         print(runs[-1], file=sys.stderr, flush=True)
         if arguments.write:
-            record.write("tuning", {**here, "runs": runs})
+            record.write("tuning", {**circumstances, "runs": runs})
     ahead = sum(run["tuned_accuracy"] > run["default_accuracy"] for run in runs)
     bounds = {"tuned_is_better_on_two_thirds_of_the_sets": 3 * ahead >= 2 * len(runs)}
     return record.conclude("tuning", {"runs": runs}, bounds, arguments)
@@ -66,6 +76,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "tuned_bytes": tuned.bytes,
             "trials": len(tuned.trials),
             "chosen": tuned.chosen,
+            "tried": [{"number": one.number, "options": one.options, "quality": one.quality} for one in tuned.trials],
             "default_seconds": seconds,
             "tuned_seconds": tuned.seconds,
         }

@@ -19,11 +19,12 @@ from docs import (
     small,
     speed,
     trust,
+    tuning,
 )
 
 GENERATORS = (
     options, commands, api, results, speed, peers, paper, labels, small, trust, drift, curve, hard_files, frontier,
-    migration, serve,
+    migration, serve, tuning,
 )  # fmt: skip
 
 
