@@ -110,13 +110,13 @@ def train_head(
     import torch
 
     from capsulet.model.losses import Reading, total_loss
-    from capsulet.training.optimiser import learning_rate_factor
+    from capsulet.training.optimiser import DenseAdam, learning_rate_factor
 
     (states, targets), (train, valid), training = data, map(torch.from_numpy, parts), options.training
     head = new_head(options.model, classes, states.shape[1])
     torch.manual_seed(seed)
     head.initialise(training.transform_scale, training.transforms)
-    adam = torch.optim.Adam(head.parameters(), fused=True)
+    adam = DenseAdam([(head.parameters(), head_rate(training))])
     reading = Reading(training.sum_margin, training.focal, training.linear_margin)
     epochs, size = training.epochs or 10, training.batch_size or 32
     steps, step, best, kept, found = -(-len(train) // size), 0, 0, {}, []
@@ -124,11 +124,10 @@ def train_head(
         total = 0.0
         for rows in train[torch.randperm(len(train))].split(size):
             factor = learning_rate_factor(training.schedule, training.warmup, step, epochs * steps)
-            adam.param_groups[0]["lr"] = head_rate(training) * factor
-            adam.zero_grad()
+            adam.zero()
             loss = total_loss(training.loss, head(states[rows]), targets[rows], reading)
             loss.backward()  # type: ignore[no-untyped-call]
-            adam.step()
+            adam.step(factor)
             total, step = total + loss.item() * len(rows), step + 1
         with torch.no_grad():
             valid_loss = total_loss(training.loss, head(states[valid]), targets[valid], reading).item()

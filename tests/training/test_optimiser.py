@@ -1,19 +1,55 @@
-"""Row-wise Adam against dense Adam and a slow loop; the learning rate over time."""
+"""Dense Adam against that of torch, row-wise Adam against dense Adam and a slow loop; the learning rate over time."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from capsulet.config import ModelOptions, TrainingOptions
 from capsulet.model.network import build_network, initialise
-from capsulet.training.optimiser import Optimiser, RowAdam, learning_rate_factor
+from capsulet.training.optimiser import DenseAdam, Optimiser, RowAdam, learning_rate_factor
 
 
 def sparse(rows: list[int], values: torch.Tensor, size: int) -> torch.Tensor:
     return torch.sparse_coo_tensor(torch.tensor([rows]), values, (size, values.shape[1]), check_invariants=True)
+
+
+def test_dense_adam_is_that_of_torch_to_the_bit() -> None:
+    torch.manual_seed(2)
+    ours, theirs = ([torch.randn(7, 5).requires_grad_() for _ in range(3)] for _ in range(2))
+    for one, other in zip(ours, theirs, strict=True):
+        other.data.copy_(one.data)
+    peaks = (0.1, 0.003, 0.1)
+    adam = DenseAdam([([ours[0], ours[2]], peaks[0]), ([ours[1]], peaks[1])])
+    groups = [{"params": [one], "lr": peak} for one, peak in zip(theirs, peaks, strict=True)]
+    reference = torch.optim.Adam(groups, fused=True)
+    for step in range(12):
+        factor = 1 / (step + 1)
+        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            gradient = torch.randn(7, 5)
+            if place == 2 and step % 3:  # a parameter without a gradient stays, and its steps are not counted
+                one.grad = other.grad = None
+            else:
+                one.grad, other.grad = gradient.clone(), gradient.clone()
+            reference.param_groups[place]["lr"] = peaks[place] * factor
+        adam.step(factor)
+        reference.step()
+        assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+    adam.zero()
+    assert all(one.grad is None for one in ours)
+
+
+def test_a_step_does_not_import_the_compiler_of_torch() -> None:
+    code = (
+        "import sys, torch; from capsulet.training.optimiser import DenseAdam; value = torch.ones(3);"
+        "adam = DenseAdam([([value], 0.1)]); value.grad = torch.ones(3); adam.zero(); value.grad = torch.ones(3);"
+        "adam.step(1.0); assert value[0] < 1; sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_with_a_gradient_in_every_row_it_is_adam() -> None:

@@ -28,7 +28,7 @@ from capsulet.storage.weights import CODEBOOKS, CODEWORDS
 from capsulet.text.batch import Batch, Plan, gather, ordered_batches
 from capsulet.text.corpus import Corpus
 from capsulet.training.loop import EVALUATION_BATCH, finite
-from capsulet.training.optimiser import learning_rate_factor
+from capsulet.training.optimiser import DenseAdam, learning_rate_factor
 
 LEARNING_RATE, WARMUP, LARGEST_GRADIENT = 5e-4, 0.05, 1.0
 SCALE_RATE = 2.0  # learning rate of the logarithm of a scale, relative to that of a weight
@@ -137,8 +137,7 @@ class Students:
         assert train is not None
         weights = [parameter for parameter in student.network.parameters() if parameter.requires_grad]
         scales = [rounding.growth for rounding in student.roundings.values()]
-        groups = [{"params": weights, "peak": LEARNING_RATE}, {"params": scales, "peak": SCALE_RATE * LEARNING_RATE}]
-        adam = torch.optim.Adam(groups, fused=True)
+        adam = DenseAdam([(weights, LEARNING_RATE), (scales, SCALE_RATE * LEARNING_RATE)])
         batches = training_batches(train, decided(self.training.batch_size), steps, self.training.seed)
         for step, (rows, batch) in enumerate(batches):
             lengths, head = torch.from_numpy(batch.lengths), self.teacher.head
@@ -147,14 +146,12 @@ class Students:
             with torch.no_grad():
                 taught = self.teacher(renumbered(batch, self.sample.model_ids), lengths)
                 wanted = with_ngrams(head, taught, whole).lengths  # (B, C)
-            adam.zero_grad(set_to_none=True)
+            adam.zero()
             answered = with_ngrams(head, student(renumbered(batch, student_ids), lengths), few).lengths
             loss = (answered - wanted).square().sum(1).mean()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(weights, LARGEST_GRADIENT)
-            for group in adam.param_groups:
-                group["lr"] = group["peak"] * learning_rate_factor("linear", WARMUP, step, steps)
-            adam.step()
+            adam.step(learning_rate_factor("linear", WARMUP, step, steps))
             finite(float(loss.item()))
             self.progress(step + 1, steps)
         return student

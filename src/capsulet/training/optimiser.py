@@ -1,14 +1,18 @@
 """Adam for the dense parameters, row-wise Adam for the codes, and the learning rate schedule.
 
+Dense Adam is the function of torch, not its class: the class imports the compiler of torch, which takes about as long
+as the import of torch itself.
+
 Row-wise Adam has a step count per row for the bias correction; it neither reads nor writes rows that a batch does not
 touch. Dense Adam also moves absent words along their old momentum, and counts steps without the word. If every row has
 a gradient in every step, both are the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from capsulet.config import TrainingOptions, head_rate
 from capsulet.model.kernels import usable
@@ -54,6 +58,40 @@ class RowAdam:
         self.table.index_add_(0, rows, change, alpha=-learning_rate)
 
 
+class DenseAdam:
+    """Adam for groups of dense parameters, each with its own peak learning rate: `torch.optim.Adam(fused=True)`."""
+
+    def __init__(self, groups: Sequence[tuple[Iterable[Tensor], float]]) -> None:
+        self.groups = [(list(parameters), peak) for parameters, peak in groups]
+        # names are those of the state of torch.optim.Adam
+        self.memory = {parameter: fresh_memory(parameter) for parameters, _ in self.groups for parameter in parameters}
+
+    def zero(self) -> None:
+        """Clear the gradients."""
+        for parameter in self.memory:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self, factor: float) -> None:
+        """Update the parameters that have a gradient, at this fraction of the peak learning rates."""
+        for parameters, peak in self.groups:
+            moved = [parameter for parameter in parameters if parameter.grad is not None]
+            means, squares, steps = (
+                [self.memory[parameter][name] for parameter in moved] for name in ("exp_avg", "exp_avg_sq", "step")
+            )
+            gradients = [parameter.grad for parameter in moved if parameter.grad is not None]
+            adam(
+                moved, gradients, means, squares, [], steps, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
+                lr=peak * factor, weight_decay=0.0, eps=1e-8, maximize=False,
+            )  # fmt: skip
+
+
+def fresh_memory(parameter: Tensor) -> dict[str, Tensor]:
+    """What Adam remembers of a parameter, before the first step."""
+    means, squares = torch.zeros_like(parameter), torch.zeros_like(parameter)
+    return {"step": torch.zeros((), device=parameter.device), "exp_avg": means, "exp_avg_sq": squares}
+
+
 class Optimiser:
     """Adam for the dense parameters, for the head and for the codes, each with its own learning rate."""
 
@@ -62,19 +100,19 @@ class Optimiser:
         self.options, self.rows = options, network.embedding.rows
         self.dense: Sequence[Tensor] = [parameter for parameter in network.parameters() if parameter is not self.rows]
         head = set(network.head.parameters())
-        groups = [
-            {"params": [one for one in self.dense if one not in head], "peak": options.learning_rate},
-            {"params": [one for one in self.dense if one in head], "peak": head_rate(options)},
+        groups: list[tuple[Sequence[Tensor], float]] = [
+            ([one for one in self.dense if one not in head], options.learning_rate),
+            ([one for one in self.dense if one in head], head_rate(options)),
         ]
         self.row_adam = RowAdam(self.rows) if options.rowwise else None
         if not self.row_adam:
-            groups.append({"params": [self.rows], "peak": options.code_learning_rate})
-        self.adam = torch.optim.Adam(groups, fused=True)
+            groups.append(([self.rows], options.code_learning_rate))
+        self.adam = DenseAdam(groups)
         self.adam_parameters = [*self.dense, *([] if self.row_adam else [self.rows])]
 
     def zero(self) -> None:
         """Clear the gradients."""
-        self.adam.zero_grad(set_to_none=True)
+        self.adam.zero()
         self.rows.grad = None
 
     def clip(self) -> None:
@@ -85,9 +123,7 @@ class Optimiser:
 
     def step(self, factor: float) -> None:
         """One step at this fraction of the peak learning rates."""
-        for group in self.adam.param_groups:
-            group["lr"] = group["peak"] * factor
-        self.adam.step()
+        self.adam.step(factor)
         if self.row_adam:
             self.row_adam.step(self.options.code_learning_rate * factor)
 
@@ -96,7 +132,7 @@ class Optimiser:
         state = {
             f"adam.{place}.{name}": value
             for place, parameter in enumerate(self.adam_parameters)
-            for name, value in self.adam.state[parameter].items()
+            for name, value in self.adam.memory[parameter].items()
         }
         if self.row_adam:
             state |= {f"rows.{name}": getattr(self.row_adam, name) for name in ("mean", "square", "steps")}
@@ -110,7 +146,7 @@ class Optimiser:
                 assert self.row_adam
                 setattr(self.row_adam, rest[0], value.clone())
             else:
-                self.adam.state[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
+                self.adam.memory[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:
