@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import capsulet
+from tests.conftest import TINY
 
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
@@ -155,6 +156,14 @@ def test_verbs_load_what_they_need(model: Path, words: list[str], needed: set[st
     loaded = loaded_by(code, words[0], model, *words[1:])
     assert "capsulet" in loaded
     assert not loaded & ((HEAVY | SLOW) - needed) and not loaded & {"rich", "difflib", "asyncio", "torch"}
+
+
+def test_a_training_does_not_load_the_compiler_of_torch(rows_file: Path, tmp_path: Path) -> None:
+    """The compiler imports sympy; both take as long as a short training."""
+    options = {**TINY, "epochs": 1, "adversarial": 0.6}
+    code = f"import capsulet; capsulet.train(sys.argv[1], sys.argv[2], cache=None, **{options})"
+    loaded = loaded_by(code, rows_file, tmp_path / "model")
+    assert "torch" in loaded and "sympy" not in loaded
 
 
 def test_predict_never_loads_torch(model: Path, tmp_path: Path) -> None:
