@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.size import rows
 from docs.pages import DOCS, circumstances, has, read, rewrite
+from docs.results import NAMES
 
 PAGE = DOCS / "results" / "compression.md"
 
@@ -19,7 +20,8 @@ def parts() -> dict[str, str]:
     lines = [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
     ours, theirs = rows(read("size")["runs"]), rows(quantised())
     for name in dict.fromkeys(row[0] for row in ours):
-        lines += [f"| {' | '.join(row)} |" for row in [*ours, *theirs] if row[0] == name]
+        own = [row[1:] for row in [*ours, *theirs] if row[0] == name]
+        lines += [f"| {' | '.join([NAMES[name], *row])} |" for row in own]
     lines += ["", circumstances("size")]
     lines += ["The rows of fastText are those of [peers.md](peers.md)."] if theirs else []
     return {"sizes": "\n".join(lines)}
