@@ -2,20 +2,22 @@ import json
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 from optuna.trial import FixedTrial
 
 import capsulet
 from capsulet.cli.main import main
 from capsulet.errors import InputError
+from capsulet.results import Epoch
 from capsulet.storage.folder import read_config
 from capsulet.text.rows import ReadOptions
 from capsulet.tuning import tune as module
 from capsulet.tuning.results import Trial
 from capsulet.tuning.space import DEFAULTS, LINEAR, allowed_sizes, first_trials, suggest
-from capsulet.tuning.study import best_of
+from capsulet.tuning.study import best_of, open_study
 from capsulet.tuning.trade_off import frontier
-from capsulet.tuning.trials import Job
+from capsulet.tuning.trials import Job, Pruner
 
 FIXED: dict[str, Any] = {"linear_only": True, "threads": 1}
 
@@ -179,3 +181,33 @@ def test_a_thousand_texts_judge_a_trial() -> None:
 
 def test_the_frontier_has_what_no_smaller_file_beats() -> None:
     assert frontier([(3, 0.8), (1, 0.7), (2, 0.6), (4, 0.8), (5, 0.9)]) == [(1, 0.7), (3, 0.8), (5, 0.9)]
+
+
+def trained(study: optuna.Study, accuracies: list[float], rounds: int = 1) -> int:
+    """Epochs of a trial with these accuracies until it is stopped; they are those of each round."""
+    trial, done = study.ask(), 0
+    pruner = Pruner(trial, "accuracy")
+    try:
+        for _ in range(rounds):
+            pruner.begin(len(accuracies), 10, 0)
+            for number, accuracy in enumerate(accuracies, 1):
+                done += 1
+                pruner.epoch(Epoch(number, 10, 100, 0.1, 0.5, 0.5, accuracy, True))
+    except optuna.TrialPruned:
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        return done
+    study.tell(trial, accuracies[-1])
+    return done
+
+
+def test_trials_are_compared_after_the_same_part_of_their_epochs(tmp_path: Path) -> None:
+    study = open_study(tmp_path, 0)
+    for _ in range(5):
+        assert trained(study, [0.5, 0.6, 0.7, 0.8]) == 4
+    slow = [0.3, 0.51, 0.55, 0.61, 0.65, 0.71, 0.8, 0.9]  # half as fast in epochs, better in parts
+    assert trained(study, slow) == 8
+    assert trained(study, [0.3, 0.49, *slow[2:]]) == 2
+    assert trained(study, [0.5, 0.6, 0.69, 0.9]) == 3
+    assert trained(study, [0.4, 0.9, 0.9, 0.9]) == 1
+    assert trained(study, [0.9]) == 1
+    assert trained(study, [0.5, 0.6, 0.7, 0.8], rounds=3) == 12, "later rounds report nothing twice"

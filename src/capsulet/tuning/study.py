@@ -64,7 +64,7 @@ def open_study(folder: Path, seed: int) -> optuna.Study:
         direction="maximize",
         load_if_exists=True,
         sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP_TRIALS),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=STARTUP_TRIALS, n_warmup_steps=1),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=STARTUP_TRIALS),
     )
 
 

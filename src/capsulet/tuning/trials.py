@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ACCURACY, MACRO_F1, MICRO_F1 = "accuracy", "macro-f1", "micro-f1"
 METRICS = (ACCURACY, MACRO_F1, MICRO_F1)
+PARTS = 4  # of a training, after which trials are compared; the whole is compared when it is finished
 JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25  # texts that judge a trial, and their share of the rows
 
 
@@ -68,20 +69,26 @@ class Outcome:
 
 
 class Pruner(Silence):
-    """Ends a training whose epochs are clearly worse than those of earlier trials."""
+    """Ends a training that is clearly worse than earlier trials after the same part of its epochs.
+
+    After equally many epochs, a training of more epochs has a higher learning rate and is not as far.
+    """
 
     def __init__(self, trial: optuna.Trial, metric: str) -> None:
-        self.trial, self.metric, self.trainings = trial, metric, 0
+        self.trial, self.metric, self.trainings, self.epochs, self.parts = trial, metric, 0, 1, 0
 
     def begin(self, epochs: int, steps: int, done: int) -> None:
         self.trainings += 1
+        self.epochs = epochs
 
     def epoch(self, report: Epoch) -> None:
         import optuna
 
-        if self.trainings > 1:  # later rounds of a cross-validation
+        part = min(PARTS * report.epoch // self.epochs, PARTS - 1)
+        if self.trainings > 1 or part <= self.parts:  # later rounds of a cross-validation are not compared
             return
-        self.trial.report(epoch_quality(report, self.metric), report.epoch)
+        self.parts = part
+        self.trial.report(epoch_quality(report, self.metric), part)
         if self.trial.should_prune():
             raise optuna.TrialPruned
 
