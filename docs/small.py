@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.size import rows
 from docs.pages import DOCS, circumstances, has, read, rewrite
-from docs.results import NAMES
+from docs.results import LANGUAGES, NAMES
 
 PAGE = DOCS / "results" / "compression.md"
 
@@ -19,9 +19,10 @@ def parts() -> dict[str, str]:
     )  # fmt: skip
     lines = [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
     ours, theirs = rows(read("size")["runs"]), rows(quantised())
+    titles_of = {**NAMES, **LANGUAGES}
     for name in dict.fromkeys(row[0] for row in ours):
         own = [row[1:] for row in [*ours, *theirs] if row[0] == name]
-        lines += [f"| {' | '.join([NAMES[name], *row])} |" for row in own]
+        lines += [f"| {' | '.join([titles_of[name], *row])} |" for row in own]
     lines += ["", circumstances("size")]
     lines += ["The rows of fastText are those of [peers.md](peers.md)."] if theirs else []
     return {"sizes": "\n".join(lines)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from docs.pages import DOCS, circumstances, has, markdown_table, not_measured, read, rewrite
-from docs.results import NAMES
+from docs.results import LANGUAGES, NAMES
 
 PAGE = DOCS / "how-to" / "tune.md"
 COLUMNS = ("data set", "default", "tuned", "difference", "bytes, default", "bytes, tuned", "trials", "chosen")
@@ -34,8 +34,8 @@ def row(run: dict[str, Any]) -> list[str]:
     options = next((one["options"] for one in run.get("tried", ()) if one["number"] == run["chosen"]), {})
     chosen = ", ".join(f"`{name}={value}`" for name, value in options.items()) or "the default options"
     return [
-        NAMES[run["set"]], f"{usual:.2f}", f"{tuned:.2f}", f"{tuned - usual:+.2f}", f"{run['default_bytes']:,}",
-        f"{run['tuned_bytes']:,}", str(run["trials"]), chosen,
+        {**NAMES, **LANGUAGES}[run["set"]], f"{usual:.2f}", f"{tuned:.2f}", f"{tuned - usual:+.2f}",
+        f"{run['default_bytes']:,}", f"{run['tuned_bytes']:,}", str(run["trials"]), chosen,
     ]  # fmt: skip
 
 
