@@ -123,8 +123,10 @@ def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
     return read
 
 
-def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool]) -> None:
-    """Add a flag for each basic or research option. Flags that are not given set no value, so that recipes apply."""
+def add_option_flags(
+    parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool], without: Iterable[str] = ()
+) -> None:
+    """Add a flag for each basic or research option, except some. Flags that are not given set no value."""
     import argparse
     import dataclasses
 
@@ -132,7 +134,7 @@ def add_option_flags(parser: argparse._ActionsContainer, kinds: Iterable[type], 
 
     fields = [(kind, spec) for kind in kinds for spec in dataclasses.fields(kind)]
     for kind, spec in fields:
-        if (spec.name in BASIC_OPTIONS) not in basic:
+        if (spec.name in BASIC_OPTIONS) not in basic or spec.name in without:
             continue
         wanted, automatic = kind_of(kind, spec.name)
         words = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"

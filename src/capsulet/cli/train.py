@@ -38,6 +38,7 @@ from capsulet.training.progress import LineMonitor, bar_monitor
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from capsulet.results import Growth, Training
 
@@ -69,9 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_option_flags(parser.add_argument_group("research options", words), option_classes(), basic=[False])
 
 
-def add_basic_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a training that most users need."""
-    add_option_flags(parser, option_classes(), basic=[True])
+def add_basic_options(parser: argparse.ArgumentParser, without: Sequence[str] = ()) -> None:
+    """Add the options of a training that most users need, except those that the verb has itself."""
+    add_option_flags(parser, option_classes(), basic=[True], without=without)
 
 
 def option_classes() -> tuple[type, ...]:

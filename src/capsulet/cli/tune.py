@@ -27,6 +27,7 @@ MOST_SHOWN = 10
 ARGUMENTS = {
     **LABELLED_FILES,
     "--out DIR!": "folder to write the model to; an existing model is replaced",
+    "--time TIME=20m": "time limit of the search and the training after it together, such as 90s, 20m or 1h",
     "--target-size SIZE": "largest file, such as 500KB: the model is also compressed, to DIR.safetensors",
     "--metric NAME": "accuracy, macro-f1 or micro-f1 (default: accuracy; multi-label: micro-f1)",
     "--trials N": "end the search after this many trials",
@@ -40,7 +41,7 @@ ARGUMENTS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options of a training; what is given stays fixed in every trial."""
-    add_basic_options(parser)
+    add_basic_options(parser, without=("time",))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,9 +49,9 @@ def run(arguments: argparse.Namespace) -> None:
     from capsulet.tuning.tune import tune
 
     fixed = given_values(arguments, *option_classes())
-    limit = fixed.pop("time", None) or "20m"
+    fixed.pop("time", None)
     result = tune(
-        arguments.files, arguments.out, time=limit, reading=reading_options(arguments), tell=tell,
+        arguments.files, arguments.out, time=arguments.time, reading=reading_options(arguments), tell=tell,
         **values_of(arguments, "metric", "target_size", "trials", "plot", "resume"), **fixed,
     )  # fmt: skip
     print_json(result) if arguments.json else print_tuning(result)
