@@ -16,6 +16,9 @@ import pytest
 
 import capsulet
 from capsulet.cli.main import main
+from capsulet.compression.linear import LinearSearch
+from capsulet.compression.sample import made_up_sample
+from capsulet.compression.source import read_source
 from capsulet.errors import CapsuletError, InputError, ModelError
 from capsulet.model.shapes import BIAS
 from capsulet.runtime.session import open_session
@@ -160,8 +163,9 @@ def test_compression(kind: str, models: dict[str, Path], rows: dict[str, Path], 
     out = tmp_path / "small.safetensors"
     plain = capsulet.compress(models[kind], out=out)
     assert plain.accuracy is None and plain.words == plain.words_before and plain.bytes < plain.bytes_before
-    # random texts are near the thresholds of all labels, real ones are not
-    assert plain.agreement > (0.85 if kind == "single" else 0.3) and (plain.bits, plain.codebooks) == (4, 0)
+    # all of the table: only words that are kept count as known
+    assert plain.agreement == 1 and (plain.bits, plain.codebooks) == (8, 0)
+    assert read_model(out).tensors["ngrams.levels"].dtype == "I8" and read_config(out).ngrams.bits == 8
     figures = [capsulet.evaluate(path, rows[kind]) for path in (models[kind], out)]
     before, after = (found.accuracy if kind == "single" else found.micro_f1 for found in figures)
     assert after > before - 0.02
@@ -171,7 +175,8 @@ def test_compression(kind: str, models: dict[str, Path], rows: dict[str, Path], 
     assert len(made.curve) > 3 and (tmp_path / "curve.svg").exists()
     shapes = {name: tensor.dtype for name, tensor in read_model(out).tensors.items()}
     assert shapes == {
-        "config": "U8", "card": "U8", "words.packed": "U8", "ngrams.levels": "U8", "ngrams.scales": "F32",
+        "config": "U8", "card": "U8", "words.packed": "U8", "ngrams.levels": "U8" if made.bits == 4 else "I8",
+        "ngrams.scales": "F32",
         "ngrams.checks": "U8", "ngrams.bias": "F32",
     }  # fmt: skip
     config = read_config(out)
@@ -184,15 +189,32 @@ def test_sizes_are_held(models: dict[str, Path], rows: dict[str, Path], tmp_path
     model, out = models["single"], tmp_path / "small.safetensors"
     largest = capsulet.compress(model, out=out).bytes
     rows_before = read_config(out).ngrams.rows
-    errors = []
-    for share in (1.0, 0.7, 0.4):
+    errors, bits = [], []
+    for share in (1.0, 0.7, 0.4, 0.25):
         made = capsulet.compress(model, rows["single"], out, target_size=int(share * largest))
         assert made.bytes == out.stat().st_size <= share * largest
         errors.append(1 - made.agreement)
+        bits.append(read_config(out).ngrams.bits)
+        assert bits[-1] == made.bits
         assert capsulet.load(out).predict(["topicad"])[0].label == "food"
     assert read_config(out).ngrams.rows < rows_before and errors == sorted(errors)
+    assert bits[0] == 8, "fewer bits only lose"
     with pytest.raises(InputError, match="cannot be reached: the smallest file of this model has up to"):
         capsulet.compress(model, out=out, target_size=100)
+
+
+def test_four_bits_are_tried_beside_eight(models: dict[str, Path]) -> None:
+    source = read_source(models["single"])
+    search = LinearSearch(source, made_up_sample(source))
+    trials = search.curve
+    assert {(one.setting.ngram_rows, one.setting.bits) for one in trials} == {
+        (rows, bits) for rows in search.ngrams.pruned for bits in (8, 4)
+    }
+    most = max(search.ngrams.pruned)
+    eight, four = (
+        next(one for one in trials if (one.setting.bits, one.setting.ngram_rows) == (bits, most)) for bits in (8, 4)
+    )
+    assert eight.error == 0 < four.error and four.bytes < eight.bytes
 
 
 def test_compression_needs_no_torch(models: dict[str, Path], rows: dict[str, Path], tmp_path: Path) -> None:

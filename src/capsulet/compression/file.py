@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capsulet.compression.codes import Floats
-from capsulet.compression.ngrams import BITS, NgramTables
+from capsulet.compression.ngrams import NgramTables
 from capsulet.compression.sample import Sample
 from capsulet.compression.setting import Setting
 from capsulet.compression.source import KeptWords, Source, WordRanking
@@ -43,13 +43,15 @@ class FileBuilder:
 
     def build(self, network: Mapping[str, Any], setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights of a network, none in a model without one; `facts` go into its configuration."""
-        weights = {**network, **self.ngrams.weights(setting.ngram_rows)}
+        weights = {**network, **self.ngrams.weights(setting.ngram_rows, setting.ngram_bits)}
         return self.pack(weights, self.ranking.keep(setting.words), setting, facts)
 
     def pack(self, weights: dict[str, Any], kept: KeptWords, setting: Setting, facts: Mapping[str, Any]) -> bytes:
         """The file of these weights; row i of the choices belongs to word i of the file."""
         source, words, size, ngrams = self.source, kept.words, kept.word_ids.size, self.source.config.ngrams
-        ngrams = dataclasses.replace(ngrams, rows=rows, bits=BITS) if ngrams and (rows := setting.ngram_rows) else None
+        if ngrams:
+            rows, bits = setting.ngram_rows, setting.ngram_bits
+            ngrams = dataclasses.replace(ngrams, rows=rows, bits=bits) if rows else None
         facts = {"calibration": None, "histograms": None, **facts}
         config = dataclasses.replace(
             source.config, vocab_size=size, dictionary_words=len(words), ngrams=ngrams, **facts
@@ -70,13 +72,13 @@ class FileBuilder:
     def zero_weights(self, setting: Setting) -> dict[str, Any]:
         """Weights of a file without words; those of the network are zero."""
         if self.source.config.linear_only:
-            return self.ngrams.weights(setting.ngram_rows)
+            return self.ngrams.weights(setting.ngram_rows, setting.ngram_bits)
         codebooks = np.zeros((setting.codebooks, CODEWORDS, self.source.vectors.shape[1]), np.float32)
         weights: dict[str, Any] = {CHOICES: np.zeros((1, setting.codebooks), np.uint8)}
         for name, value in {**self.source.network_weights, CODEBOOKS: codebooks}.items():
             levels = np.zeros(as_rows(name, value).shape, np.uint8)
             weights[name] = Rounded(levels, np.zeros(len(levels), np.float16), setting.bits_of(name))
-        return weights | self.ngrams.weights(setting.ngram_rows)
+        return weights | self.ngrams.weights(setting.ngram_rows, setting.ngram_bits)
 
     def description(self, session: Session, words: int) -> dict[str, Any]:
         """Calibration and histograms of a file, fitted on the validation texts if those are suitable."""

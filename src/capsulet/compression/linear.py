@@ -1,4 +1,4 @@
-"""Search for the file of a model without a network: a smaller n-gram table. PyTorch is not needed.
+"""Search for the file of a model without a network: an n-gram table of fewer rows or bits. PyTorch is not needed.
 
 Words do not change the answers; they only count as known or unknown. A file has all of them unless a size leaves no
 room for them.
@@ -8,29 +8,31 @@ import dataclasses
 from functools import cached_property
 
 from capsulet.compression.goal import NEW_FILE, GoalSearch
-from capsulet.compression.ngrams import BITS
 from capsulet.compression.setting import Setting
 from capsulet.compression.trials import Trial
 from capsulet.errors import CapsuletError
 from capsulet.runtime.session import session_of
 
+BITS = (8, 4)  # per number of the table
+
 
 class LinearSearch(GoalSearch):
-    """Settings of a model without a network: words, and rows of the n-gram table."""
+    """Settings of a model without a network: words, and rows and bits of the n-gram table."""
 
-    def setting(self, words: int, rows: int) -> Setting:
-        """A setting of so many words and rows."""
-        return Setting(words, 0, BITS, rows)
+    @cached_property
+    def tables(self) -> list[Setting]:
+        """Settings of every table, without words; the first has the smallest loss, the last the smallest file."""
+        return [Setting(0, 0, bits, rows) for rows in self.ngrams.pruned for bits in BITS]
 
     @property
     def largest(self) -> Setting:
         """The setting with the smallest loss."""
-        return self.setting(self.source.most_words, max(self.ngrams.few))
+        return dataclasses.replace(self.tables[0], words=self.source.most_words)
 
     @property
     def smallest(self) -> Setting:
         """The setting of the smallest file."""
-        return self.setting(self.fewest_words, min(self.ngrams.few))
+        return dataclasses.replace(self.tables[-1], words=self.fewest_words)
 
     def measure(self, setting: Setting) -> Trial:
         """Trial of a setting on some of the validation texts; its words change nothing."""
@@ -40,13 +42,13 @@ class LinearSearch(GoalSearch):
 
     @cached_property
     def curve(self) -> list[Trial]:
-        """Trials of every number of rows with all words, smallest file first."""
-        trials = [self.measure(self.setting(self.source.most_words, rows)) for rows in self.ngrams.few]
+        """Trials of every table with all words, smallest file first."""
+        trials = [self.measure(dataclasses.replace(one, words=self.source.most_words)) for one in self.tables]
         return sorted(trials, key=lambda trial: trial.bytes)
 
     def fitting(self, target: int) -> list[Trial]:
-        """Trials of every number of rows that leaves room for the fewest words, each with as many words as fit."""
-        settings = [self.with_most_words(self.setting(0, rows), target) for rows in self.ngrams.few]
+        """Trials of every table that leaves room for the fewest words, each with as many words as fit."""
+        settings = [self.with_most_words(one, target) for one in self.tables]
         return [self.measure(setting) for setting in settings if setting.words >= self.smallest.words]
 
     def make_file(self, setting: Setting) -> tuple[bytes, Trial]:

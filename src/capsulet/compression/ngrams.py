@@ -1,4 +1,4 @@
-"""N-gram features of a compressed model: fewer rows, and four bits per number.
+"""N-gram features of a compressed model: fewer rows, and fewer bits per number.
 
 A table is halved by merging neighbouring rows: row r becomes row r / 2, and of two features the one with the larger
 effect stays. The place of a feature in a table of half the rows is half its place (core/ngrams.h), so the features
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from capsulet.compression.codes import Floats
 from capsulet.compression.sample import Sample
+from capsulet.compression.setting import NGRAM_BITS
 from capsulet.compression.source import Source
 from capsulet.model.ngrams import NgramTable
 from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
+from capsulet.storage.weights import WHOLE_BITS
 from capsulet.text.corpus import Corpus
 
-BITS = 4
 HALVINGS, FEWEST_ROWS = 6, 64
 COUNTED_TEXTS = 20_000  # texts that the effect of a row is measured on
 CLIPS = np.geomspace(0.05, 1, 16)  # tried shares of the largest value as the largest level: most values are small
@@ -47,11 +48,12 @@ def halved(table: NgramTable, effects: Floats) -> tuple[NgramTable, Floats]:
 
 
 class NgramTables:
-    """The n-gram table of a model, and smaller ones; empty for a model without n-gram features."""
+    """The n-gram table of a model, and smaller ones; none for a model without n-gram features."""
 
     def __init__(self, source: Source, sample: Sample) -> None:
         self.whole: NgramTable | None = None  # of the model itself
-        self.few: dict[int, NgramTable] = {}  # by their number of rows, most first
+        self.pruned: dict[int, NgramTable] = {}  # by their number of rows, most first
+        self.rounded: dict[tuple[int, int], NgramTable] = {}  # by their number of rows, and bits per number
         if LEVELS in source.weights:
             names = (LEVELS, SCALES, CHECKS, BIAS)
             levels, scales, checks, bias = (np.ascontiguousarray(source.weights[name]) for name in names)
@@ -62,11 +64,11 @@ class NgramTables:
             table = NgramTable(levels.astype(np.int8), scales, checks.astype(np.uint8), longest, bias, counts)
             self.whole = table
             effects = self.effects(table, sample)
-            self.few[len(table.checks)] = in_few_bits(table, BITS)
-            while len(self.few) <= HALVINGS and len(table.checks) % 2 == 0 and len(table.checks) >= 2 * FEWEST_ROWS:
+            self.pruned[len(table.checks)] = table
+            while len(self.pruned) <= HALVINGS and len(table.checks) % 2 == 0 and len(table.checks) >= 2 * FEWEST_ROWS:
                 table, effects = halved(table, effects)
-                self.few[len(table.checks)] = in_few_bits(table, BITS)
-        self.choices = (*self.few, 0)  # rows that a compressed model may have, most first; 0: no n-gram features
+                self.pruned[len(table.checks)] = table
+        self.choices = (*self.pruned, 0)  # rows that a compressed model may have, most first; 0: no n-gram features
 
     def effects(self, table: NgramTable, sample: Sample) -> Floats:
         """Effect of each row on predictions: its largest number times the root of the number of texts that have it."""
@@ -80,10 +82,18 @@ class NgramTables:
         """Scores (n, C) of texts by the table of the model; None without n-gram features."""
         return None if self.whole is None else self.whole.scores(self.whole.rows_of(corpus, rows))
 
-    def scores(self, number: int, corpus: Corpus, rows: Rows) -> Floats | None:
-        """Scores (n, C) of texts by the table of this number of rows; None for 0 rows."""
-        return None if not number else self.few[number].scores(self.few[number].rows_of(corpus, rows))
+    def table(self, number: int, bits: int = NGRAM_BITS) -> NgramTable:
+        """The table of this number of rows, rounded to these bits per number."""
+        if bits == WHOLE_BITS:
+            return self.pruned[number]
+        if (number, bits) not in self.rounded:
+            self.rounded[number, bits] = in_few_bits(self.pruned[number], bits)
+        return self.rounded[number, bits]
 
-    def weights(self, number: int) -> dict[str, Any]:
+    def scores(self, number: int, corpus: Corpus, rows: Rows) -> Floats | None:
+        """Scores (n, C) of texts by the table of this number of rows, in a file with a network; None for 0 rows."""
+        return None if not number else self.table(number).scores(self.table(number).rows_of(corpus, rows))
+
+    def weights(self, number: int, bits: int) -> dict[str, Any]:
         """Weights of a file with a table of this number of rows."""
-        return {**self.few[number].weights(), LEVEL_BITS: BITS} if number else {}
+        return {**self.table(number, bits).weights(), LEVEL_BITS: bits} if number else {}

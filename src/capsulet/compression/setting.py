@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from capsulet.errors import InputError
 
 CODEBOOK_BITS = BIAS_BITS = 8
+NGRAM_BITS = 4  # per number of the n-gram table of a file with a network
 UNITS = {"": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1024, "MIB": 1024**2, "GIB": 1024**3}
 
 
@@ -23,6 +24,11 @@ class Setting:
         ngrams = f", {self.ngram_rows:,} rows of n-gram features" if self.ngram_rows else ""
         codebooks = f", {self.codebooks} codebooks" if self.codebooks else ""
         return f"{self.words:,} words{codebooks}, {self.bits}-bit weights{ngrams}"
+
+    @property
+    def ngram_bits(self) -> int:
+        """Bits per number of the n-gram table."""
+        return NGRAM_BITS if self.codebooks else self.bits
 
     def bits_of(self, name: str) -> int:
         """Bits per number of the weight with this name."""

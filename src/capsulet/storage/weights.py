@@ -17,6 +17,7 @@ from capsulet.storage.tensors import Tensor, as_array, damaged, from_array
 
 CHOICES, CODEBOOKS = "embedding.choices", "embedding.codebooks"
 CODEWORDS, CODE_BITS = 16, 4  # of each codebook
+WHOLE_BITS = 8  # per number of an n-gram table that is not packed
 TYPES = {LEVELS: "I8", CHECKS: "U8", PIECE_CODES: "F16"}  # of the tensors of a whole model; all others are F32
 
 
@@ -31,7 +32,8 @@ def pack_weights(weights: Mapping[str, Any]) -> dict[str, Tensor]:
             tensors[name] = from_array(pack_bits(value, CODE_BITS))
         elif name == LEVELS:
             bits = weights[LEVEL_BITS]
-            tensors[name] = from_array(pack_bits((value.astype(np.int16) + (1 << (bits - 1))).astype(np.uint8), bits))
+            fields = (value.astype(np.int16) + (1 << (bits - 1))).astype(np.uint8)
+            tensors[name] = from_array(value if bits == WHOLE_BITS else pack_bits(fields, bits))
         elif name != LEVEL_BITS:  # that is in the configuration
             tensors[name] = from_array(value)
     return tensors
@@ -69,10 +71,14 @@ def packed_ngrams(model: ModelFile) -> dict[str, Any]:
     ngrams, classes = model.config.ngrams, len(model.config.labels)
     if ngrams is None:
         return {}
-    packed = tensor_of(model, LEVELS, "U8", (ngrams.rows, -(-classes * ngrams.bits // 8)))
-    half = 1 << (ngrams.bits - 1)
+    if ngrams.bits == WHOLE_BITS:
+        levels = tensor_of(model, LEVELS, TYPES[LEVELS], (ngrams.rows, classes))
+    else:
+        packed = tensor_of(model, LEVELS, "U8", (ngrams.rows, -(-classes * ngrams.bits // 8)))
+        half = 1 << (ngrams.bits - 1)
+        levels = (unpack_bits(packed, ngrams.bits, classes).astype(np.int16) - half).astype(np.int8)
     return {
-        LEVELS: (unpack_bits(packed, ngrams.bits, classes).astype(np.int16) - half).astype(np.int8),
+        LEVELS: levels,
         SCALES: tensor_of(model, SCALES, "F32", (classes,)),
         CHECKS: tensor_of(model, CHECKS, "U8", (ngrams.rows,)),
         BIAS: tensor_of(model, BIAS, "F32", (classes,)),
