@@ -38,7 +38,7 @@ class State:
     tokens: int = 0  # read in the running epoch
     history: list[Epoch] = field(default_factory=list)
     best: Snapshot | None = None
-    highest: float = 0.0  # value of the metric that selects the epoch
+    highest: float = 0.0  # highest value so far of the metric that selects the epoch
 
 
 class Checkpoints:
@@ -98,7 +98,7 @@ class Checkpoints:
 
 
 def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], State]:
-    """Network, optimiser and state of a checkpoint; refuse one with other options or texts."""
+    """Return network, optimiser and state of a checkpoint; InputError if it has other options or texts."""
     metadata = read_header(data, "the checkpoint").metadata
     check_identity(json.loads(metadata["identity"]), json.loads(json.dumps(dict(identity))))
     counters = json.loads(metadata["state"])

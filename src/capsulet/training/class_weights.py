@@ -16,7 +16,7 @@ from capsulet.text.files import check_path, printable
 from capsulet.text.tables import label_name
 
 NONE, BALANCED = "none", "balanced"
-Weights = NDArray[np.float32] | None  # (C,)
+Weights = NDArray[np.float32] | None  # (C,); None: all have weight 1
 
 
 def class_weights(option: str, counts: Mapping[str, int]) -> Weights:

@@ -20,30 +20,31 @@ from capsulet.training.monitor import Monitor
 
 @dataclass(frozen=True)
 class Rounds:
-    """Answers of networks to texts that they were not trained on."""
+    """Answers of the networks of all rounds to the n texts that their round left out."""
 
     rows: Rows  # (n,) numbers of the texts in the corpus
     values: Floats  # (n, C) before squash, or logits
-    measured: tuple[Validation, ...]  # of every epoch: the mean over the rounds
+    measured: tuple[Validation, ...]  # metrics of every epoch: the mean over the rounds
 
 
 class Quiet:
-    """Shows the steps of a round, but not its epochs."""
+    """A monitor that shows the steps of a round, but not its epochs."""
 
     def __init__(self, monitor: Monitor) -> None:
         self.reading, self.begin, self.step = monitor.reading, monitor.begin, monitor.step
 
     def epoch(self, report: Epoch) -> None:
-        """An epoch of a round is not one of the model."""
+        """Show nothing: an epoch of a round is not an epoch of the model."""
 
 
 def cross_validate(
     make: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None],
     settled: Callable[[Rounds], bool] = lambda rounds: False,
 ) -> Rounds | None:  # fmt: skip
-    """Train a new network without each of the first `rounds` folds; None: stopped.
+    """Train a new network in each round, without the texts of one of the first `rounds` folds; None: stopped.
 
-    `folds` are the folds of the training texts (n,). The rounds end early once the outcome is settled.
+    `folds` are the folds of the training texts. `settled` gets the answers so far after each round; if it returns True,
+    no further round is needed.
     """
     found = None
     rows, values, epochs = [], [], []

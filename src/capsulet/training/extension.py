@@ -2,8 +2,11 @@
 
 The scores of the old model stay as they are, and a regression learns what to add to them. Its L2 regularisation then
 draws every weight to the weight that the old model has. Old features keep their rows in the table; new ones get rows
-that are free. A table with too few free rows is doubled, with every row twice: `ngram_place` multiplies, so a feature
-of row r is at row 2 r or 2 r + 1 afterwards.
+that are free. A table with too few free rows is doubled: row r is copied to the rows 2 r and 2 r + 1. A feature of row
+r is read at one of these two in a table of twice the size (`ngram_place` in core/ngrams.h), so old features still work.
+
+The table does not say which features its rows belong to. The regression therefore learns about rows: a feature of the
+regression is a row of the table as words and pairs use it, or as pieces use it. There are 2 S of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,23 +24,23 @@ from capsulet.training.linear import Comparison, Regression, Setting, lower_loss
 from capsulet.training.ngram_table import LARGEST_LEVEL, TINY
 from capsulet.training.solver import INTERCEPT, Solver
 
-# variance of the weight of a new class before the fit, for features that old texts have: without these texts, nothing
-# shows how many of them have it; features that no old text has have the variance 1
+# prior variance of the weight of a new class, for features of old texts: the old texts are not there to show how many
+# of them have the feature, so its weight must stay small; features that no old text has have the variance 1
 KNOWN_TO_OLD_TEXTS = 0.05
-FREE_ROWS = 1.25  # free rows per new feature
-SHIFTS = np.arange(-6.0, 6.25, 0.25)  # candidates for what is added to the scores of all classes
+FREE_ROWS = 1.25  # free rows that the table needs per new feature
+SHIFTS = np.arange(-6.0, 6.25, 0.25)  # candidates of `best_shift`
 
 
 @dataclass(frozen=True)
 class Extension:
-    """An extended table, and its answers to the texts of the regression by fits without them."""
+    """An extended table, and scores of the texts of the regression by fits without the fold of the text."""
 
     table: NgramTable
-    scores: Floats  # (n, C) out of fold, relative to the old scores
+    scores: Floats  # (n, C) the scores that the regression started from, with what it has learned to add
 
 
 class ExtendedTable(NamedTuple):
-    """A table with rows and columns of zeros, and which rows are old (S,)."""
+    """A table with new rows and columns of zeros, and which rows are old (S,)."""
 
     table: NgramTable
     known: NDArray[np.bool_]
@@ -68,8 +71,8 @@ def with_features(table: NgramTable, corpus: Corpus, classes: int, most: int) ->
 
 
 def missing(hashes: NDArray[np.uint64], checks: NDArray[np.uint8]) -> int:
-    """How many features have no row in a table."""
-    places, filled = np.empty(len(hashes), np.int64), np.where(checks == 0, np.uint8(0), checks)
+    """How many of these features would get a free row in a table, because they have no row there."""
+    places, filled = np.empty(len(hashes), np.int64), checks.copy()  # `place` changes the checks
     core_module().place(address(hashes), len(hashes), len(filled), address(places), address(filled))
     return int((places >= 0).sum())
 
@@ -78,27 +81,28 @@ def fit_extension(
     extended: ExtendedTable, texts: TableRows, truth: Truth, folds: Rows, learning: NDArray[np.bool_], seed: int,
     stop: Callable[[], bool],
 ) -> Extension | None:  # fmt: skip
-    """Fit what is added to a table, whose old scores of the texts are `truth.bases` (n, C); None: stopped.
+    """Fit what is added to a table by texts with their rows in it; None: stopped.
 
-    The classes that are not `learning` (C,) have no texts. Their weights stay, except for features that are new, whose
-    weights are the same for all of them.
+    `truth.bases` (n, C) are the old scores of the texts, `folds` (n,) their folds. Classes that are not `learning` (C,)
+    have no new texts: their weights of old features stay, and new features get one weight for all of these classes.
     """
     table, known = extended
     matrix = matrix_of_rows(texts, table)
-    priors = np.ones((2 * len(known), table.levels.shape[1]), np.float32)
+    priors = np.ones((2 * len(known), table.levels.shape[1]), np.float32)  # (2 S, C)
     old = np.concatenate([known, known])
-    priors[np.ix_(old, ~(table.scales > TINY))] = KNOWN_TO_OLD_TEXTS
+    priors[np.ix_(old, ~(table.scales > TINY))] = KNOWN_TO_OLD_TEXTS  # new classes have the scale TINY
     priors[np.ix_(old, ~learning)] = 0.0
     intercept = INTERCEPT if learning.all() else 0.0
     fixed = np.flatnonzero(~learning)
-    regression = Reading(matrix, truth, intercept, seed, stop, priors, fixed)
+    regression = TableRegression(matrix, truth, intercept, seed, stop, priors, fixed)
     rows = np.arange(len(matrix), dtype=np.int64)
     found = regression.cross_validate(rows, folds)
     solver = found and regression.solver(rows, found.setting)
     if not found or not solver or not solver.fit(found.setting.cost, stop):
         return None
     change = solver.table * solver.matrix.vocabulary.weights[:, None]
-    change = evened(change[: len(table.checks)] + change[len(table.checks) :], fixed)  # a row is of a word or a piece
+    # a row belongs to one feature, so at most one of its two weights is used
+    change = evened(change[: len(table.checks)] + change[len(table.checks) :], fixed)  # (S, C)
     values = table.levels * table.scales + change
     scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
     levels = np.rint(values / scales).astype(np.int8)
@@ -106,23 +110,23 @@ def fit_extension(
 
 
 @dataclass(frozen=True)
-class Reading(Regression):
-    """A regression over the rows of a table, in which every row that a text has counts."""
+class TableRegression(Regression):
+    """A regression whose features are the rows of a table. It uses every row, also if hardly any text has it."""
 
-    priors: Floats  # (F, C) variances of the weights before the fit
-    fixed: Rows  # classes that have no texts
+    priors: Floats  # (2 S, C) variances of the weights before the fit
+    fixed: Rows  # numbers of the classes that have no new texts
 
     def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
-        """The only setting: the table says whether occurrences count, and the priors are given."""
+        """Yield the only setting: the table says whether occurrences count, and the priors are given."""
         yield Setting(0.0, counted=self.matrix.vocabulary.counted), lower_loss
 
     def solver(self, rows: Rows, setting: Setting) -> Solver:
-        """Solver of the regression of these texts, with all rows of the table and the priors."""
+        """A solver for these texts, with all rows of the table and the priors."""
         usual = super().solver(rows, setting)
         solver = EvenSolver(usual.matrix, self.truth, rows, self.intercept, self.seed)
         solver.fixed = self.fixed
         vocabulary = solver.matrix.vocabulary
-        weights = np.maximum(vocabulary.weights, np.float32(TINY))  # the core divides by the number of all of them
+        weights = np.maximum(vocabulary.weights, np.float32(TINY))  # 0 would leave rows out, which models count
         solver.matrix = replace(solver.matrix, vocabulary=replace(vocabulary, weights=weights))
         solver.priors = self.priors
         return solver
@@ -139,14 +143,14 @@ class EvenSolver(Solver):
 
 
 def evened(values: Floats, classes: Rows) -> Floats:
-    """Values (n, C) whose columns of some classes are their mean."""
+    """Replace the columns of some classes by their mean, in place: (n, C)."""
     if len(classes):
         values[:, classes] = values[:, classes].mean(1, keepdims=True)
     return values
 
 
 def matrix_of_rows(texts: TableRows, table: NgramTable) -> Matrix:
-    """Rows of a table as features: column r is row r of words and pairs, column S + r row r of pieces."""
+    """Rows of a table as features: column r is row r used by words and pairs, column S + r is row r used by pieces."""
     rows, classes = table.levels.shape
     columns = (texts.columns >> 1) + (texts.columns & 1) * np.uint32(rows)
     none = np.zeros(2 * rows, np.uint64)
@@ -166,7 +170,10 @@ def joined(*parts: TableRows) -> TableRows:
 
 
 def best_shift(scores: Floats, classes: NDArray[np.int64]) -> float:
-    """What to add to all scores (n, C) so that the log loss of one regression per class is smallest."""
+    """The number that minimises the log loss of one binary regression per class if it is added to all scores (n, C).
+
+    `classes` (n,) are the true classes.
+    """
     flags = np.arange(scores.shape[1]) == classes[:, None]
     losses = [np.logaddexp(0, np.where(flags, -1, 1) * (scores + shift)).mean() for shift in SHIFTS]
     return float(SHIFTS[int(np.argmin(losses))])

@@ -25,7 +25,7 @@ from capsulet.training.feature_values import (
     scaled,
 )
 
-MOST_COUNTED = 1 << 22  # features counted at the same time; of more, the rarest are dropped
+MOST_COUNTED = 1 << 22  # features counted at the same time; if there are more, the rarest are dropped
 MOST_TIMES = 255  # occurrences in a text that are counted
 
 Floats = NDArray[np.float32]
@@ -33,19 +33,19 @@ Rows = NDArray[np.int64]
 
 
 def factors_of(counted: bool) -> Floats:
-    """Factor of the value of a feature for 0 to 255 occurrences in a text: (256,)."""
-    once = np.ones(MOST_TIMES + 1, np.float32)
-    return np.frombuffer(core_module().count_factors(), np.float32) if counted else once
+    """Factors (256,) of the value of a feature by its occurrences in a text; all are 1 if occurrences do not count."""
+    ones = np.ones(MOST_TIMES + 1, np.float32)
+    return np.frombuffer(core_module().count_factors(), np.float32) if counted else ones
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The features of a regression: words and pairs first, then pieces, each most frequent first."""
+    """The F features of a regression: words and pairs first, then pieces, each most frequent first."""
 
-    hashes: NDArray[np.uint64]
-    weights: Floats  # value of each feature
-    counts: NDArray[np.uint32]  # texts that have it
-    pieces: int  # number of the first piece
+    hashes: NDArray[np.uint64]  # (F,)
+    weights: Floats  # (F,) value of each feature
+    counts: NDArray[np.uint32]  # (F,) texts that have each feature
+    pieces: int  # number of the first feature that is a piece
     longest: int  # characters of the longest piece
     counted: bool = False  # a feature counts by its occurrences in the text; else once
 
@@ -55,14 +55,14 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Features of texts: text i has the features columns[starts[i]:starts[i + 1]]."""
+    """Features of n texts: text i has the features columns[starts[i]:starts[i + 1]], numbers from 0 to F - 1."""
 
-    starts: Rows
+    starts: Rows  # (n + 1,)
     columns: NDArray[np.uint32]
     times: NDArray[np.uint8]  # occurrences of each feature in its text
     vocabulary: Vocabulary
     classes: int
-    factors: Floats  # (256,) of values, by these times
+    factors: Floats  # (256,) of values, by the number in `times`
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -100,7 +100,7 @@ class Matrix:
         return found
 
     def class_counts(self, truth: "Truth", rows: Rows) -> Floats:
-        """Number of these texts that have each feature: by class, without a class, and all (F, C + 2)."""
+        """Number of these texts that have each feature: (F, C + 2), per class, without a class, and in all."""
         found = np.zeros((len(self.vocabulary), self.classes + 2), np.float32)
         core_module().class_counts(
             *self.arguments(), address(rows), len(rows), address(truth.starts), address(truth.labels), address(found)
@@ -121,27 +121,27 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Truth:
-    """Classes of texts: text i has labels[starts[i]:starts[i + 1]]."""
+    """Classes of n texts: text i has labels[starts[i]:starts[i + 1]]."""
 
-    starts: Rows
+    starts: Rows  # (n + 1,)
     labels: NDArray[np.int32]
     multi_label: bool
-    costs: Floats  # relative cost of an error per class, and of a label that is not given
-    worth: Floats | None = None  # (n,) factor of the costs of each text; None: all are 1
+    costs: Floats  # (C + 1,) relative cost of an error per class; the last one, of a label that a text does not have
+    worth: Floats | None = None  # (n,) weight of each text, a factor of its costs; None: all are 1
     bases: Floats | None = None  # (n, C) scores that the fit starts from and does not change; None: all are 0
 
     def flags(self, rows: Rows, classes: int) -> NDArray[np.bool_]:
-        """Whether some texts have each class: (n, C)."""
+        """Which classes the texts `rows` have: (n, C)."""
         found = np.zeros((len(rows), classes), bool)
         for place, row in enumerate(rows):
             found[place, self.labels[self.starts[row] : self.starts[row + 1]]] = True
         return found
 
     def text_costs(self, rows: Rows, flags: NDArray[np.bool_]) -> Floats:
-        """Relative cost of an error about each class of some texts with these flags: (n, C), or (n, 1) for all classes.
+        """Relative cost of an error about each class, for the texts `rows` with these flags (n, C).
 
-        Single-label: that of the class of the text. Multi-label: that of the label if the text has it. Both times the
-        weight of the text.
+        Single-label: (n, 1), the cost of the class of the text. Multi-label: (n, C), the cost of the label if the text
+        has it, otherwise the last cost. Both are multiplied by the weight of the text.
         """
         found = np.where(flags, self.costs[:-1], self.costs[-1])
         if not self.multi_label:
@@ -158,14 +158,14 @@ class Truth:
 
 
 def count_features(corpus: Corpus, longest: int, most: int) -> Vocabulary:
-    """Features of the texts of a corpus, at most this many; pieces have at most `longest` characters."""
+    """Return the features of the texts of a corpus, at most `most`; pieces have at most `longest` characters."""
     rows = np.arange(len(corpus), dtype=np.int64)
     found = core_module().count(*texts_of(corpus, rows, longest), least_count(len(rows)), MOST_COUNTED)
     hashes, counts = np.frombuffer(found[0], np.uint64), np.frombuffer(found[1], np.uint32)
     order = np.lexsort((hashes, -counts.astype(np.int64)))  # most frequent first
     pieces = (hashes[order] & np.uint64(1)).astype(bool)
-    whole, parts = order[~pieces], order[pieces]
-    # of too many, half are words and pairs: pieces are more frequent, but a rare word may be all that a class has
+    whole, parts = order[~pieces], order[pieces]  # words and pairs, pieces
+    # if there are too many, half are words and pairs: pieces are more frequent, but a class may have only a rare word
     room = max(most - len(parts), -(-most // 2), int((~pieces[:most]).sum()))
     whole = whole[:room]
     chosen = np.concatenate([whole, parts[: most - len(whole)]])

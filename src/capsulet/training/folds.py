@@ -8,15 +8,16 @@ from capsulet.text.groups import groups_of
 
 Rows = NDArray[np.int64]
 FOLDS = 5
-FEW, FEW_FOLDS = 1_000, 10  # fewer texts are cheap to fit, and the models of the folds should have seen most of them
+# with fewer texts, more folds: fits are cheap, and each of them should see most of the texts
+FEW, FEW_FOLDS = 1_000, 10
 
 
 def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None) -> Rows:
-    """Fold of each of these texts of a corpus: (n,). The number of folds depends on that of the texts unless given.
+    """Fold of each of the texts `rows` of a corpus: (n,). Without `folds`, their number depends on that of the texts.
 
-    Rows of a class go to different folds as long as there are enough of them, so that a class of two texts or more is
-    in the training texts of every fold. In a multi-label corpus, the class is the rarest label of a text. Texts that
-    contain one another go to the same fold, where there are many of them.
+    The texts of a class are spread over the folds, so every fold leaves some of them for training if there are two or
+    more. In a multi-label corpus, the class is the rarest label of a text. If many texts contain one another
+    (text/groups.py), such texts go to the same fold.
     """
     folds = min(folds or (FEW_FOLDS if len(rows) < FEW else FOLDS), len(rows))
     chosen = choose_rows(corpus, rows)
@@ -31,7 +32,7 @@ def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None
 
 
 def class_of(corpus: Corpus, rows: Rows) -> Rows:
-    """Class of each of these texts; multi-label: the rarest label, or -1."""
+    """Class of each of these texts (n,); multi-label: its rarest label, -1 without labels."""
     if corpus.label_starts is None:
         return corpus.targets[rows].astype(np.int64)
     counts = np.bincount(corpus.targets, minlength=1)

@@ -36,7 +36,7 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
 
 
 def on_files(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> list[GrowthRow]:
-    """Accuracy of both models on validation files; multi-label: micro-F1."""
+    """Compare both models on validation files, by accuracy or micro-F1 (multi-label)."""
     pairs = list(labelled_pairs(sources.valid, sources.reading, tell, known=training.labels))
     old_labels, new = set(old.config.labels), load(training.path, old.classifier.session.threads)
     known = [pair for pair in pairs if old_labels.issuperset([pair[1]] if isinstance(pair[1], str) else pair[1])]
@@ -49,12 +49,12 @@ def on_files(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
 
 
 def share(evaluation: Evaluation) -> float:
-    """Accuracy; multi-label: micro-F1."""
+    """The metric of a comparison: accuracy; multi-label: micro-F1."""
     return evaluation.accuracy if evaluation.micro_f1 is None else evaluation.micro_f1
 
 
 def from_trainings(training: Training, old: OldModel) -> list[GrowthRow]:
-    """Accuracy of both models on texts that they were not trained on, as their trainings measured it."""
+    """Compare both models by the accuracy that their trainings measured on texts that they were not trained on."""
     config, labels = old.config, set(old.config.labels)
     was = config.metrics.valid_accuracy if config.metrics.folds or config.data.valid_rows else None
     found = []

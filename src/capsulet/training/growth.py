@@ -64,9 +64,10 @@ OLD_CALIBRATION = (
     "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "
     "with texts of all classes"
 )
-USED = {"seed", "threads"}  # options of a training that matter without old rows
-MOST_LOST, MARGIN = 0.0005, 5.0  # share of made-up texts that a new class may take, and by how much it must be better
-TRANSFORMS, HEAD = "head.transforms", "head.weight"  # axis of the classes: 2 and 0
+USED = {"seed", "threads"}  # options of a training that have an effect without old rows
+MOST_LOST = 0.0005  # share of the made-up texts that may get a new class before the margin is applied
+MARGIN = 5.0  # by how much scores of new classes are lowered beyond that
+TRANSFORMS, HEAD = "head.transforms", "head.weight"  # (N, P, C, L) and (C, H)
 NEEDS_OLD_ROWS = "give the rows that it was trained on with --replay"
 
 
@@ -96,7 +97,7 @@ def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
 
 
 def inherited(config: ModelConfig) -> dict[str, Any]:
-    """Options of the old model for a training on all rows: what was set, and is not decided by the size of the data."""
+    """Options of the old model for a training on all rows: those that were set and are not automatic by default."""
     usual = dataclasses.asdict(build_options(config.recipe))
     automatic = {name for group in usual.values() for name, value in group.items() if value is None}
     values = explicit_values(config.options, config.recipe)
@@ -119,12 +120,12 @@ def check_values(values: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class NewTexts:
-    """The texts that a model grows by, and made-up texts of the old model behind them."""
+    """The n new texts that a model grows by, and m made-up texts of the old model."""
 
     corpus: Corpus
     made_up: Corpus
-    classes: NDArray[np.int64]  # (n + m,) of both
-    count: int  # n, of the new ones
+    classes: NDArray[np.int64]  # (n + m,) of the new texts, then of the made-up texts
+    count: int  # n
 
 
 def extend(
@@ -172,7 +173,7 @@ def extend(
 
 
 def added_up(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    """Sums of two counts, the largest first."""
+    """Add two counts name by name; the largest sum comes first."""
     sums = {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
@@ -195,7 +196,7 @@ class Grown:
 
     table: NgramTable
     weights: dict[str, Any]
-    lengths: Floats  # (n + m, C) out of fold
+    lengths: Floats  # (n + m, C) class lengths
 
 
 def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: Callable[[], bool]) -> Grown | None:
@@ -217,24 +218,24 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
     }
     parts = [(corpus, np.arange(len(corpus), dtype=np.int64)) for corpus in (texts.corpus, texts.made_up)]
     rows = joined(*(table.rows_of(*part) for part in parts))
-    values = table.scores(rows) + network_values(old, labels, weights, table, parts)
-    # one regression per class: what all scores of a text share does not count, and is chosen to suit regressions
-    common = values[:, :before].mean(1, keepdims=True) / strength
+    values = table.scores(rows) + network_values(old, labels, weights, table, parts)  # (n + m, C)
+    # A number that is added to all scores of a text does not change its class, but it does change binary regressions.
+    # Therefore the mean over the old classes is replaced by the shift that suits the regressions best.
+    common = values[:, :before].mean(1, keepdims=True) / strength  # (n + m, 1)
     scores = values / strength - common
-    known = texts.classes < before
+    known = texts.classes < before  # texts of old classes
     shift = best_shift(scores[known][:, :before], texts.classes[known])
     absent = np.ones((known.sum(), before), bool)
     absent[np.arange(len(absent)), texts.classes[known]] = False
     bias = table.bias / strength
-    bias[before:] = scores[known][:, :before][
-        absent
-    ].mean()  # a new class starts like a class that a text does not have
+    # a new class starts with the mean score of old classes that a text does not have
+    bias[before:] = scores[known][:, :before][absent].mean()
     bases = (scores + bias - table.bias / strength + shift).astype(np.float32)
     starts = np.arange(len(texts.classes) + 1, dtype=np.int64)
     costs = np.ones(len(labels) + 1, np.float32)
     truth = Truth(starts, texts.classes.astype(np.int32), False, costs, bases=np.ascontiguousarray(bases))
     unit = replace(table, scales=table.scales / np.float32(strength), bias=bias.astype(np.float32))
-    learning = np.isin(np.arange(len(labels)), texts.classes[: texts.count])  # the others have no new texts
+    learning = np.isin(np.arange(len(labels)), texts.classes[: texts.count])  # (C,) classes that have new texts
     folds = np.concatenate([fold_numbers(*part, seed, FOLDS) for part in parts])
     found = fit_extension(ExtendedTable(unit, extended.known), rows, truth, folds, learning, seed, stop)
     if found is None:
@@ -251,22 +252,23 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
 def held_back(found: Extension, count: int, before: int, learning: NDArray[np.bool_]) -> Extension:
     """The extension with lower scores of new classes, so that hardly any made-up text gets one of them.
 
-    `count` is the number of new texts, `before` of old classes. Made-up texts are less alike to new ones than real old
-    texts are, so a new class must also be better by a margin. With new texts of every old class nothing is held back.
+    `count` is the number of new texts, `before` that of old classes. Real old texts resemble the new texts more than
+    made-up texts do, so a new class must also be better by a margin. If every old class has new texts, the scores stay.
     """
     made_up = found.scores[count:]
     if learning[:before].all() or before == found.scores.shape[1] or not len(made_up):
         return found
+    # (m,) by how much the best new class is above the best old class
     leads = made_up[:, before:].max(1) - made_up[:, :before].max(1)
-    less = np.float32(max(np.quantile(leads, 1 - MOST_LOST) + MARGIN, 0.0))
+    reduction = np.float32(max(np.quantile(leads, 1 - MOST_LOST) + MARGIN, 0.0))
     scores, bias = found.scores.copy(), found.table.bias.copy()
-    scores[:, before:] -= less
-    bias[before:] -= less
+    scores[:, before:] -= reduction
+    bias[before:] -= reduction
     return Extension(replace(found.table, bias=bias), scores)
 
 
 def widened(values: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
-    """An array with zeros for new classes on an axis."""
+    """Extend an axis of an array to this size, with zeros for new classes."""
     shape = list(values.shape)
     shape[axis] = size - shape[axis]
     return np.ascontiguousarray(np.concatenate([values, np.zeros(shape, values.dtype)], axis))
@@ -276,32 +278,35 @@ def network_values(
     old: OldModel, labels: Sequence[str], weights: Mapping[str, Any], table: NgramTable,
     parts: Sequence[tuple[Corpus, NDArray[np.int64]]],
 ) -> Floats:  # fmt: skip
-    """What the network of the grown model adds to the n-gram features, for all texts (n, C); 0 without a network."""
+    """What the network adds to the scores of the n-gram features, for all texts (n + m, C); zeros without a network.
+
+    They are the class lengths before squash, or the logits of a linear head.
+    """
     config = old.config
     if config.linear_only:
         return np.zeros((sum(len(rows) for _, rows in parts), len(labels)), np.float32)
     assert config.ngrams is not None
-    silent = replace(table, levels=np.zeros_like(table.levels), bias=np.zeros_like(table.bias))
-    alone = replace(config, labels=tuple(labels), ngrams=replace(config.ngrams, rows=len(table.checks)))
-    classifier = in_memory(old, alone, {**weights, **silent.weights()})
+    empty = replace(table, levels=np.zeros_like(table.levels), bias=np.zeros_like(table.bias))
+    with_labels = replace(config, labels=tuple(labels), ngrams=replace(config.ngrams, rows=len(table.checks)))
+    classifier = in_memory(old, with_labels, {**weights, **empty.weights()})
     lengths = [
         np.asarray(classifier.session.classify(spelled_texts(corpus, rows[start : start + 4096]), spelled=True)[0])
         for corpus, rows in parts
         for start in range(0, len(rows), 4096)
     ]
     found = np.concatenate(lengths).astype(np.float64)
-    if config.options.model.head == "capsule":
+    if config.options.model.head == "capsule":  # the inverse of squash
         return np.sqrt(found / np.maximum(1 - found, 1e-6)).astype(np.float32)
     return np.log(np.maximum(found, 1e-12)).astype(np.float32)
 
 
 def in_memory(old: OldModel, config: ModelConfig, weights: Mapping[str, Any]) -> Classifier:
-    """A model with other weights and the words of the old model."""
+    """Load a model with these weights and the words of the old model, without writing it."""
     return Classifier(session_of(file_of(old, config, weights), old.classifier.session.threads), "the new model")
 
 
 def file_of(old: OldModel, config: ModelConfig, weights: Mapping[str, Any]) -> bytes:
-    """The bytes of a model file with other weights and the words of the old model."""
+    """The bytes of a model file with these weights and the words of the old model."""
     tensors = {**old.file.tensors, **{name: from_array(value) for name, value in weights.items()}}
     return pack_model(tensors, config, model_card(config))
 
@@ -342,6 +347,7 @@ def write(
         row("new texts of old classes", known, answers == truth, right),
         row("new texts of new classes", ~known, None, right),
     ]
+    # share of the made-up texts that keep their class
     kept = float((grown.lengths[texts.count :].argmax(1) == texts.classes[texts.count :]).mean())
     growth = Growth(str(old.path), start.labels[before:], tuple(one for one in rows if one.count), None, UNKNOWN, kept)
     epoch = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, loss, metrics.valid_accuracy, True)
@@ -353,6 +359,6 @@ def write(
 
 
 def row(texts: str, chosen: NDArray[np.bool_], before: NDArray[np.bool_] | None, after: NDArray[np.bool_]) -> GrowthRow:
-    """Shares of right answers to some texts."""
+    """A row of the comparison: the shares of right answers to the `chosen` texts before and after growing."""
     shares = (float(right[chosen].mean()) if right is not None and chosen.any() else None for right in (before, after))
     return GrowthRow(texts, int(chosen.sum()), *shares)

@@ -28,9 +28,9 @@ class History:
     epochs: tuple[Epoch, ...]
     best: Snapshot
     stopped: str  # finished | early | interrupted
-    ngrams: Mapping[str, float] | None = None  # rows, strength and counts of the n-gram features
+    ngrams: Mapping[str, float] | None = None  # rows, strength and counts of the n-gram table (storage/model_config.py)
     linear_only: bool = False  # the model has no network
-    folds: int = 0  # of the cross-validation that measured it; 0: validation texts
+    folds: int = 0  # of the cross-validation that measured the model; 0: validation texts measured it
 
 
 # result of the other processes of a distributed training: the first process has the model

@@ -22,13 +22,12 @@ from capsulet.training.solver import INTERCEPT, Solver
 # candidates for the cost of an error (C of a support vector machine); a higher cost is a weaker regularisation
 COSTS = (1.0, 3.0, 9.0, 27.0, 81.0, 243.0, 729.0)
 FOLD_TEXTS = 20_000  # maximum number of texts of the cross-validation that chooses the setting
-MUCH_WORK = 20_000_000  # features of all texts times classes, from which on one fold chooses the setting
+MUCH_WORK = 20_000_000  # features of all texts times classes; from here on, the first fold alone chooses the setting
 FEW_PER_CLASS = 20  # with fewer texts per class, priors per class are tried, and used if clearly better
-REPEATED = 1.25  # mean occurrences of a word per text, from which on counts are tried, and used if clearly better
-CLEARLY = 2.0  # standard errors of the difference
+REPEATED = 1.25  # mean occurrences of a word in a text that has it; above, counts are tried, and used if clearly better
+CLEARLY = 2.0  # a difference of more standard errors than this is clear
 
-
-# is `after` better than `before`? scores before and after (n, C), flags (n, C) and weights (n,) of the texts
+# whether `after` is clearly better than `before`: two scores (n, C), flags (n, C) and weights (n,) of the texts
 Comparison = Callable[[Floats, Floats, Flags, Floats], bool]
 
 
@@ -36,25 +35,25 @@ Comparison = Callable[[Floats, Floats, Flags, Floats], bool]
 class Setting:
     """How a regression is fitted."""
 
-    cost: float  # of an error
-    class_priors: bool = False  # features have a prior per class
+    cost: float  # of an error; 0 in candidates, whose cost `sweep` chooses
+    class_priors: bool = False  # features have a prior per class (`class_priors` in feature_values.py)
     counted: bool = False  # the value of a feature grows with its occurrences in a text
 
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Out-of-fold scores of texts, with the setting that cross-validation has chosen."""
+    """Scores of texts by models that were fitted without the fold of the text, and the setting of these models."""
 
     rows: Rows  # (n,) numbers of the texts in the corpus
-    folds: Rows  # (n,)
+    folds: Rows  # (n,) fold of each text
     scores: Floats  # (n, C)
     setting: Setting
-    losses: dict[Setting, float]  # log loss per left-out text
+    losses: dict[Setting, float]  # mean log loss of the left-out texts, for each setting that was tried
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A fitted regression. Scores are values of features times the table (F, C), plus the bias (C,)."""
+    """A fitted regression of F features. Scores are values of features times the table (F, C), plus the bias (C,)."""
 
     vocabulary: Vocabulary
     table: Floats
@@ -72,7 +71,10 @@ def fit_corpus(
     corpus: Corpus, longest: int, most: int, seed: int, weights: Weights, stop: Callable[[], bool],
     intercept: float = INTERCEPT,
 ) -> LinearModel | None:  # fmt: skip
-    """Fit a regression of at most `most` features, with the setting that cross-validation chooses; None: stopped."""
+    """Fit a regression to a corpus, with the setting that cross-validation chooses; None: `stop` ended the fit.
+
+    It has at most `most` features; pieces of words have at most `longest` characters.
+    """
     vocabulary = count_features(corpus, longest, most)
     rows = np.arange(len(corpus), dtype=np.int64)
     matrix, truth = matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights)
@@ -82,7 +84,7 @@ def fit_corpus(
     solver = found and regression.solver(rows, found.setting)
     if not found or not solver or not solver.fit(found.setting.cost, stop):
         return None
-    if corpus.label_starts is None:  # a score that all classes share decides nothing
+    if corpus.label_starts is None:  # a number that is added to the scores of all classes changes nothing
         solver.table -= solver.table.mean(1, keepdims=True)
         solver.bias -= solver.bias.mean()
     return LinearModel(solver.matrix.vocabulary, solver.table, solver.bias, found.setting.cost, found)
@@ -90,18 +92,18 @@ def fit_corpus(
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression that is fitted to several subsets of the same texts."""
+    """A regression that is fitted to several subsets of the same texts. `rows` are numbers of texts in the matrix."""
 
     matrix: Matrix
     truth: Truth
-    intercept: float
+    intercept: float  # value of the feature that all texts have (solver.py)
     seed: int
     stop: Callable[[], bool]
 
     def solver(self, rows: Rows, setting: Setting) -> Solver:
-        """Solver of the regression of these texts, with the features of a setting."""
-        whole = self.matrix.by_occurrences() if setting.counted else self.matrix
-        matrix, priors = whole.known_to(self.truth, rows), None
+        """A solver for these texts: features as the setting says, with values computed from these texts only."""
+        all_features = self.matrix.by_occurrences() if setting.counted else self.matrix
+        matrix, priors = all_features.known_to(self.truth, rows), None
         if setting.class_priors:
             counts = matrix.class_counts(self.truth, rows)
             shares = self.truth.totals(rows, matrix.classes)[:-1].astype(np.float32) / np.float32(max(len(rows), 1))
@@ -110,9 +112,9 @@ class Regression:
         return Solver(matrix, self.truth, rows, self.intercept, self.seed, priors)
 
     def cross_validate(self, rows: Rows, folds: Rows) -> OutOfFold | None:
-        """Scores of texts by models of the other folds, with the best setting for left-out texts; None: stopped.
+        """Choose the setting by left-out texts, and score every text by a model of the other folds; None: stopped.
 
-        `folds` are the folds of these texts. Where a fit takes long, the first fold alone chooses the setting.
+        `folds` (n,) are the folds of the texts `rows` (n,). If fits take long, only the first fold chooses the setting.
         """
         numbers, classes = np.unique(folds), self.matrix.classes
         work = int(np.diff(self.matrix.starts)[rows].sum()) * classes
@@ -120,7 +122,7 @@ class Regression:
         flags, chosen = self.truth.flags(rows, classes), np.isin(folds, choosing)
         worth, best, losses = self.worth(rows[chosen]), None, dict[Setting, float]()
         for setting, clearly in self.candidates(len(rows)):
-            counted = best is not None and best.setting.counted  # priors are tried with the better values
+            counted = best is not None and best.setting.counted  # if counts were better, priors are tried with counts
             other = self.sweep(rows, folds, choosing, flags, replace(setting, counted=setting.counted or counted))
             if other is None:
                 return None
@@ -150,7 +152,10 @@ class Regression:
             yield Setting(0.0, class_priors=True), more_right
 
     def sweep(self, rows: Rows, folds: Rows, choosing: Rows, flags: Flags, tried: Setting) -> OutOfFold | None:
-        """Scores of the left-out texts at the cost with the smallest log loss; costs rise until the loss rises."""
+        """Try rising costs until the log loss of left-out texts rises, and return the best scores; None: stopped.
+
+        Only the folds `choosing` are left out and scored; the scores of other texts are 0.
+        """
         solvers = [(folds == fold, self.solver(rows[folds != fold], tried)) for fold in choosing]
         chosen, losses = np.isin(folds, choosing), dict[Setting, float]()
         best = np.zeros((len(rows), self.matrix.classes), np.float32)
@@ -183,5 +188,5 @@ def more_right(before: Floats, after: Floats, flags: Flags, worth: Floats) -> bo
 
 
 def log_losses(scores: Floats, flags: Flags) -> NDArray[np.float64]:
-    """Sum of the log losses of one binary regression per class, for each text (n,): scores and classes (n, C)."""
+    """Log losses of texts (n,), each summed over the binary regressions of the classes: scores and flags (n, C)."""
     return np.asarray(np.logaddexp(0, np.where(flags, -scores, scores)).sum(1, dtype=np.float64))

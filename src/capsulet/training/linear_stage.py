@@ -1,4 +1,8 @@
-"""First stage of a training: the linear model, logistic regression on n-gram features. It needs no PyTorch."""
+"""First stage of a training: the linear model, logistic regression on n-gram features. It needs no PyTorch.
+
+The judged texts are the texts that the model is measured on, without having been fitted on them: the validation texts,
+or with cross-validation the training texts, each left out once. n is their number.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +30,20 @@ from capsulet.training.offsets import fit_offsets
 
 @dataclass(frozen=True)
 class LinearStage:
-    """A fitted linear model, and scores of texts by models that were not fitted on them."""
+    """A fitted linear model, and scores of the judged texts by models that were not fitted on them."""
 
     linear: LinearModel
-    corpus: Corpus  # of the judged texts
-    rows: Rows  # (n,) numbers of the judged texts
+    corpus: Corpus  # has the judged texts
+    rows: Rows  # (n,) numbers of the judged texts in the corpus
     scores: Floats  # (n, C)
-    folds: Rows | None  # of all texts of the corpus, with cross-validation
-    weights: Weights  # of the classes
+    folds: Rows | None  # fold of every text of the corpus, -1 if it is in none; None: no cross-validation
+    weights: Weights  # (C,)
 
 
 def fit_linear_stage(
     corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]
 ) -> LinearStage | None:
-    """Fit n-gram features to the training texts; None: stopped.
-
-    The judged texts are the validation texts, or all training texts, each left out once.
-    """
+    """Fit n-gram features to the training texts; None: stopped."""
     model, training = options.model, options.training
     most = most_features(decided(model.ngram_features))
     linear = fit_corpus(corpora.train, model.pieces, most, training.seed, weights, stop)
@@ -64,17 +65,17 @@ def fit_linear_stage(
 
 
 def usual_share(texts: int, classes: int) -> float:
-    """The usual share of the n-gram features in a mixture, by the number of training texts and of classes."""
+    """The share of the n-gram features in a mixture unless another share is clearly better (training/mixture.py)."""
     return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
 def linear_history(first: LinearStage, options: Options) -> tuple[History, Floats]:
-    """The linear model as a result of the training, and its class lengths for the validation texts."""
+    """The linear model as a result of the training, and its class lengths (n, C) for the judged texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
     table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
-    epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)
+    epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)  # `measured` replaces the metrics
     best = measured(mixture, first.corpus, first.rows, epoch)
     ngrams = {"rows": len(table.checks), "strength": 1.0, "counts": table.counts}
     snapshot = replace(best, weights=table.weights())
@@ -87,29 +88,29 @@ def fold_count(first: LinearStage) -> int:
 
 
 def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
-    """The mixture with class offsets (C,) that raise the metric of the validation texts; and the offsets."""
+    """Add class offsets (C,) to a mixture if that raises the metric of the judged texts; also return the offsets."""
     if options.model.multi_label or mixture.strength == 0:
         return mixture, np.zeros(mixture.values.shape[1], np.float32)
     truth = first.corpus.targets[rows].astype(np.int64)
-    unit = mixture.strength or 1.0  # of the scores of the regression, in the mixture
-    offsets = unit * fit_offsets(mixture.values / unit, truth, decided(options.training.select), first.weights)
+    strength = mixture.strength or 1.0  # factor of the scores of the regression in the mixture
+    offsets = strength * fit_offsets(mixture.values / strength, truth, decided(options.training.select), first.weights)
     return replace(mixture, values=mixture.values + offsets), offsets
 
 
 def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
-    """A snapshot without weights: metrics of a mixture on the validation texts, and thresholds.
+    """A snapshot without weights: the epoch with the metrics of a mixture on the judged texts, and the thresholds.
 
-    An epoch has a macro-F1 if it is multi-label or if macro-F1 selects.
+    The snapshot has a macro-F1 if the model is multi-label, or if `epoch` has one because macro-F1 selects the epoch.
     """
-    truth, lengths, several = true_labels(corpus, rows), mixture.lengths, mixture.output.multi_label
-    thresholds = fit_thresholds(lengths, truth) if several else None
+    truth, lengths, multi_label = true_labels(corpus, rows), mixture.lengths, mixture.output.multi_label
+    thresholds = fit_thresholds(lengths, truth) if multi_label else None
     counts = counted_labels(truth, lengths, thresholds)
-    loss = float(log_losses(mixture.values, truth, several).mean()) if len(rows) > 1 else 0.0
+    loss = float(log_losses(mixture.values, truth, multi_label).mean()) if len(rows) > 1 else 0.0
     return Snapshot(
         replace(
             epoch, valid_loss=loss, valid_accuracy=counts.accuracy,
-            valid_macro_f1=counts.macro_f1 if several or epoch.valid_macro_f1 is not None else None,
-            valid_micro_f1=counts.micro_f1 if several else None,
+            valid_macro_f1=counts.macro_f1 if multi_label or epoch.valid_macro_f1 is not None else None,
+            valid_micro_f1=counts.micro_f1 if multi_label else None,
         ),
         {}, thresholds,
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Task:
     """Everything that a training needs besides the network."""
 
     train: Corpus
-    valid: Corpus | None  # None: cross-validation has measured every epoch, or the training texts validate
+    valid: Corpus | None  # None: `measured` has every epoch, or the training texts take the place of validation texts
     options: TrainingOptions  # resolved
     class_weights: Weights = None
     monitor: Monitor = field(default_factory=Silence)
@@ -63,7 +63,7 @@ class Task:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     workers: Alone = ALONE
     resume: bool = False
-    measured: Sequence["Validation"] = ()  # of every epoch, by cross-validation
+    measured: Sequence["Validation"] = ()  # metrics of every epoch, if cross-validation has measured them
     keep_last: bool = False  # keep the last epoch: nothing is held out that could choose one
 
     @property
@@ -123,18 +123,18 @@ def train_network(network: Network, task: Task) -> History:
             rows = plan[len(state.losses)]
             places = workers.share(len(rows))
             optimiser.zero()
-            loss, read = 0.0, 0
+            loss, tokens_read = 0.0, 0
             for part in plan.parts(rows[places]):  # none if the last batch has fewer texts than workers
                 batch = plan.gather(rows[places[part]])
                 noise = step_noise(options.seed, step, torch.from_numpy(places[part]).to(options.device))
                 # weighted by this share, the mean losses of parts and workers add up to the mean over the whole batch
                 loss += backward(network, batch, noise, objective, len(batch.lengths) / len(rows))
-                read += int(batch.lengths.sum())
+                tokens_read += int(batch.lengths.sum())
             workers.add_gradients(optimiser)
             optimiser.clip()
             optimiser.step(learning_rate_factor(options.schedule, options.warmup, step, epochs * steps))
 
-            loss, tokens, votes = workers.add(loss, read, task.stop())
+            loss, tokens, votes = workers.add(loss, tokens_read, task.stop())
             state.losses.append(finite(loss))
             state.tokens += int(tokens)
             seen, stopping = seen + int(tokens), votes > 0
@@ -144,7 +144,7 @@ def train_network(network: Network, task: Task) -> History:
                 task.checkpoints.save(network.state_dict(), optimiser.state(), state)
 
         if stopping and state.best:
-            return history_of(state, "interrupted")  # an epoch that is not validated is not kept
+            return history_of(state, "interrupted")  # the unfinished epoch is not validated, so it cannot be the best
         step = (state.epoch - 1) * steps + len(state.losses) - 1
         rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
         if task.measured:
@@ -184,11 +184,11 @@ def history_of(state: State, stopped: str) -> History:
 
 
 def backward(network: Network, batch: Batch, noise: Noise, objective: Objective, share: float) -> float:
-    """Accumulate the gradients of a batch, weighted by its share; return its weighted loss."""
+    """Add the gradients of a part of a batch, weighted by its share of the texts; return its weighted loss."""
     ids, lengths, targets, worth = on_device(batch, noise.step.device)
 
-    def loss_at(words: Tensor, noise: Noise) -> Tensor:
-        return share * objective(network.classify(words, lengths, noise), targets, worth)
+    def loss_at(vectors: Tensor, noise: Noise) -> Tensor:
+        return share * objective(network.classify(vectors, lengths, noise), targets, worth)
 
     embedded = network.embed(ids, noise)  # (B, T, D)
     if not objective.adversarial:
@@ -197,24 +197,25 @@ def backward(network: Network, batch: Batch, noise: Noise, objective: Objective,
         return float(loss.item())
     # Goodfellow et al. 2015, Miyato et al. 2017: a second pass with the word vectors moved along the gradient of the
     # loss. The gradients of both passes go back to the words together.
-    words = embedded.detach().requires_grad_()
-    loss = loss_at(words, noise)
+    vectors = embedded.detach().requires_grad_()  # (B, T, D)
+    loss = loss_at(vectors, noise)
     loss.backward()  # type: ignore[no-untyped-call]
-    assert words.grad is not None
-    real = torch.arange(words.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T); padding has vectors, too
-    squares = words.detach().square().sum(2) * real
-    word = (squares.sum(1) / lengths).sqrt().view(-1, 1, 1)  # mean norm of a word of this text
-    slope = words.grad.flatten(1).norm(dim=1).view(-1, 1, 1)
-    moved = (words.detach() + objective.adversarial * word * words.grad / (slope + TINY)).requires_grad_()
-    loss_at(moved, second(noise)).backward()  # type: ignore[no-untyped-call]
-    assert moved.grad is not None
+    assert vectors.grad is not None
+    real = torch.arange(vectors.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T); padding has vectors, too
+    squares = vectors.detach().square().sum(2) * real  # (B, T)
+    word_norms = (squares.sum(1) / lengths).sqrt().view(-1, 1, 1)  # (B, 1, 1) root mean square over the words of a text
+    gradient_norms = vectors.grad.flatten(1).norm(dim=1).view(-1, 1, 1)  # (B, 1, 1)
+    step = objective.adversarial * word_norms * vectors.grad / (gradient_norms + TINY)
+    perturbed = (vectors.detach() + step).requires_grad_()
+    loss_at(perturbed, second(noise)).backward()  # type: ignore[no-untyped-call]
+    assert perturbed.grad is not None
     # embedded.backward(gradient) would do the same, but imports sympy, which takes as long as a short training
-    torch.dot(embedded.flatten(), (words.grad + moved.grad).flatten()).backward()  # type: ignore[no-untyped-call]
+    torch.dot(embedded.flatten(), (vectors.grad + perturbed.grad).flatten()).backward()  # type: ignore[no-untyped-call]
     return float(loss.item())
 
 
 def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Ids, lengths, targets and weights of the texts of a batch, as tensors."""
+    """Ids (B, T), lengths (B,), targets (B,) or (B, C), and weights (B,) of the texts of a batch, as tensors."""
     ids, lengths, targets = (torch.from_numpy(part).to(device) for part in (batch.ids, batch.lengths, batch.targets))
     return ids, lengths, targets, None if batch.worth is None else torch.from_numpy(batch.worth).to(device)
 
@@ -225,14 +226,18 @@ def exhausted(state: State, patience: int) -> bool:
 
 
 def is_better(value: float, loss: float, best: Epoch, enough: float, select: str = "accuracy") -> bool:
-    """Whether an epoch replaces the best: a higher metric, an equal one at a smaller loss, or one above `enough`."""
+    """Whether an epoch replaces the best: a higher metric, an equal one at a smaller loss, or one above `enough`.
+
+    `value` and `loss` are those of the epoch.
+    """
     return (value, -loss) > (getattr(best, METRICS[select]), -best.valid_loss) or value > enough
 
 
 def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
-    """Tolerance below the highest metric for a later epoch: one standard error, if the learning rate falls.
+    """How far below the highest metric a later epoch may be and still replace it: one standard error.
 
-    The highest of twenty accuracies on few texts is mostly luck, and later epochs have settled at a lower rate.
+    The highest of twenty accuracies on few texts is mostly luck, and later epochs have settled at a lower rate. With a
+    constant learning rate there is no tolerance.
     """
     return 0.0 if options.schedule == "constant" else math.sqrt(accuracy * (1 - accuracy) / max(texts, 1))
 

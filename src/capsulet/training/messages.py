@@ -16,13 +16,13 @@ UNEVEN = 20  # rows of the largest class per row of the smallest, from which on 
 FEW = 5  # validation texts of a class; with fewer its metrics are unreliable
 
 
-def linear_line(history: History, texts: int, seconds: float, out: Path, alone: bool) -> str:
-    """The line about the linear model; `alone`: every class has one training row."""
+def linear_line(history: History, texts: int, seconds: float, out: Path, one_row_each: bool) -> str:
+    """The line about the linear model, measured on so many texts; `one_row_each`: every class has one training row."""
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
-    if alone:
+    if one_row_each:
         return f"{minutes} linear model: accuracy cannot be estimated from one row per class; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
     how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
@@ -56,8 +56,8 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
 def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     """Warnings about this data and these options."""
     lines, number = [], len(corpora.labels)
-    alone = options.training.loss == "focal" and options.training.focal == PRINTED
-    if alone and options.model.head == "capsule" and not options.model.multi_label:
+    only_focal = options.training.loss == "focal" and options.training.focal == PRINTED
+    if only_focal and options.model.head == "capsule" and not options.model.multi_label:
         lines.append(
             "focal loss alone does not shorten the capsules of wrong classes, so the model stays near chance: "
             "try --loss margin+focal, or --focal softmax"

@@ -2,6 +2,9 @@
 
 A model has n-gram features, a network, or both. With both, the scores of the n-gram features times a strength are
 added to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
+
+The share of the n-gram features is the strength in other units: the spread of their scores in the sum, relative to the
+spread of the values of the network. n is the number of validation texts.
 """
 
 import math
@@ -14,14 +17,15 @@ from numpy.typing import NDArray
 from capsulet.evaluation import calibration
 from capsulet.evaluation.arrays import Flags
 
-# candidates for the spread of the n-gram scores relative to the network's, and the one that is taken unless another
-# clearly wins: with few training texts, the regression is the better of the two (docs/results/log.md)
+# candidates for the share, and the one that is taken unless another is clearly better, usually and with many texts or
+# classes: with few training texts, the regression is the better of the two models (docs/results/log.md)
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 12.0)
 USUAL_SHARE, SHARE_OF_MANY = 3.0, 1.5
-MATERIAL = 0.05  # share of the log loss that another share of the n-gram features must save
-# gain that keeps the network, in standard errors; with many texts, it stays unless it does harm (docs/results/log.md)
+MATERIAL = 0.05  # part of the log loss that another share of the n-gram features must save
+# gain above which the network is kept, in standard errors; with many texts, it is kept unless it does harm
+# (docs/results/log.md)
 GAIN_OF_FEW, GAIN_OF_MANY = 1.0, -1.0
-TINY = 1e-12  # scores with a smaller spread are all equal
+TINY = 1e-12  # scores with a smaller spread do not distinguish the classes
 
 Floats = NDArray[np.float32]
 
@@ -51,7 +55,7 @@ class Mixture:
     values: Floats  # (n, C) before squash, softmax or sigmoid
     output: Output
     gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
-    right: tuple[float, float] | None = None  # shares of right answers without and with the network; multi-label: none
+    right: tuple[float, float] | None = None  # accuracy without and with the network; multi-label: None
 
     @property
     def lengths(self) -> Floats:
@@ -60,7 +64,7 @@ class Mixture:
 
 
 def linear_alone(scores: Floats, multi_label: bool) -> Mixture:
-    """N-gram features without a network."""
+    """The mixture without a network, for n-gram scores (n, C)."""
     return Mixture(None, scores, Output(False, multi_label))
 
 
@@ -69,8 +73,8 @@ def choose_mixture(
 ) -> Mixture:
     """Combine n-gram scores (n, C) and network values (n, C), or use the scores alone if the network does not help.
 
-    `usual` is the share of the n-gram features unless another one is clearly better. The network stays if its gain is
-    above `needed`.
+    `truth` (n, C) are the labels. `usual` is the share of the n-gram features unless another one is clearly better. The
+    network is used if its gain is above `needed`; in any case if `needed` is minus infinity.
     """
     always = needed == -math.inf
     alone, multi_label = linear_alone(scores, output.multi_label), output.multi_label
@@ -78,8 +82,8 @@ def choose_mixture(
         return Mixture(0.0, values, output)
     if spread(values) <= TINY and not always:
         return alone
-    equal = (spread(values) or 1.0) / spread(scores)
-    mixed = {share: values + np.float32(share * equal) * scores for share in SHARES}
+    unit = (spread(values) or 1.0) / spread(scores)  # strength at which both have the same spread
+    mixed = {share: values + np.float32(share * unit) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
     gain = gain_of(scores, mixed[share], truth, multi_label)
     right = None
@@ -88,7 +92,7 @@ def choose_mixture(
         right = without, together
     if gain <= needed and not always:
         return replace(alone, gain=gain, right=right)
-    return Mixture(share * equal, mixed[share], output, gain, right)
+    return Mixture(share * unit, mixed[share], output, gain, right)
 
 
 def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
@@ -113,15 +117,15 @@ def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
 
 
 def spread(values: Floats) -> float:
-    """Standard deviation over the classes of a text, over all texts: (n, C)."""
+    """Standard deviation of values (n, C) within the texts: root mean square of differences from the mean of a text."""
     return float(np.sqrt(np.square(values - values.mean(1, keepdims=True), dtype=np.float64).mean()))
 
 
 def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> float:
-    """The share with the smallest mean log loss (n,), if it is clearly below that of the usual one.
+    """The share with the smallest mean log loss, if that is clearly below the loss of the usual share; else the usual.
 
-    It must be lower by a standard error and by a twentieth: near its minimum the log loss hardly changes, and texts of
-    another kind than the judged ones may need the network more.
+    `losses` are the log losses of the texts (n,) at each share. Clearly is by a standard error and by a twentieth: near
+    its minimum the log loss hardly changes, and other texts than these may need the network more.
     """
     best = min(losses, key=lambda share: float(losses[share].mean()))
     gain = losses[usual] - losses[best]
@@ -130,15 +134,15 @@ def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> f
 
 
 def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
-    """1 for each text that is classified correctly, else 0: (n,)."""
+    """1 for each text that is classified correctly, else 0: (n,), by lengths or other values (n, C)."""
     return np.asarray(truth[np.arange(len(truth)), lengths.argmax(1)], np.int64)
 
 
 def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> float:
-    """Reduction of the mean log loss by a mixture, compared with the linear model, in standard errors: values (n, C).
+    """Reduction of the mean log loss by a mixture, in standard errors, from the values (n, C) of both models.
 
-    Log losses tell more than right answers: a few hundred texts are enough. A mixture with clearly fewer right answers
-    is worse whatever its log loss.
+    A few hundred texts are enough for log losses, but not for accuracy. A mixture with clearly fewer right answers has
+    a gain of minus infinity, whatever its log loss is.
     """
     gain = log_losses(linear, truth, multi_label) - log_losses(mixed, truth, multi_label)
     found = float(gain.mean() / max(gain.std() / max(len(gain), 1) ** 0.5, TINY))
@@ -149,17 +153,17 @@ def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> f
 
 
 def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.float64]:
-    """Log loss of each text (n,) after a calibration of its values (n, C) that is fitted to these texts."""
+    """Log loss of each text (n,), after the values (n, C) are calibrated on these texts."""
     scores = values.astype(np.float64)
     if multi_label:
         slope, offset = calibration.fit_logistic(scores.ravel(), truth.ravel())
-        shares = calibration.sigmoid(slope * scores + offset)
-        return np.asarray(-np.where(truth, np.log(clipped(shares)), np.log(clipped(1 - shares))).sum(1))
+        probabilities = calibration.sigmoid(slope * scores + offset)
+        return np.asarray(-np.where(truth, np.log(clipped(probabilities)), np.log(clipped(1 - probabilities))).sum(1))
     classes = truth.argmax(1)
-    shares = calibration.softmax(calibration.fit_factor(scores, classes) * scores)
-    return np.asarray(-np.log(clipped(shares[np.arange(len(classes)), classes])))
+    probabilities = calibration.softmax(calibration.fit_factor(scores, classes) * scores)
+    return np.asarray(-np.log(clipped(probabilities[np.arange(len(classes)), classes])))
 
 
-def clipped(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def clipped(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities, clipped so that their logarithm is finite."""
-    return np.maximum(shares, calibration.SMALLEST)
+    return np.maximum(probabilities, calibration.SMALLEST)

@@ -35,39 +35,43 @@ from capsulet.training.planning import NetworkPlan, described, measured_speed, p
 from capsulet.training.validation_texts import ValidationTexts
 from capsulet.training.workers import Alone
 
-MANY_JUDGED, NEARLY_ALL = 1_000, 0.995  # texts, and the share of right answers that no network can clearly raise
-# gain in standard errors that ends the cross-validation, and texts that must have been validated by then
+MANY_JUDGED, NEARLY_ALL = 1_000, 0.995  # judged texts, and an accuracy on them that no network can clearly raise
+# gains, in standard errors, below and above which cross-validation ends early; a win also needs ENOUGH_TEXTS texts
 LOST, WON, ENOUGH_TEXTS = -2.0, 3.0, 500
-WORTH_A_TRIAL = 1_000_000  # tokens of a training whose time is estimated before it starts
+WORTH_A_TRIAL = 1_000_000  # tokens; if a training reads more, a short trial estimates its time first
 
 
 @dataclass
 class NetworkStage:
-    """The network of a training, and the decision whether to use it."""
+    """The network of a training, and the decision whether to use it.
+
+    The processes of a distributed training all run this stage. Only the first of them has the linear model, so it makes
+    the decisions and `workers` tells them to the others. Judged texts are explained in training/linear_stage.py.
+    """
 
     corpora: Corpora
     asked: Options  # as the user gave them
     options: Options  # resolved
     weights: Weights
-    first: LinearStage | None  # the n-gram features; None: there are none, or this is not the first process
+    first: LinearStage | None  # the first stage; None: no n-gram features, or this is not the first process
     writer: ModelWriter
     monitor: Monitor
     tell: Tell
-    stop: Callable[[], bool]
+    stop: Callable[[], bool]  # whether the user wants to stop
     workers: Alone
     resume: bool
-    started: float  # of the training, by the clock of `time.perf_counter`
+    started: float  # when the training started, by `time.perf_counter`
     data: DataSize
     checkpoints: Callable[[ModelWriter], Checkpoints]
-    stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; none: there is no checkpoint
+    stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; empty: there is no checkpoint
     decision: str = ""  # why the network is in the model, or why not
 
     def run(
         self, linear: History | None, judged: ValidationTexts | None
     ) -> tuple[ModelWriter, History, ValidationTexts | None]:
-        """Return the writer, the model to keep and its validation texts.
+        """Return the writer, the model to keep and its judged texts.
 
-        `linear` is the linear model and `judged` its validation texts, in the first process; None in the others.
+        `linear` is the linear model and `judged` its judged texts, in the first process; None in the others.
         """
         with ExitStack() as scratch:
             scratch.enter_context(training_threads(self.options.training.threads))
@@ -117,19 +121,22 @@ class NetworkStage:
         return plan
 
     def solved(self, linear: History) -> bool:
-        """Whether the linear model classifies nearly all of many validation texts correctly."""
+        """Whether the linear model classifies nearly all of many judged texts correctly."""
         judged = 0 if self.first is None else len(self.first.rows)
         return judged >= MANY_JUDGED and linear.best.epoch.valid_accuracy >= NEARLY_ALL
 
     def estimated(self, plan: NetworkPlan) -> NetworkPlan:
-        """The plan with the time it takes, if that is long enough to be worth a trial."""
+        """The plan with its estimated time if the training is long enough to be worth a trial, else the plan itself."""
         tokens = self.data.tokens * passes(decided(plan.options.training.epochs), plan.rounds)
         if tokens < WORTH_A_TRIAL or self.workers.size > 1:
             return plan
         return replace(plan, seconds=tokens / max(self.speed(plan.options), 1.0))
 
     def candidates(self) -> Iterator[tuple[Options, Callable[[], float]]]:
-        """Options by size, the largest first, with functions that measure their speed."""
+        """Yield options by size, the largest first, with functions that measure their speed.
+
+        Several sizes are candidates only if the user gives a time and no size.
+        """
         free = self.asked.training.time is not None and self.asked.model.size is None
         sizes = ["base", self.options.model.size, "tiny"] if free else [self.options.model.size]
         for size in sizes:
@@ -141,7 +148,7 @@ class NetworkStage:
         return measured_speed(self.network(options), self.task(options))
 
     def of_size(self, size: str) -> Options:
-        """The resolved options with another size."""
+        """The options that are resolved from those of the user with another size."""
         asked = replace(self.asked, model=replace(self.asked.model, size=size))
         found = resolve(asked, self.data)
         training = replace(found.training, valid_fraction=self.options.training.valid_fraction)
@@ -157,7 +164,7 @@ class NetworkStage:
         return replace(options, training=training)
 
     def shared(self, plan: NetworkPlan | None) -> NetworkPlan | None:
-        """The plan of the first process."""
+        """Give the plan of the first process to all processes; only the first one has it in `plan`."""
         made = {}
         if plan is not None:
             training = plan.options.training
@@ -173,7 +180,7 @@ class NetworkStage:
         return NetworkPlan(replace(options, training=training), found["rounds"], found["seconds"])
 
     def network(self, options: Options) -> Network:
-        """A new network."""
+        """A new network of these options."""
         training, corpora = options.training, self.corpora
         return build_network(
             options.model, corpora.vocab_size, len(corpora.labels), training.dropout, training.embedding_dropout,
@@ -181,7 +188,7 @@ class NetworkStage:
         )  # fmt: skip
 
     def task(self, options: Options) -> Task:
-        """The training of the network."""
+        """The training of a network on the corpora, without checkpoints."""
         valid = self.corpora.valid if len(self.corpora.valid) else None
         return Task(
             self.corpora.train, valid, options.training, self.weights, self.monitor, stop=self.stop,
@@ -193,8 +200,10 @@ class NetworkStage:
     ) -> tuple[History, ValidationTexts | None]:
         """Train the network and return the combined model, or the linear model if the network does not help."""
         options, corpora = plan.options, self.corpora
-        task, rounds, mixture = self.task(options), None, None
-        keeps = linear is None and self.workers.rank == 0  # else the n-gram features stay until the mixture is known
+        task, mixture = self.task(options), None
+        rounds: Rounds | None = None  # answers to texts that the network was not trained on
+        # with n-gram features, the folder has the linear model until it is known whether the network helps
+        writes_epochs = linear is None and self.workers.rank == 0
         if plan.rounds:
             folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
             make = partial(self.network, options)
@@ -208,12 +217,12 @@ class NetworkStage:
                 if self.workers.add(mixture is not None and mixture.strength is None)[0]:
                     return linear or NOTHING, judged
                 task = replace(task, measured=rounds.measured, keep_last=True)
-        keep = self.writer.write_epoch if keeps else task.keep
+        keep = self.writer.write_epoch if writes_epochs else task.keep
         network = self.network(options)
         history = train_network(network, replace(task, keep=keep, checkpoints=checkpoints, resume=self.resume))
         if self.workers.rank:
             return history, None
-        if rounds and history.stopped == "interrupted":  # a network of fewer epochs was not cross-validated
+        if rounds and history.stopped == "interrupted":  # cross-validation did not measure a network of fewer epochs
             return (interrupted(linear), judged) if linear else (history, None)
         if not rounds and task.valid is not None:
             network.to("cpu").load_state_dict(tensors_of(history.best.weights))
@@ -226,7 +235,7 @@ class NetworkStage:
         return self.mixed(mixture, rounds.rows, history, plan.rounds, linear, judged)
 
     def compare(self, mixture: Mixture | None, texts: int) -> None:
-        """Report whether the network is used, and why."""
+        """Print and store whether the network is used, and why."""
         if mixture is not None and self.first is not None:
             self.decide(verdict(mixture, texts, self.always))
 
@@ -245,7 +254,7 @@ class NetworkStage:
             return Mixture(0.0, rounds.values, output)
         if not len(rounds.rows):
             return linear_alone(rounds.values, model.multi_label)
-        places = np.full(len(self.first.corpus), -1)
+        places = np.full(len(self.first.corpus), -1)  # of each text of the corpus among the judged texts
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
@@ -253,14 +262,14 @@ class NetworkStage:
         return choose_mixture(scores, rounds.values, truth, output, usual, -math.inf if self.always else needed)
 
     def judged_part(self, rounds: Rounds) -> Rounds:
-        """The part of the predictions for validation texts of the linear model, which exclude classes of one row."""
+        """The answers to judged texts of the linear model; these do not include the only row of a class."""
         if self.first is None:
             return rounds
         kept = np.isin(rounds.rows, self.first.rows)
         return replace(rounds, rows=rounds.rows[kept], values=rounds.values[kept])
 
     def settled(self, rounds: Rounds) -> bool:
-        """Whether it is clear that the network helps, or that it does not."""
+        """Whether it is clear after these rounds that the network helps, or that it does not."""
         part = self.judged_part(rounds)
         mixture = self.mixture(part)
         if mixture is None or self.first is None:
@@ -278,7 +287,7 @@ class NetworkStage:
         linear: History | None,
         judged: ValidationTexts | None,
     ) -> tuple[History, ValidationTexts]:
-        """The combined model and its validation texts."""
+        """The combined model and its judged texts; the linear model if the mixture has no network."""
         if mixture.strength is None:
             assert linear is not None and judged is not None
             return replace(linear, epochs=history.epochs, stopped=history.stopped), judged

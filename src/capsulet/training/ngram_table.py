@@ -10,8 +10,9 @@ from capsulet.training.linear import LinearModel
 
 LARGEST_LEVEL = 127
 TINY = 1e-12  # smallest scale: a table of zeros must not be divided by zero
-# a feature has a choice of two rows; in a large table, the least important features may find both taken
-ROWS_PER_FEATURE, ROWS_IF_SMALL, SMALL = 1.25, 2.0, 1 << 19  # SMALL: numbers in a table
+# rows per feature, usually and if a table has at most SMALL numbers: a feature can have one of two rows, and in a full
+# table more important features may have taken both
+ROWS_PER_FEATURE, ROWS_IF_SMALL, SMALL = 1.25, 2.0, 1 << 19
 MOST_ROWS = 1 << 24
 
 
@@ -21,7 +22,7 @@ def most_features(rows: int) -> int:
 
 
 def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = MOST_ROWS) -> NgramTable:
-    """The table of a regression times a strength, with at most `most` rows; offsets (C,) add to its bias."""
+    """The table of a regression times a strength, with at most `most` rows; `offsets` (C,) are added to its bias."""
     values = strength * linear.table * linear.vocabulary.weights[:, None]
     bias = (strength * linear.bias + offsets).astype(np.float32)
     return placed(linear.vocabulary, values, bias, most)
@@ -30,8 +31,8 @@ def table_of(linear: LinearModel, strength: float, offsets: Floats, most: int = 
 def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOST_ROWS) -> NgramTable:
     """Place features with these values (F, C) in a table, rounded to eight bits per number, with one scale per class.
 
-    Features with a large effect are placed first: their largest number times the root of the texts that have them. A
-    feature whose rows are both taken is left out.
+    Features with a large effect are placed first. The effect is the largest number of a feature times the root of the
+    number of texts that have it. A feature whose two rows are both taken is left out.
     """
     effects = np.abs(values).max(1, initial=0) * np.sqrt(vocabulary.counts)
     order = np.argsort(-effects, kind="stable")
@@ -39,8 +40,8 @@ def placed(vocabulary: Vocabulary, values: Floats, bias: Floats, most: int = MOS
     wanted = ROWS_PER_FEATURE * len(hashes)
     if len(hashes) * values.shape[1] <= SMALL:
         wanted = max(wanted, min(ROWS_IF_SMALL * len(hashes), most - NGRAM_ROW_UNIT))
-    rows = -(-int(wanted + 1) // NGRAM_ROW_UNIT) * NGRAM_ROW_UNIT  # compression halves it
-    places, checks = np.empty(len(hashes), np.int64), np.zeros(rows, np.uint8)
+    rows = -(-int(wanted + 1) // NGRAM_ROW_UNIT) * NGRAM_ROW_UNIT  # a multiple: compression halves tables
+    places, checks = np.empty(len(hashes), np.int64), np.zeros(rows, np.uint8)  # row of each feature, or -1
     core_module().place(address(hashes), len(hashes), rows, address(places), address(checks))
     scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
     levels = np.zeros((rows, values.shape[1]), np.int8)

@@ -16,13 +16,13 @@ from capsulet.text.corpus import choose_rows
 from capsulet.training.checkpoint import Checkpoints
 from capsulet.training.loop import ALONE, Task, train_network
 
-MOST_ROUNDS, ROUND_TOKENS = 5, 2_000_000  # of cross-validation: rounds, and tokens of all of them
+MOST_ROUNDS, ROUND_TOKENS = 5, 2_000_000  # rounds of cross-validation, and tokens that all of them may read
 LEFT_OUT = 0.2  # share of the texts that a round leaves out
-PROBE_SECONDS, PROBE_TEXTS = 1.5, 2_000  # of a trial that measures the speed
+PROBE_SECONDS, PROBE_TEXTS = 1.5, 2_000  # length and texts of the trial that measures the speed
 WARM_UP = 0.3  # share of the trial that is not counted
-MARGIN = 0.85  # share of the time that is planned
-Candidate = tuple[Options, Callable[[], float]]  # options, and a function that measures their speed
-WITHOUT_NOISE = 1.6  # times the speed, if there are no adversarial passes
+MARGIN = 0.85  # share of the available time that a plan may use
+WITHOUT_NOISE = 1.6  # factor of the speed if there are no adversarial passes
+Candidate = tuple[Options, Callable[[], float]]  # options, and a function that measures tokens per second
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Probe:
     """Measures the speed of a few training steps."""
 
     def __init__(self) -> None:
-        self.speed = 0.0
+        self.speed = 0.0  # tokens per second
         self.began = self.epoch_began = time.perf_counter()
         self.tokens = 0.0  # of the epochs before this one
         self.warm: tuple[float, float] | None = None  # seconds and tokens when the first, slow steps are over
@@ -53,7 +53,7 @@ class Probe:
         """Keep the mean speed since the first steps."""
         now = time.perf_counter()
         seconds = now - self.began
-        # the speed that is told is that of this epoch
+        # tokens_per_second is the mean of this epoch only
         tokens, self.speed = self.tokens + tokens_per_second * (now - self.epoch_began), tokens_per_second
         if self.warm is None:
             self.warm = (seconds, tokens) if seconds > WARM_UP * PROBE_SECONDS else None
@@ -96,34 +96,41 @@ def passes(epochs: int, rounds: int) -> float:
 
 
 def fitting(options: Options, tokens: int, rounds: int, seconds: float, speed: float) -> NetworkPlan | None:
-    """The best plan that fits into this many seconds at this speed; None: there is none."""
+    """The least reduced plan that fits into this many seconds at this speed; None: there is none.
+
+    First rounds of cross-validation and epochs are reduced, then the adversarial passes are left out as well.
+    """
     if seconds <= 0 or speed <= 0:
         return None
     epochs, adversarial = decided(options.training.epochs), decided(options.training.adversarial)
-    for quick in (False, True) if adversarial else (False,):
-        fewest = 1 if quick or not adversarial else FEWEST_EPOCHS
-        for less, number in reductions(epochs, rounds, fewest):
-            needed = tokens * passes(less, number) / (speed * (WITHOUT_NOISE if quick else 1.0))
+    for without_noise in (False, True) if adversarial else (False,):
+        fewest = 1 if without_noise or not adversarial else FEWEST_EPOCHS
+        for fewer_epochs, fewer_rounds in reductions(epochs, rounds, fewest):
+            needed = tokens * passes(fewer_epochs, fewer_rounds) / (speed * (WITHOUT_NOISE if without_noise else 1.0))
             if needed <= MARGIN * seconds:
-                training = replace(options.training, epochs=less, adversarial=0.0 if quick else adversarial)
-                return NetworkPlan(replace(options, training=training), number, needed)
+                noise = 0.0 if without_noise else adversarial
+                training = replace(options.training, epochs=fewer_epochs, adversarial=noise)
+                return NetworkPlan(replace(options, training=training), fewer_rounds, needed)
     return None
 
 
 def reductions(epochs: int, rounds: int, fewest: int) -> Iterator[tuple[int, int]]:
-    """Epochs and rounds, from the usual ones to the fewest: first fewer rounds, then fewer epochs."""
-    for number in range(rounds, min(rounds, 1) - 1, -1):
-        yield epochs, number
-    for less in range(epochs - 1, min(epochs, fewest) - 1, -1):
-        yield less, min(rounds, 1)
+    """Yield numbers of epochs and rounds, from the usual ones down: first fewer rounds, then fewer epochs.
+
+    At least one round remains if there are any, and `fewest` epochs.
+    """
+    for fewer_rounds in range(rounds, min(rounds, 1) - 1, -1):
+        yield epochs, fewer_rounds
+    for fewer_epochs in range(epochs - 1, min(epochs, fewest) - 1, -1):
+        yield fewer_epochs, min(rounds, 1)
 
 
 def planned(
     candidates: Callable[[], Iterator[Candidate]], tokens: int, held_out: bool, seconds: float | None
 ) -> NetworkPlan | None:
-    """The first candidate whose training fits into the time, or a reduced plan of the last candidate.
+    """The plan of the first candidate that fits into the time whole, else the reduced plan of the last candidate.
 
-    Without a limit it is the first candidate.
+    None: not even that fits. Without a limit (`seconds` is None) it is the first candidate, and nothing is measured.
     """
     found = None
     for options, speed in candidates():
@@ -133,7 +140,7 @@ def planned(
         began = time.perf_counter()
         found = fitting(options, tokens, rounds, seconds, speed())
         seconds -= time.perf_counter() - began
-        if found and found.options == options:  # nothing had to be cut
+        if found and found.options == options:  # no epochs and no adversarial passes had to be left out
             return found
     return found
 

@@ -22,7 +22,7 @@ BEST = "★ best"
 
 
 def epoch_line(report: Epoch, epochs: int) -> str:
-    """Describe an epoch. Which one is the best is only known after the last."""
+    """Describe an epoch. It does not say whether the epoch is the best: that is known after the last one."""
     return f"epoch {report.epoch} of {epochs}: {report.metric}, loss {report.loss:.4f}"
 
 

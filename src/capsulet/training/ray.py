@@ -77,7 +77,7 @@ def training_of(out: Path, seconds: float, report: str | None) -> Training:
     config = read_config(out)
     data, metrics = config.data, config.metrics
     epochs = tuple(Epoch(**json.loads(line)) for line in read_log(out).splitlines())
-    nothing = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, 0.0, 0.0, True)  # n-gram features are no epoch
+    nothing = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, 0.0, 0.0, True)  # the linear model has no epoch
     best = next((epoch for epoch in epochs if epoch.epoch == metrics.best_epoch), nothing)
     names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
     # of the whole model, also where n-gram features were added after the last epoch

@@ -17,16 +17,16 @@ ZIPF_SHIFT = 2.7  # Mandelbrot's: the first words are less frequent than Zipf's 
 MOST_TEXTS = 5_000
 TRIES = 2  # texts drawn per text that is kept
 CANDIDATES = 64  # words drawn per word that is taken
-LONGEST = 60  # words of a text
+LONGEST = 60  # maximum number of words of a text
 
 Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
 def made_up_texts(classifier: Classifier, checks: NDArray[np.uint8], seed: int) -> tuple[list[str], Integers]:
-    """Random texts of words of a model, with the classes that it predicts, in about the proportions of its training.
+    """Return random texts of words of a model, and the classes (m,) that it predicts for them.
 
-    `checks` are those of its table of n-gram features.
+    The classes have about the same shares as in its training. `checks` (S,) are those of its table of n-gram features.
     """
     data, words = classifier.config.data, classifier.session.words()[FIRST_WORD:]
     counts = np.array([max(data.label_counts.get(label, 0), 0) for label in classifier.labels], np.float64)
@@ -52,7 +52,7 @@ def walks(
     shares: NDArray[np.float64], hashes: Hashes, checks: NDArray[np.uint8], count: int, length: int,
     generator: np.random.Generator,
 ) -> Integers:  # fmt: skip
-    """Random words (count, length) by their cumulative shares; neighbours are pairs of the table if possible."""
+    """Draw words (count, length) by their cumulative shares (V,); if possible, neighbours make pairs of the table."""
     found = np.empty((count, length), np.int64)
     found[:, 0] = draw(shares, (count,), generator)
     for place in range(1, length):
@@ -64,7 +64,7 @@ def walks(
 
 
 def draw(shares: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> Integers:
-    """Random numbers by their cumulative shares."""
+    """Draw numbers of words by the cumulative shares of the words."""
     return np.minimum(np.searchsorted(shares, generator.random(shape), "right"), len(shares) - 1)
 
 
@@ -86,7 +86,7 @@ def word_hashes(words: list[str]) -> Hashes:
 
 
 def step(values: Hashes | np.uint64, units: Hashes) -> Hashes:
-    """Add a unit to hashes."""
+    """Hashes of sequences with one more unit, such as a word, from the hashes without it."""
     mixed = (values ^ units) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed ^ mixed >> np.uint64(32))
 
@@ -105,7 +105,7 @@ def in_table(hashes: Hashes, checks: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def classes_of(classifier: Classifier, texts: list[str]) -> Integers:
-    """Class that a model predicts for each text."""
+    """The class that a model predicts for each text: (n,)."""
     windows = [texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW)]
     found = [np.asarray(classifier.lengths(window)).reshape(len(window), -1).argmax(1) for window in windows]
     return np.concatenate([np.zeros(0, np.int64), *found])

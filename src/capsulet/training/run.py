@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from capsulet.training.monitor import Monitor
     from capsulet.training.workers import Alone
 
-NO_PLACE = "--out MODEL"  # in the stored command, so that the same training writes the same bytes in any folder
-MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger files cannot be loaded
+OUT_PLACEHOLDER = "--out MODEL"  # in the stored command: the same training then writes the same bytes in any folder
+MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger tables cannot be loaded
 
 
 def train(
@@ -102,7 +102,7 @@ def train_files(
     labelled: LabelledFiles, out: str | Path, *, recipe: str, values: Mapping[str, Any], monitor: Monitor | None,
     tell: Tell, progress: bool | None, resume: bool, report: str | Path | None, command: str | None = None,
 ) -> Training:  # fmt: skip
-    """Train on labelled files from the beginning; `command` is stored in the model, if it is given."""
+    """Train on labelled files from the beginning. `command` is stored in the model; None: the command of this call."""
     started = time.perf_counter()
     options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
     tell = spoken(tell)
@@ -134,7 +134,7 @@ def train_files(
         listener = Listener(tell, monitor.reading, interruption.requested)
         corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
         if interruption.requested():
-            raise KeyboardInterrupt  # nothing is trained yet that could be kept
+            raise KeyboardInterrupt  # there is no model yet that could be kept
         command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
         size = data_size(corpora, options.training.window)
         options = dataclasses.replace(options, text=dataclasses.replace(text, max_tokens=corpora.max_tokens))
@@ -150,13 +150,14 @@ def train_files(
             if first is None:
                 raise KeyboardInterrupt
             linear, lengths = linear_history(first, options)
-            own = first.folds is None  # the model itself was not fitted on the judged texts
+            # without cross-validation, the model was not fitted on the judged texts and computes their lengths itself
+            held_out = first.folds is None
             judged = ValidationTexts(
-                first.corpus, corpora.vocab_size, first.rows, None if own else lengths, first.folds
+                first.corpus, corpora.vocab_size, first.rows, None if held_out else lengths, first.folds
             )
             writer.finish(linear, judged, measure=False)
-            alone = max(corpora.train_counts.values()) == 1
-            tell(linear_line(linear, len(judged), time.perf_counter() - started, out, alone))
+            one_row_each = max(corpora.train_counts.values()) == 1
+            tell(linear_line(linear, len(judged), time.perf_counter() - started, out, one_row_each))
         history, measures, decision = linear or NOTHING, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
@@ -170,7 +171,7 @@ def train_files(
             decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
-        workers.add(0.0)  # the others wait until the model is written: a process that ends early can end the run
+        workers.add(0.0)  # all processes wait until the model is written: one that ends early can end the whole run
         if page and measures:
             report_training(page, out, measures)
     parameters = num_parameters(shapes_of(history.best.weights))
@@ -196,7 +197,7 @@ def folder_of(out: Any) -> Path:
 
 
 def text_options(options: Options) -> TextOptions:
-    """The text options, with `max_tokens` if it does not depend on the number of rows."""
+    """The text options, with `max_tokens` where its automatic value does not depend on the number of rows."""
     text, training = options.text, options.training
     if text.max_tokens or not (training.linear_only or training.network == ALWAYS or options.model.ngram_features == 0):
         return text
@@ -204,7 +205,7 @@ def text_options(options: Options) -> TextOptions:
 
 
 def with_fraction(options: Options, held_out: bool) -> Options:
-    """The options with the fraction of rows that was held out."""
+    """The options with `valid_fraction` set: the automatic value depends on whether rows were held out."""
     fraction = options.training.valid_fraction
     if fraction is None:
         fraction = USUAL_FRACTION if held_out else 0.0
@@ -254,10 +255,10 @@ def require_training(purpose: str = "Training", network: bool = True) -> None:
 
 
 def data_size(corpora: Corpora, window: int) -> DataSize:
-    """Size of the data for a training that reads this many tokens per text."""
+    """Size of the data, if a training step reads at most `window` tokens of a text; 0: whole texts."""
     train, held_out = corpora.train, corpora.valid if len(corpora.valid) else corpora.train
-    read = int(read_lengths(train, window).sum())
-    return DataSize(len(train), read, corpora.vocab_size, len(corpora.labels), len(held_out.ids))
+    tokens_read = int(read_lengths(train, window).sum())
+    return DataSize(len(train), tokens_read, corpora.vocab_size, len(corpora.labels), len(held_out.ids))
 
 
 def check_ngrams(rows: int, classes: int) -> None:
@@ -289,8 +290,8 @@ def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
 
 
 def command_line(files: LabelledFiles, recipe: str, options: Options, more: Sequence[str] = ()) -> str:
-    """The command that trains this model, with a placeholder for --out; `more` are more flags."""
-    words = ["capsulet", "train", *map(str, files.train), *NO_PLACE.split(), *more]
+    """The command that trains this model, with a placeholder for --out; `more` are further flags and their values."""
+    words = ["capsulet", "train", *map(str, files.train), *OUT_PLACEHOLDER.split(), *more]
     words += [word for file in files.valid for word in ("--valid", str(file))]
     words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
     for name, value in explicit_values(options, recipe).items():
@@ -315,5 +316,5 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
     write_report(
         page, f"Training of {out.name}", f"{part} {texts} texts{which}", out, config,
-        measures, [config.command.replace(NO_PLACE, f"--out {shlex.quote(str(out))}", 1)], [note],
+        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], [note],
     )  # fmt: skip

@@ -26,11 +26,10 @@ class ValidationTexts:
 
     corpus: Corpus
     vocab_size: int
-    rows: Rows  # (n,) numbers of the texts
-    lengths: Floats | None = (
-        None  # (n, C) from cross-validation; None: computed by the model, which was not trained on them
-    )
-    folds: NDArray[np.int64] | None = None  # of all texts of the corpus, with cross-validation
+    rows: Rows  # (n,) numbers of the texts in the corpus
+    # class lengths (n, C) from cross-validation; None: the model was not trained on the texts and computes them itself
+    lengths: Floats | None = None
+    folds: NDArray[np.int64] | None = None  # fold of every text of the corpus; None: no cross-validation
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,7 +46,7 @@ class ValidationTexts:
 
     @property
     def encoded(self) -> "list[array[int]]":
-        """Ids of the words of the texts; words that only occur in the texts of the same fold are unknown."""
+        """Ids of the words of each text. Words that only occur in texts of the same fold are unknown."""
         corpus, found = self.corpus, []
         own = np.zeros(len(corpus), np.int64) if self.folds is None else self.folds
         known = None if self.folds is None else self.known_words(self.folds)
@@ -77,7 +76,7 @@ class ValidationTexts:
         return ValidationTexts(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)
 
     def answers(self, classifier: Classifier) -> Matrix:
-        """Class lengths (n, C): those of the cross-validation, or of this model."""
+        """Class lengths (n, C): those of the cross-validation if there are any, otherwise those of this model."""
         if self.lengths is None:
             return classifier.session.classify(self.texts, spelled=True)[0]
         return Matrix(np.ascontiguousarray(self.lengths), self.lengths.shape[1])

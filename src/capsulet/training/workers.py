@@ -35,7 +35,7 @@ class Alone:
         return values
 
     def spread(self, data: bytes) -> bytes:
-        """Return the data of the first process."""
+        """Give the data of the first process to all processes, and return it."""
         return data
 
     def in_turn(self, work: Callable[[], T]) -> T:
