@@ -25,10 +25,8 @@ from capsulet.native import core_module
 from capsulet.text.corpus import Spellings
 from capsulet.text.vocabulary import UNKNOWN_ID
 
-CHOICE, OWN_ROW = (
-    102,
-    103,
-)  # purposes of the random numbers of a choice, and of words that are read by their pieces only
+# purposes of random numbers: the choice of codewords, and which words are read by their pieces only
+CHOICE, OWN_ROW = 102, 103
 WITHOUT_OWN_ROW = 0.2  # share of the words of a batch that are read by their pieces only, as unknown words are
 
 
@@ -51,11 +49,11 @@ def one_hot_of_largest(logits: Tensor) -> Tensor:
 
 
 class Pieces(NamedTuple):
-    """Where the rows of pieces are: behind the rows of the V words, `rows` of them."""
+    """Where the rows of pieces are in a table: `rows` of them, behind the rows of the V words."""
 
     vocab_size: int
     rows: int
-    longest: int  # characters of a piece
+    longest: int  # characters of the longest piece
     spellings: Spellings  # of the words of the corpora
 
 
@@ -79,7 +77,7 @@ class Embedding(nn.Module):
         return torch_composed_rows(self.rows, places, sparse=False)
 
     def places_of(self, words: Tensor, noise: Noise | None) -> WordRows:
-        """Where the rows of words (U,) are."""
+        """Which rows of the table words (U,) read; in training, some words are read by their pieces only."""
         if self.pieces is None:
             none = words.new_zeros(len(words) + 1)
             return WordRows(words, torch.ones_like(words, dtype=torch.bool), none, none[:0])
@@ -143,7 +141,7 @@ class WeightedCodes(Codes):
 class ChosenCodes(Codes):
     """Compositional coding: one codeword per codebook has weight 1."""
 
-    draws = 1  # of a choice in training; from two on, no gradient reaches the codes
+    draws = 1  # of a choice in training; with two or more, no gradient reaches the codes
 
     def weights(self, codes: Tensor, words: Tensor, noise: Noise | None) -> Tensor:
         if noise is None:
@@ -156,7 +154,7 @@ class ChosenCodes(Codes):
 
 
 class Table(Embedding):
-    """The conventional embedding."""
+    """The conventional embedding: one row per word."""
 
     rows_name = "table"
 
@@ -186,7 +184,7 @@ class FixedCodes(Embedding):
 
 
 def piece_rows(pieces: Pieces, words: Tensor) -> tuple[Tensor, Tensor]:
-    """Starts (U + 1,) and rows of the pieces of words (U,)."""
+    """Rows of the pieces of words (U,), one word after the other, and where each word starts among them (U + 1,)."""
     numbers, spellings = np.ascontiguousarray(words.cpu().numpy()), pieces.spellings
     addresses = (array.ctypes.data for array in (spellings.letters, spellings.ends))
     starts, rows = core_module().piece_rows(numbers.ctypes.data, len(numbers), *addresses, pieces.longest, pieces.rows)
@@ -194,12 +192,12 @@ def piece_rows(pieces: Pieces, words: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def integers(data: bytes) -> Tensor:
-    """64-bit integers in bytes."""
+    """Bytes as a tensor of 64-bit integers."""
     return torch.frombuffer(bytearray(data), dtype=torch.int64) if data else torch.zeros(0, dtype=torch.int64)
 
 
 def folded(rows: NDArray[np.float32], pieces: Pieces) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
-    """Rows of the words (V, W) with their pieces added, and rows of the pieces."""
+    """Split rows of a table: rows of the words (V, W) with the mean of their pieces added, and rows of the pieces."""
     starts, places = piece_rows(pieces, torch.arange(pieces.vocab_size))
     summed = F.embedding_bag(places, torch.from_numpy(rows), starts[:-1], mode="sum")
     means = (summed / starts.diff().clamp(min=1).unsqueeze(1)).numpy()

@@ -39,16 +39,17 @@ def add_capsules(
     graph.add("Div", square, graph.add("Add", square, graph.number(1)), name=outputs.LENGTHS)
     graph.add("Transpose", coupling, perm=[1, 0, 2], name=outputs.COUPLING)
 
-    # share of a token in |v_j|: sum over i of c_ij (W_ij part_i) · v_j / |v_j|, its part times a matrix (B, H, C)
+    # A token adds to |v_j| the sum over i of c_ij (W_ij part_i) · v_j / |v_j|. This is linear in its part of the pooled
+    # state (B, T, H): the part times a matrix (B, H, C), which the next lines compute.
     directions = graph.add("Transpose", graph.add("Div", capsules, norm), perm=[1, 2, 0])  # (C, L, B)
     by_class = graph.add("Reshape", matrices, graph.integers(-1, num_classes, class_length))  # (H, C, L)
     by_class = graph.add("Transpose", by_class, perm=[1, 0, 2])  # (C, H, L)
-    back = graph.add("MatMul", by_class, directions)  # (C, H, B)
-    back = graph.add("Reshape", back, graph.integers(0, num_primary, primary_length, -1))  # (C, N, P, B)
+    matrix = graph.add("MatMul", by_class, directions)  # (C, H, B)
+    matrix = graph.add("Reshape", matrix, graph.integers(0, num_primary, primary_length, -1))  # (C, N, P, B)
     shares = graph.add("Unsqueeze", graph.add("Transpose", coupling, perm=[2, 0, 1]), graph.integers(2))  # (C, N, 1, B)
-    back = graph.add("Transpose", graph.add("Mul", back, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
-    back = graph.add("Reshape", back, graph.integers(0, -1, num_classes))  # (B, H, C)
-    graph.add("MatMul", parts, back, name=outputs.CONTRIBUTIONS)
+    matrix = graph.add("Transpose", graph.add("Mul", matrix, shares), perm=[3, 1, 2, 0])  # (B, N, P, C)
+    matrix = graph.add("Reshape", matrix, graph.integers(0, -1, num_classes))  # (B, H, C)
+    graph.add("MatMul", parts, matrix, name=outputs.CONTRIBUTIONS)
     return num_primary, num_classes
 
 

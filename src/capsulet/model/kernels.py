@@ -41,11 +41,11 @@ def threads() -> int:
 
 @contextmanager
 def training_threads(wanted: int | None) -> Iterator[None]:
-    """Context: this many threads for the kernels, one thread for torch.
+    """A context in which the kernels have `wanted` threads and torch has one.
 
-    None: as many as torch has, and at most one per core that the process may use. Threads of torch would take the core
-    of the kernels' second thread: on two cores a step took 60 ms with two threads of torch beside the kernels, and 42
-    to 51 ms with one.
+    None: as many threads as torch has, and at most one per core that the process may use. Threads of torch would take
+    the core of the kernels' second thread: on two cores a step took 60 ms with two threads of torch beside the kernels,
+    and 42 to 51 ms with one.
     """
     global _wanted
     before = torch.get_num_threads()

@@ -37,7 +37,7 @@ class NgramTable:
         return {LEVELS: self.levels, SCALES: self.scales, CHECKS: self.checks, BIAS: self.bias}
 
     def rows_of(self, corpus: Corpus, rows: Rows) -> "TableRows":
-        """Rows of the table that the features of some texts have."""
+        """Rows of the table that the texts `rows` of a corpus have."""
         texts = texts_of(corpus, rows, self.longest)
         starts, columns, times = core_module().table_rows(*texts, address(self.checks), len(self.checks))
         return TableRows(
@@ -45,7 +45,7 @@ class NgramTable:
         )
 
     def scores(self, texts: "TableRows") -> Floats:
-        """Scores of texts: (n, C)."""
+        """Scores of texts by the table and its bias: (n, C)."""
         found = np.empty((len(texts), self.levels.shape[1]), np.float32)
         core_module().table_scores(
             address(texts.starts), address(texts.columns), len(texts), self.levels.shape[1], address(self.levels),
@@ -56,18 +56,21 @@ class NgramTable:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of texts: text i has columns[starts[i]:starts[i + 1]], which are 2 row + 1 for pieces, else 2 row."""
+    """Rows of the table that n texts have: text i has columns[starts[i]:starts[i + 1]].
 
-    starts: Rows
+    The column of a row is 2 row + 1 if a piece uses it, else 2 row.
+    """
+
+    starts: Rows  # (n + 1,)
     columns: NDArray[np.uint32]
-    times: NDArray[np.uint8]  # occurrences of each row's feature in the text
+    times: NDArray[np.uint8]  # occurrences of the feature of each column in its text
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
 
 def texts_of(corpus: Corpus, rows: Rows, longest: int) -> tuple[int, ...]:
-    """Texts of a corpus as the compiled functions take them."""
+    """The texts `rows` of a corpus as arguments of compiled functions."""
     assert corpus.spellings is not None
     assert corpus.ids.dtype == np.int32 and corpus.starts.dtype == rows.dtype == np.int64
     return (

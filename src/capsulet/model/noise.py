@@ -44,7 +44,7 @@ def step_noise(seed: int, step: int, places: Tensor) -> Noise:
 
 
 def second(noise: Noise) -> Noise:
-    """Keys for a second pass over the same texts."""
+    """Keys of the same step for a second pass over its texts, such as the adversarial pass."""
     return Noise(noise.step, derive(noise.step, noise.texts))
 
 

@@ -1,4 +1,4 @@
-"""Quantised matrices: rows rounded to integers of few bits with one scale per row, packed into bytes.
+"""Quantised matrices (R, n): R rows rounded to integers of few bits, with one scale per row, packed into bytes.
 
 A rounded row is a scale and integers q of b bits: the value is (q - 2^(b-1)) times the scale. In a packed row, read as
 one little-endian number, field j takes the bits b j to b (j + 1) - 1.
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FIELDS = 8  # numbers per packed group: whole bytes for any number of bits
-CLIPS = np.linspace(0.4, 1.0, 25, dtype=np.float32)  # tried shares of the largest value as the largest level
+# candidates for the value of the largest level, as shares of the largest value of a row; larger values are clipped
+CLIPS = np.linspace(0.4, 1.0, 25, dtype=np.float32)
 
 
 class Rounded(NamedTuple):
@@ -28,7 +29,7 @@ class Rounded(NamedTuple):
 
 
 def best_scales(rows: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
-    """Scales (R,) with the smallest squared error; with few bits, this clips large values."""
+    """Scales (R,) of rows (R, n) with the smallest squared error; with few bits, they clip large values."""
     largest = np.maximum(np.abs(rows).max(1), 1e-6)
     candidates = [clip * largest / (2 ** (bits - 1) - 1) for clip in CLIPS]
     errors = [np.square(rows - rounded(rows, scales, bits).values()).sum(1) for scales in candidates]
@@ -46,7 +47,7 @@ def rounded(rows: NDArray[np.float32], scales: NDArray[np.float32], bits: int) -
 
 
 def pack_bits(levels: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Pack rows of numbers (G, F) of `bits` bits into rows of bytes (G, ceil(F bits / 8))."""
+    """Pack G rows of F numbers of `bits` bits: (G, F) to bytes (G, ceil(F bits / 8))."""
     single = (levels[:, :, None] >> np.arange(bits, dtype=np.uint8)) & 1
     return np.packbits(single.reshape(len(levels), -1), axis=1, bitorder="little")
 
@@ -58,7 +59,7 @@ def unpack_bits(packed: NDArray[np.uint8], bits: int, count: int) -> NDArray[np.
 
 
 def grouped(levels: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Pack all numbers of a matrix in groups of eight: (G, bits); the last group is padded with zeros."""
+    """Pack all numbers of a matrix in G groups of eight: bytes (G, bits); the last group is padded with zeros."""
     flat = levels.reshape(-1)
     flat = np.concatenate([flat, np.zeros(-len(flat) % FIELDS, np.uint8)])
     return pack_bits(flat.reshape(-1, FIELDS), bits)

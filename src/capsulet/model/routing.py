@@ -42,7 +42,7 @@ def weighted_sum(coupling: Tensor, votes: Tensor) -> Tensor:
 
 
 def kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement: str = COSINE) -> tuple[Tensor, Tensor]:
-    """Class capsules as soft cluster centres of the votes."""
+    """Class capsules (B, C, L) as soft cluster centres of the votes (B, N, C, L), and the coupling (B, N, C)."""
     empty = iterations < 1 or not all(votes.shape[1:])
     if agreement == DOT or empty or not usable(native, "k-means routing", votes):
         return torch_kmeans_routing(votes, iterations, scale, agreement)
@@ -51,7 +51,7 @@ def kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement: str =
 
 
 def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement: str = COSINE) -> tuple[Tensor, Tensor]:
-    """K-means routing through torch, for any device, precision and agreement."""
+    """`kmeans_routing` through torch, for any device, precision and agreement."""
     factor = votes.shape[2] if scale else 1
     compared = votes if agreement == DOT else votes / norm(votes)
     capsules = votes.sum(1) / votes.shape[2]
@@ -64,7 +64,7 @@ def torch_kmeans_routing(votes: Tensor, iterations: int, scale: bool, agreement:
 
 
 def dynamic_routing(votes: Tensor, iterations: int, scale: bool) -> tuple[Tensor, Tensor]:
-    """Class capsules as sums of votes; coupling grows for votes that agree with the capsule."""
+    """Class capsules (B, C, L) as sums of votes (B, N, C, L); the coupling (B, N, C) grows with their agreement."""
     factor = votes.shape[2] if scale else 1
     logits = torch.zeros_like(votes[..., 0])  # (B, N, C)
     coupling, capsules = logits, votes.sum(1)

@@ -2,6 +2,8 @@
 
 The row of a word is its own row, the mean of the rows of its pieces, or their sum. The gradient of the table by the
 compiled code has each row once. That by torch has one row per word and piece, which have to be sorted and added.
+
+Shapes: a table (R, W) has R rows, of words and then of pieces, of W numbers each. U words are looked up.
 """
 
 from typing import Any, NamedTuple
@@ -18,21 +20,21 @@ from capsulet.native import rows as native
 class WordRows(NamedTuple):
     """Where the rows of U words are in a table."""
 
-    own: Tensor  # (U,) the row of each word
-    reads_own: Tensor  # (U,) whether it is read
-    starts: Tensor  # (U + 1,) first piece of each word
-    pieces: Tensor  # rows of the pieces of all words
+    own: Tensor  # (U,) own row of each word
+    reads_own: Tensor  # (U,) whether the own row is read; otherwise only the pieces are
+    starts: Tensor  # (U + 1,) where the pieces of each word start in `pieces`, and the end of the last ones
+    pieces: Tensor  # rows of the pieces of all words, one word after the other
 
 
 def composed_rows(table: Tensor, words: WordRows) -> Tensor:
-    """Own row plus mean of the rows of the pieces; the gradient of the table is sparse: (S, W) -> (U, W)."""
+    """Own row plus mean of the rows of the pieces; the gradient of the table is sparse: (R, W) -> (U, W)."""
     if not usable(native, "embedding", table):
         return torch_composed_rows(table, words, sparse=True)
     return _NativeRows.apply(table, *words)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def torch_composed_rows(table: Tensor, words: WordRows, sparse: bool) -> Tensor:
-    """Own row plus mean of the rows of the pieces through torch, with a sparse or dense gradient."""
+    """Own row plus mean of the rows of the pieces through torch: (R, W) -> (U, W); the gradient is sparse or dense."""
     own = F.embedding(words.own, table, sparse=sparse) * words.reads_own.unsqueeze(1)
     if not len(words.pieces):
         return own
@@ -43,7 +45,7 @@ def torch_composed_rows(table: Tensor, words: WordRows, sparse: bool) -> Tensor:
 def distinct_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Rows (U,) of a sparse gradient, each once and in order, and their values (U, W)."""
     rows = gradient._indices()[0]
-    if bool((rows[1:] > rows[:-1]).all()):  # torch forgets that a gradient is coalesced
+    if bool((rows[1:] > rows[:-1]).all()):  # already distinct and in order, although torch may not know it
         return rows, gradient._values()
     gradient = gradient.coalesce()
     return gradient.indices()[0], gradient.values()

@@ -2,6 +2,8 @@
 
 Axis letters of the whole project: B texts, T tokens, V words, M codebooks, K codewords, D embedding, H hidden,
 N primary capsules, P primary capsule length, C classes, L class capsule length, S rows of the n-gram table.
+In some modules also: n texts of a corpus, F n-gram features of a regression, U distinct words of a batch, W numbers in
+a row of an embedding, which is M K for codes and D for a plain table.
 """
 
 import math

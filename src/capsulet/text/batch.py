@@ -13,7 +13,7 @@ from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import PADDING_ID
 
 BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
-MOST_TOKENS = 1 << 14  # with padding, that the network reads at a time; one text may have more
+MOST_TOKENS = 1 << 14  # padded tokens that the network reads at a time, unless a single text has more
 
 Rows = NDArray[np.int64]  # numbers of texts
 
@@ -44,7 +44,7 @@ class Windows(NamedTuple):
 
 
 def draw_windows(corpus: Corpus, window: int, generator: np.random.Generator) -> Windows:
-    """At most `window` tokens of each text, from a random place; 0: whole texts."""
+    """Draw a window of at most `window` tokens in each text, at a random place; 0: whole texts."""
     starts, lengths = corpus.starts[:-1], read_lengths(corpus, window)
     if window:
         places = corpus.lengths - lengths + 1  # where a window may start
@@ -58,7 +58,7 @@ def read_lengths(corpus: Corpus, window: int) -> NDArray[np.int64]:
 
 
 def gather(corpus: Corpus, rows: Rows, windows: Windows | None = None) -> Batch:
-    """Batch of rows of a corpus, whole or in windows, with the ids that the network reads."""
+    """The batch of some rows of a corpus, whole or in their windows, with the ids that the network reads."""
     starts, ends = windows or (corpus.starts[:-1], corpus.starts[1:])
     lengths = ends[rows] - starts[rows]
     steps = np.arange(lengths.max(initial=0))
@@ -87,10 +87,10 @@ def true_labels(corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 class Plan:
-    """Rows of the batches of one epoch: every text once, in random batches of similar length.
+    """The batches of one epoch: every text once, in random batches of texts of similar length.
 
-    A text is read whole or, with a window, from a random place. The places follow from the generator and the row, not
-    from the batch.
+    A text is read whole or, with a window, from a random place. The place depends on the generator and the row, not on
+    the batch.
     """
 
     def __init__(self, corpus: Corpus, batch_size: int, generator: np.random.Generator, window: int = 0) -> None:
@@ -112,16 +112,19 @@ class Plan:
         return self.order[start : start + self.batch_size]
 
     def gather(self, rows: Rows) -> Batch:
-        """Batch of rows, in the windows of this epoch."""
+        """The batch of some rows, in the windows of this epoch."""
         return gather(self.corpus, rows, self.windows)
 
     def parts(self, rows: Rows) -> Iterator[slice]:
-        """Parts of rows that the network can read at a time."""
+        """Yield slices of some rows, each of which the network can read at a time."""
         return cut(self.windows.ends[rows] - self.windows.starts[rows])
 
 
 def cut(lengths: NDArray[np.int64], most_texts: int | None = None) -> Iterator[slice]:
-    """Runs of texts of these lengths that have at most MOST_TOKENS tokens with padding, or are one text."""
+    """Yield slices of texts of these lengths: each is one text, or has at most MOST_TOKENS tokens with padding.
+
+    With `most_texts`, a slice has at most this many texts.
+    """
     start, longest = 0, 0
     for end, length in enumerate(lengths.tolist()):
         longest = max(longest, length)
@@ -133,9 +136,9 @@ def cut(lengths: NDArray[np.int64], most_texts: int | None = None) -> Iterator[s
 
 
 def ordered_batches(corpus: Corpus, size: int, part: int = 0, parts: int = 1) -> Iterator[tuple[Rows, Batch]]:
-    """Batches of at most `size` texts, shortest text first, with their rows.
+    """Yield batches of at most `size` texts, shortest text first, with their rows.
 
-    With `parts`, every `parts`-th text from `part` on.
+    With `parts`, only every `parts`-th text from `part` on: the share of one of several processes.
     """
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
     for run in cut(corpus.lengths[order], size):

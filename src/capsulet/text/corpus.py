@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from capsulet.text.columns import Columns
 from capsulet.text.vocabulary import FIRST_WORD, UNKNOWN_ID
 
-TOO_LONG = "…" * 86  # stands for words of more than 255 bytes, which have no id and no features
+TOO_LONG = "…" * 86  # stands for a word of more than 255 bytes; it has 258, so it has no id and no features either
 PARTS = ("train", "valid")
 DESCRIPTION, WORDS, READ_AS, WORTH = "corpus.json", "words.txt", "words.read", "train.worth"
 FILES = (WORDS, READ_AS, *(f"{part}.{kind}" for part in PARTS for kind in ("ids", "starts", "targets")))
@@ -73,7 +73,7 @@ class Corpus:
     targets: NDArray[np.int32]
     label_starts: NDArray[np.int64] | None = None
     num_classes: int = 0
-    read_as: NDArray[np.int32] | None = None  # word that the network reads for each word; None: itself
+    read_as: NDArray[np.int32] | None = None  # id that the network reads for each id; None: the same id
     spellings: Spellings | None = None  # None: the words are not known
     worth: NDArray[np.float32] | None = None  # weight of each text in training; None: all have weight 1
 
@@ -120,7 +120,7 @@ def word_counts(corpus: Corpus, vocab_size: int) -> NDArray[np.int64]:
 def spelled_texts(corpus: Corpus, rows: RowNumbers) -> list[str]:
     """Texts as their tokens with a space between them; a text without tokens is empty.
 
-    Words that are too long to be known are spelled as another one of these.
+    A word of more than 255 bytes is spelled as `TOO_LONG`, because its own spelling is not stored.
     """
     spellings = corpus.spellings
     assert spellings is not None
@@ -136,7 +136,7 @@ def spelled_texts(corpus: Corpus, rows: RowNumbers) -> list[str]:
 
 
 def places_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Start of each run of these lengths, and the end of the last one."""
+    """Start of each run if runs of these lengths follow one another, and the end of the last run: (n,) -> (n + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -204,7 +204,7 @@ def file_digest(path: Path) -> dict[str, Any]:
 
 
 def choose_rows(corpus: Corpus, rows: RowNumbers) -> Corpus:
-    """Corpus of some rows of a corpus."""
+    """A corpus of some texts of a corpus, in the order of `rows`."""
 
     def choose(values: NDArray[np.int32], starts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         runs = [values[starts[row] : starts[row + 1]] for row in rows]

@@ -70,7 +70,7 @@ class CorpusWriter:
     def scan(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Numbers of the words of texts and words per text; count the texts that are cut."""
         ids, lengths = self.words.scan(texts, self.max_tokens)
-        others = Words(self.rule)  # those that are not read must not be among the words of the corpora
+        others = Words(self.rule)  # for counting: words behind the limit must not become words of the corpora
         for place in np.flatnonzero(lengths == self.max_tokens).tolist():
             tokens = int(others.scan([texts[place]], LARGEST)[1][0])
             if tokens > self.max_tokens:
@@ -101,7 +101,8 @@ class CorpusWriter:
         counts = np.zeros(len(self.words) + 1, np.int64)
         for ids, rows in self.blocks(valid):
             counts += np.bincount(ids[~rows], minlength=len(counts))
-        (shapes, counts), occurrences = self.count_shapes(counts, min_count), counts
+        occurrences = counts  # of each word itself; `counts` will count rare words as their shapes
+        shapes, counts = self.count_shapes(occurrences, min_count)
         scripts = self.count_scripts(occurrences, shapes)
         chosen = self.vocabulary(counts, min_count, max_words)
         others = np.setdiff1d(np.arange(1, len(counts)), chosen)  # all but NO_WORD
@@ -111,6 +112,7 @@ class CorpusWriter:
         words = [self.words.spelling(int(number)) for number in chosen]
         vocab_size = FIRST_WORD + len(chosen)
         read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
+        # words outside the vocabulary are read as their shape, else as the unknown word, a similar word or their pieces
         of_shapes, shaped = new_ids[shapes[others]], shapes[others] != NO_WORD
         unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
         read_as[vocab_size:] = np.where(shaped & (of_shapes < vocab_size), of_shapes, unknown)
@@ -168,9 +170,9 @@ class CorpusWriter:
         return dict(letters.most_common())
 
     def count_shapes(self, counts: NDArray[np.int64], min_count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """For each word the number of its shape, or 0; and the counts, where rare words count as their shape.
+        """Return the number of the shape of each word, or 0, and the counts, in which rare words count as their shape.
 
-        The model then knows the shape of numbers, links and names that it will not know.
+        The vocabulary then has the shape, as which the model reads numbers, links and names that it does not know.
         """
         found = self.words.shapes()
         new = np.zeros(len(self.words) + 1 - len(found), np.int32)

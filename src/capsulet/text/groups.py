@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 SHORTEST, LONGEST = 4, 16  # tokens of a text that is looked for in others: shorter ones are in many by chance
 MOST_OWNERS = 50  # texts that contain a text; one that is in more of them is a common phrase
-MATERIAL, LARGEST_GROUP = 0.2, 0.1  # share of the texts in groups; of one group: then it is not several groups
-MOST_TOKENS = 20_000_000
-FEW_ROWS = 20  # of a class, which must not lose a whole group
+MATERIAL = 0.2  # groups are used if at least this share of the texts is in groups of several texts
+LARGEST_GROUP = 0.1  # and if no group has a larger share of the texts: it could not be split
+MOST_TOKENS = 20_000_000  # of all texts; larger data are not searched
+FEW_ROWS = 20  # a class with fewer rows must not lose a whole group to validation
 SEED = 0  # of the split, as in split.py
 MULTIPLIER, MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # of the hashes of token sequences
 
@@ -34,11 +35,11 @@ def groups_of(ids: NDArray[np.int32], starts: Rows) -> Rows | None:
 
 
 def containments(ids: NDArray[np.int32], starts: Rows) -> tuple[Rows, Rows]:
-    """Pairs of texts: one that contains the other, and the other, which has 4 to 16 tokens."""
+    """Return pairs of texts as two arrays: a text, and a text of 4 to 16 tokens that it contains."""
     lengths, outer, inner = np.diff(starts), [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     mixed = (ids.astype(np.uint64) + np.uint64(1)) * MIXER
     mixed ^= mixed >> np.uint64(32)
-    hashes = mixed.copy()  # of the tokens from each place on
+    hashes = mixed.copy()  # of the next `size` tokens from each place on; `size` grows in the loop
     for size in range(2, min(LONGEST, len(ids)) + 1):
         hashes = hashes[:-1] * MULTIPLIER + mixed[size - 1 :]
         texts = np.flatnonzero(lengths == size)
@@ -61,7 +62,7 @@ def containments(ids: NDArray[np.int32], starts: Rows) -> tuple[Rows, Rows]:
 
 
 def joined(texts: int, left: Rows, right: Rows) -> Rows:
-    """The smallest number of all texts that are linked by pairs, directly or by others: (n,)."""
+    """Group of each text (n,): the smallest number of all texts that pairs link it to, directly or over others."""
     groups = np.arange(texts, dtype=np.int64)
     while True:
         before = groups.copy()
@@ -73,7 +74,10 @@ def joined(texts: int, left: Rows, right: Rows) -> Rows:
 
 
 def grouped_split(groups: Rows, targets: NDArray[np.integer[Any]], fraction: float) -> tuple[Rows, Rows]:
-    """Return the rows for training and for validation, both ascending: whole groups, and no row of a rare class."""
+    """Return the rows for training and for validation, both ascending.
+
+    Validation gets whole groups, without any row of a rare class.
+    """
     rare = np.bincount(targets)[targets] < FEW_ROWS
     sizes = np.bincount(groups, minlength=len(groups))
     sizes[groups[rare]] = 0

@@ -54,7 +54,7 @@ def is_file(source: Source) -> bool:
 
 
 def can_be_read_again(source: Source) -> bool:
-    """Whether a source is no pipe and no iterator."""
+    """Whether a source can be read more than once: it is neither a pipe nor an iterator."""
     return not source.once if isinstance(source, Records) else Path(source).is_file() or Path(source).is_dir()
 
 
@@ -69,7 +69,7 @@ def labelled_pairs(
 ) -> Iterator[Pair]:  # fmt: skip
     """Yield texts with their labels. If `known` labels are given, a row with another label is a bad row.
 
-    `used` gets the columns of each source.
+    The columns of each source are appended to `used`.
     """
     skipped = SkippedRows()
     allowed = set(known)

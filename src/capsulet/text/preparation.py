@@ -146,7 +146,7 @@ def build(
     elif label_starts is None:
         groups = groups_of(*writer.tokens())
         if groups is not None:
-            note("note: many texts are parts of others; such texts are left out together to validate")
+            note("note: many texts are parts of other texts: such texts stay together, in training or in validation")
         classes = writer.classes(labels)
         split = stratified_split(classes, fraction) if groups is None else grouped_split(groups, classes, fraction)
         valid_rows = split[1]

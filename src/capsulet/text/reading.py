@@ -49,7 +49,8 @@ def read_rows(
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of files and of data in Python, in order. With `labelled`, a row without a label is a bad row.
 
-    `tell` gets notes about encodings and columns, `used` the columns of each source; `keep`: rows have all columns.
+    `tell` gets notes about encodings and columns. The columns of text and label of each source are appended to `used`.
+    With `keep`, rows have all their columns in `record`.
     """
     sources: list[Source] = local_files([paths] if isinstance(paths, (str, Records)) else list(paths))
     if not sources:

@@ -31,7 +31,7 @@ AFTER_LETTERS = chr(0x10FFFF)  # sorts behind every character of a word
 
 @dataclass(frozen=True)
 class WordIds:
-    """Ids of a vocabulary, and of unknown words that are read as words of it."""
+    """Ids of a vocabulary, and of unknown words that are read as one of its words."""
 
     size: int  # V, entries of the vocabulary
     unknown: int = UNKNOWN_ID  # id of an unknown word that resembles no known word
