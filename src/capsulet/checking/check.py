@@ -65,7 +65,7 @@ class Suspicion:
 def checked(
     train_files: Sequence[Source], test_files: Sequence[Source], reading: ReadOptions, tell: Tell, suspicion: Suspicion
 ) -> Check:
-    """Check sources that can be read again, and pipes, of which examples have no texts."""
+    """Check some sources. Examples from a pipe have no texts, because they are read in a second pass."""
     every_file = [*train_files, *test_files]
     survey, skipped = Survey(reading.multi_label), SkippedRows()
     for number, path in enumerate(every_file):

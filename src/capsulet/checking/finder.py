@@ -17,11 +17,12 @@ from capsulet.text.files import printable
 from capsulet.text.scripts import NO_LETTERS
 
 SMALL_CLASS = 10  # fewer rows are hardly enough to learn from, and leave none for validation
-LARGEST_RATIO = 20  # ratio of the largest class to the smallest
+LARGEST_RATIO = 20  # of the rows of the largest class to those of another; from here on, this class is rare
 LONG, TIMES_MEDIAN = 1000, 20  # a text is long if it has more tokens than both
 MOST_LEAKS = 8  # spellings, tokens or phrases that are listed
 ACCENTS = frozenset(map(chr, range(0x300, 0x370)))  # of Latin, Greek and Cyrillic letters
-MAIN, RARE = 0.7, 0.1  # a script or language is odd if another has the first share and it has less than the second
+# shares of the rows: if the main script or language has at least MAIN, those with less than RARE are reported
+MAIN, RARE = 0.7, 0.1
 
 Examples = Sequence[Example]
 CHECK_ODD = "check whether they belong here: with few examples, a model learns little about them"

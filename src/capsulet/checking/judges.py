@@ -23,7 +23,7 @@ from capsulet.text.rows import Row
 
 MOST_SUSPECTS = 10_000
 QUANTILE = 0.25
-Values = NDArray[np.float64]  # (B, C)
+Values = NDArray[np.float64]  # (B, C) probabilities
 STEPS = 1000  # steps of a probability from 0 to 1, where probabilities are counted and not kept
 
 
@@ -35,8 +35,8 @@ class Verdict(NamedTuple):
     given: bool  # True: the model gives the label and the file does not; False: the other way round
     probability: float  # of the model's answer
     label_probability: float  # of the label in the file
-    level: float  # compared with the probabilities of other rows; multi-label: its step
-    margin: float  # confidence of the contradiction
+    level: float  # what is compared with other rows: the probability of the label; multi-label: its step
+    margin: float  # how confident the contradiction is, for the order of the list
 
 
 class Judge:

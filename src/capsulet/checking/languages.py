@@ -44,7 +44,7 @@ class Languages:
             self.codes[numbers] = code
 
     def codes_of(self, ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.uint8]:
-        """Return the number of the language of each text in `names`."""
+        """Return the language of each text as a place in `names`: (n,); 0 is none."""
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
         known = np.where(ids < len(self.codes), self.codes[np.minimum(ids, len(self.codes) - 1)], 0)
         counts = np.zeros((len(lengths), len(self.names)), np.int64)

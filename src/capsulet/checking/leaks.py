@@ -18,19 +18,24 @@ from capsulet.text.numbering import NO_WORD, Words
 
 FEWEST_ROWS = 10  # of a class, or with a value: fewer are chance
 MOST_VALUES = 2_000  # different values of a column that are counted
-REPEATED, PURE = 0.9, 0.98  # share of rows whose value occurs again; share of rows that the value of a column predicts
-# share of the rows of a class with a token, and of the rows with it that are of the class
+# a column leaks if at least these shares of the rows have a repeated value, and of these the main class of their value
+REPEATED, PURE = 0.9, 0.98
+# a token leaks if at least these shares of the rows of a class have it, and of the rows that have it are of the class
 IN_CLASS, OF_CLASS = 0.9, 0.995
 SAMPLE, LONGEST = 200, 300  # texts of a class in the sample, and tokens of each
-RUN = 5  # tokens in a row that make boilerplate
-SHARED, ELSEWHERE = 0.33, 0.1  # share of the texts of a class with a run; largest part of that share in other classes
-MOST_CLASSES = 500  # with a sample
-AT_ONCE = 1 << 20  # pairs of a token and a class
+RUN = 5  # tokens of a run, which is looked for in several texts
+# a run is boilerplate if at least this share of the texts of a class has it, and in other classes at most a tenth of it
+SHARED, ELSEWHERE = 0.33, 0.1
+MOST_CLASSES = 500  # that have a sample
+AT_ONCE = 1 << 20  # pairs of a token and a class that are added up together
 DIGITS = re.compile(r"\d+")
 
 
 class ColumnCounts:
-    """Rows by value of a column and class. Beyond a number of values, digits are left out, then nothing is counted."""
+    """Counts the rows of each value of a column and class, for whole values and for values without digits.
+
+    A column with too many different values is not counted any more.
+    """
 
     def __init__(self) -> None:
         self.whole: dict[str, Counter[int]] | None = {}
@@ -45,7 +50,7 @@ class ColumnCounts:
         self.shapes = counted(self.shapes, DIGITS.sub("", text), target)
 
     def determines(self) -> bool:
-        """Whether the value, or its letters alone, tell the class of nearly every row."""
+        """Whether the value, or the value without digits, tells the class of nearly every row."""
         return any(is_pure(counts) for counts in (self.whole, self.shapes))
 
 
@@ -58,7 +63,7 @@ def counted(counts: dict[str, Counter[int]] | None, value: str, target: int) -> 
 
 
 def is_pure(counts: Mapping[str, Counter[int]] | None) -> bool:
-    """Whether repeated values have one class each, and there are several classes."""
+    """Whether nearly all rows have a repeated value of nearly one class, and these values have several classes."""
     if not counts:
         return False
     rows = sum(own.total() for own in counts.values())
@@ -103,7 +108,7 @@ class Leaks:
                 self.sample[target].append(ids[start : start + min(int(lengths[place]), LONGEST)].copy())
 
     def merge(self) -> None:
-        """Add the counts of the last texts to the others."""
+        """Add the counts of the waiting texts to those of all texts before them."""
         every, self.waiting = [(self.keys, self.counts), *self.waiting], []
         self.keys, self.counts = sums(*(np.concatenate([pair[side] for pair in every]) for side in (0, 1)))
 

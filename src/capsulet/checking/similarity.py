@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLD = 0.7
-BANDS, ROWS = 20, 5
+THRESHOLD = 0.7  # similarity from which two texts are near-duplicates
+BANDS, ROWS = 20, 5  # bands, and minima in each of them
 HASHES = BANDS * ROWS
 CHANCE = 1 / 256  # probability that the low bytes of two different minima are equal
 BLOCK = 1 << 16  # pairs that are compared at once
@@ -40,7 +40,7 @@ def run_starts(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
-    """Return one number per text, equal for texts with equal tokens: (K,)."""
+    """Return one number per text, equal for texts with equal tokens: (n,)."""
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     places = np.arange(len(ids)) - np.repeat(starts, lengths)
     hashes = mix(ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + places.astype(np.uint64))
@@ -48,7 +48,7 @@ def keys(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> Numbers:
 
 
 def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Return band keys (K, BANDS) and low bytes of the minima (K, HASHES) of each text."""
+    """Return the keys of the bands (n, BANDS) and the low bytes of the minima (n, HASHES) of each text."""
     texts = np.arange(len(lengths))
     row = np.zeros(len(ids) + len(lengths) + 1, np.uint64)  # 0 before, between and after the texts
     row[np.arange(len(ids)) + np.repeat(texts, lengths) + 1] = ids
@@ -64,7 +64,7 @@ def sketch(ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> tuple[NDArray[
 
 
 def estimated(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Estimate the Jaccard index of pairs of texts from their minima: (K, HASHES), (K, HASHES) -> (K,)."""
+    """Estimate the Jaccard index of n pairs of texts from their minima: (n, HASHES), (n, HASHES) -> (n,)."""
     equal: NDArray[np.float64] = (left == right).mean(1, dtype=np.float64)
     return (equal - CHANCE) / (1 - CHANCE)
 
@@ -74,8 +74,8 @@ def similar_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return earlier row, later row and similarity of the near-duplicates among `rows` (ascending).
 
-    Each row is compared with the first row and the previous row that have the same key in a band. A row from
-    `first_test` on is also compared with the last of them before `first_test`.
+    Each row is compared with the first row and the previous row that have the same key in a band. A test row, which is
+    one from `first_test` on, is also compared with the last training row that has the key.
     """
     pairs = np.zeros((0, 2), np.int64)
     for band in bands:

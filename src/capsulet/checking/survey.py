@@ -23,7 +23,7 @@ from capsulet.text.rows import ReadOptions, Row, SkippedRows, Tell
 from capsulet.text.scripts import script
 
 MAX_TOKENS = NETWORK_TOKENS  # tokens of a text that a model with a network reads by default
-ROWS_AT_ONCE, LETTERS_AT_ONCE = 4096, 1 << 20
+ROWS_AT_ONCE, LETTERS_AT_ONCE = 4096, 1 << 20  # a chunk ends when it has one of the two
 MOST_EXAMPLES = 3
 EXCERPT, BEFORE = 80, 20  # characters of an excerpt, and those before the damage that it shows
 
@@ -85,7 +85,7 @@ class Survey:
                 self.damage_examples[kind].append(Example(row.source, row.line, labels, printable(text, EXCERPT)))
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return one value per row."""
+        """Return a column: one value, or one row of values, for each row of the files."""
         return np.concatenate(self.chunks[name])
 
     def bands(self) -> Iterator[NDArray[np.uint32]]:

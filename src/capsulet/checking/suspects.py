@@ -123,7 +123,10 @@ def assign(files: Sequence[Source], reading: ReadOptions, folds: int) -> tuple[N
 
 
 def rarest_labels(combinations: Sequence[tuple[str, ...]], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of the rarest label of each combination of labels with its row count; no label: the last."""
+    """Return the number of the rarest label of each combination of labels, whose row counts are `counts`.
+
+    The combination without labels gets the number after the last label.
+    """
     rows: Counter[str] = Counter()
     for labels, count in zip(combinations, counts.tolist(), strict=True):
         rows.update(dict.fromkeys(labels, count))

@@ -2,16 +2,17 @@
 
 A vector is the sum of one codeword per codebook. The arg max of learned code weights loses most of the vector, so
 codewords and choices are fitted to the vectors themselves. Codebooks start as k-means of the residuals of the codebooks
-before them. Then two steps alternate: solve for all codewords by least squares, and choose each codeword anew with the
-others fixed. Words are weighted by frequency, and errors by their effect on the gates of the first layer.
+before them. Then two steps alternate: solve for all codewords by least squares, and choose each codeword again with the
+others fixed. Words are weighted by frequency (their mass), and errors by their effect on the gates of the first layer.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+# alternations of the two steps, passes over the codebooks in the second step, and iterations of k-means
 ROUNDS, SWEEPS, KMEANS_ROUNDS = 12, 2, 8
 RIDGE = 1e-6  # codewords that no word chooses stay at zero
-LARGEST_SAMPLE = 65536  # codewords are fitted to the words of the largest mass
+LARGEST_SAMPLE = 65536  # codewords are fitted to at most so many words, those with the largest mass
 
 Floats = NDArray[np.float32]
 
@@ -19,9 +20,9 @@ Floats = NDArray[np.float32]
 def fit_codes(
     vectors: Floats, mass: Floats, num_codebooks: int, num_codewords: int, weighting: Floats
 ) -> tuple[NDArray[np.uint8], Floats]:
-    """Fit choices (V, M) and codebooks (M, K, D) to vectors (V, D) of this mass (V,).
+    """Fit choices (V, M) and codebooks (M, K, D) to vectors (V, D). The mass (V,) is the weight of each word.
 
-    The squared error of a vector is |e weighting|^2, with an invertible matrix `weighting` (D, D).
+    The error e of a vector counts as |e W|^2, where W is the invertible matrix `weighting` (D, D).
     """
     targets = (vectors @ weighting).astype(np.float32)
     heaviest = np.argsort(-mass, kind="stable")[:LARGEST_SAMPLE]
@@ -47,7 +48,7 @@ def gate_weighting(input_weights: Floats) -> Floats:
 def start(
     sample: Floats, weights: Floats, num_codebooks: int, num_codewords: int, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Start choices and codebooks: each codebook is k-means of the residuals."""
+    """First choices (n, M) and codebooks (M, K, D): each codebook is k-means of what the codebooks before it leave."""
     residuals = sample.copy()
     choices = np.zeros((len(sample), num_codebooks), np.int64)
     books = np.zeros((num_codebooks, num_codewords, sample.shape[1]), np.float32)
@@ -81,7 +82,7 @@ def solve(sample: Floats, weights: Floats, choices: NDArray[np.int64], num_codew
 
 
 def choose(targets: Floats, choices: NDArray[np.int64], books: Floats, generator: np.random.Generator) -> None:
-    """Choose each codeword anew with the others fixed; changes `choices` in place."""
+    """Choose each codeword again with the others fixed. Changes `choices` (V, M) in place; targets are (V, D)."""
     residuals = targets - compose(choices, books)
     for _ in range(SWEEPS):
         for place in generator.permutation(len(books)):
@@ -96,7 +97,7 @@ def nearest_codewords(vectors: Floats, codewords: Floats) -> NDArray[np.int64]:
 
 
 def compose(choices: NDArray[np.integer], books: Floats) -> Floats:
-    """Sum the chosen codewords: choices (V, M) to vectors (V, D)."""
+    """Sum the chosen codewords: choices (V, M) and codebooks (M, K, D) to vectors (V, D)."""
     vectors = np.zeros((len(choices), books.shape[2]), np.float32)
     for place, book in enumerate(books):
         vectors += book[choices[:, place]]

@@ -25,8 +25,8 @@ from capsulet.storage.weights import CHOICES, CODE_BITS, CODEBOOKS, CODEWORDS, p
 from capsulet.text.corpus import choose_rows
 from capsulet.text.packed_dictionary import pack_words
 
-SPARE = 400  # bytes for figures of the compression and for longer numbers, in estimates
-FEW_VALUES = 200  # per ranking of the validation texts: --coverage answers up to half a per cent more than requested
+SPARE = 400  # bytes that estimates of a size add, for the figures of the compression and for longer numbers
+FEW_VALUES = 200  # per ranking of the validation texts: --coverage then answers up to 0.5 % more texts than requested
 HEADER = "header"
 PARTS = {  # names of tensors begin with these
     "embedding.codebooks": "codebooks", "embedding.": "codes", "encoder.": "GRU", "head.": "capsules",
@@ -61,7 +61,7 @@ class FileBuilder:
         return pack_model(tensors, config, source.card + card_section(setting, had_ngrams))
 
     def size(self, setting: Setting) -> int:
-        """Estimated bytes of a file, a little more than it will have: they do not depend on the values of weights."""
+        """Estimated bytes of a file, a little more than it will have. The values of the weights need not be known."""
         empty = dataclasses.replace(setting, words=0)
         if empty not in self.sizes:
             facts = {"compression": dataclasses.asdict(empty), **self.placeholder(setting.words)}
@@ -97,7 +97,7 @@ class FileBuilder:
         return inherited
 
     def placeholder(self, words: int) -> dict[str, Any]:
-        """Text that is at least as long as the description of a file of `words` words."""
+        """A calibration of the same or a larger size as that of a file of `words` words, for estimates."""
         if not self.sample.can_describe:
             return self.inherited(words)
         size = largest_json(len(self.source.config.labels), len(self.sample.valid)) + self.calibration_bytes
@@ -135,7 +135,8 @@ def card_section(setting: Setting, had_ngrams: bool) -> str:
 def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:
     """The calibration of a model, if any, with fewer values per ranking: all values would take 50 KB.
 
-    Counts at the remaining values stay exact, so every guarantee holds; a threshold may answer slightly more texts.
+    Counts at the remaining values stay exact, so every guarantee holds. With a threshold, the model may answer slightly
+    more texts than requested.
     """
     values = FEW_VALUES
     if stored is None:

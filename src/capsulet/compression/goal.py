@@ -16,8 +16,8 @@ from capsulet.text.labelled import Tell, silent
 DEFAULT_LOSS = 0.3  # percentage points
 MOST_ATTEMPTS = 3  # files until one loses little enough
 NEW_FILE = "the new file"  # in errors
-NEARLY = 0.9  # sizes are estimated too large: a target above this share of the smallest estimate is attempted
-FEWEST_WORDS, SMALLEST_SHARE = 256, 0.1  # of the words in the smallest file
+NEARLY = 0.9  # estimates are too large, so a target from this share of the smallest estimate on is still tried
+FEWEST_WORDS, SMALLEST_SHARE = 256, 0.1  # words of the smallest file: this number or this share, whichever is less
 
 
 class GoalSearch(ABC):

@@ -35,7 +35,7 @@ class LinearSearch(GoalSearch):
         return dataclasses.replace(self.tables[-1], words=self.fewest_words)
 
     def measure(self, setting: Setting) -> Trial:
-        """Trial of a setting on some of the validation texts; its words change nothing."""
+        """Trial of a setting on some validation texts. Its file has no words, because they do not change answers."""
         data = self.files.build({}, dataclasses.replace(setting, words=0), {"compression": {}})
         lengths = self.judge.file_lengths(session_of(data, self.threads, source=NEW_FILE), self.judge.trial_rows)
         return self.judge.judge(lengths, self.judge.trial_rows, setting, self.files.size(setting), adapted=False)

@@ -20,9 +20,10 @@ from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
 from capsulet.storage.weights import WHOLE_BITS
 from capsulet.text.corpus import Corpus
 
-HALVINGS, FEWEST_ROWS = 6, 64
-COUNTED_TEXTS = 20_000  # texts that the effect of a row is measured on
-CLIPS = np.geomspace(0.05, 1, 16)  # tried shares of the largest value as the largest level: most values are small
+HALVINGS, FEWEST_ROWS = 6, 64  # how often a table may be halved, and rows that remain at least
+COUNTED_TEXTS = 20_000  # maximum number of texts that the effects of rows are measured on
+# candidates for the value of the largest level, as shares of the largest value of a class; most values are small
+CLIPS = np.geomspace(0.05, 1, 16)
 
 Rows = NDArray[np.int64]
 
@@ -41,7 +42,7 @@ def in_few_bits(table: NgramTable, bits: int) -> NgramTable:
 
 
 def halved(table: NgramTable, effects: Floats) -> tuple[NgramTable, Floats]:
-    """A table of half the rows, and the effects of its rows; of two rows the one with the larger effect stays."""
+    """A table of half the rows, and the effects of these rows; of two rows the one with the larger effect stays."""
     pairs = np.where(table.checks > 0, effects, -1.0).reshape(-1, 2)
     kept = 2 * np.arange(len(pairs)) + pairs.argmax(1)
     return replace(table, levels=table.levels[kept], checks=table.checks[kept]), effects[kept]

@@ -14,7 +14,7 @@ from capsulet.text.corpus import Corpora, Corpus, spell, word_counts
 from capsulet.text.vocabulary import FIRST_WORD, PADDING, PADDING_ID, UNKNOWN
 
 MADE_UP_TEXTS, MADE_UP_LENGTH = 512, 40
-HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is taken as 1 / (r + 10)
+HEAD_OF_ZIPF = 10  # without counts, the frequency of the word of rank r is estimated as 1 / (r + 10) (Zipf's law)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ BITS = (8, 6, 5, 4, 3)
 CODEBOOK_COUNTS = (8, 6, 4)
 CURVE_SHARES = (1.0, 0.5, 0.25, SMALLEST_SHARE)  # of the words
 CURVE_CODEBOOKS = 6
-CHECKED_TEXTS = 64
-TOLERANCE = 1e-4  # between class lengths of a file and of its weights
+CHECKED_TEXTS = 64  # texts that a finished file is checked on
+TOLERANCE = 1e-4  # largest difference between class lengths by a file and by a network with its weights
 
 
 class Search(GoalSearch):
@@ -55,7 +55,7 @@ class Search(GoalSearch):
         return Setting(self.fewest_words, min(CODEBOOK_COUNTS), min(BITS))
 
     def measure(self, student: Student, setting: Setting) -> Trial:
-        """Trial of a student."""
+        """Trial of a student with one setting."""
         return self.measure_each(student, [setting], adapted=False)[0]
 
     @torch.no_grad()

@@ -65,9 +65,10 @@ class Source:
         return gate_weighting(np.concatenate([self.weights[name] for name in names]))
 
     def importance(self, counts: Floats) -> Ids:
-        """Ids of the words that a file can have, most important first: frequent, and unlike the unknown word.
+        """Ids of the words that a file can have, most important first, by their counts (V,) and vectors.
 
-        Without a network, a word only counts as known or unknown: the most frequent are first.
+        A word is important if it is frequent and its vector differs from that of the unknown word. Without a network, a
+        word only counts as known or unknown, and the most frequent words come first.
         """
         if self.config.linear_only:
             order = np.argsort(-counts, kind="stable")
@@ -78,10 +79,11 @@ class Source:
         return order[self.can_keep[order]]
 
     def read_as(self, kept: Ids, words: Sequence[str]) -> Ids:
-        """Id of the word that each of these words is read as if only the words `kept` are known: (W,).
+        """Id of the word that each of these words is read as, if only the words `kept` are known.
 
-        The words are listed by id: padding and the unknown word come first. The core reads unknown words in the same
-        way: by their shape, then as a similar word, unless the model reads unknown words apart or has no network.
+        The words are listed by id, so padding and the unknown word come first. The result has one id per word. The core
+        reads unknown words in the same way: by their shape, then as a similar word, unless the model reads unknown
+        words apart or has no network.
         """
         known = {self.words[number]: number for number in kept.tolist()}
         apart = self.config.linear_only or self.config.options.text.unknown_words == APART
@@ -154,11 +156,11 @@ class KeptWords:
         return [self.source.words[number] for number in self.model_ids[1:]]
 
     def read_as(self, words: Sequence[str]) -> Ids:
-        """Id in the model of the word that the file reads each of these words as, listed by id: (W,)."""
+        """Id in the model of the word that the file reads each of these words as; the words are listed by id."""
         return self.source.read_as(self.kept, words)
 
     def file_ids(self, words: Sequence[str]) -> Ids:
-        """Id in the file of the word that it reads each of these words as, listed by id: (W,)."""
+        """Id in the file of the word that it reads each of these words as; the words are listed by id."""
         ids = np.zeros(len(self.source.words), np.int64)
         ids[self.model_ids[1:]] = np.arange(1, len(self.model_ids))
         return ids[self.read_as(words)]

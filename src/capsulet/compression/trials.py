@@ -16,12 +16,12 @@ from capsulet.runtime.session import Session, session_of
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, choose_rows, spelled_texts
 
-TRIAL_TEXTS, TRIAL_TOKENS = 1500, 120_000  # at most, of the validation texts
+TRIAL_TEXTS, TRIAL_TOKENS = 1500, 120_000  # validation texts of a trial, and their tokens, at most
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Accuracy, or micro-F1 of a multi-label model: true labels compared with class lengths (B, C)."""
+    """Accuracy, or micro-F1 of a multi-label model, by the true labels of n texts."""
 
     truth: Flags  # (n, C)
     thresholds: NDArray[np.float64] | None  # (C,) of a multi-label model
@@ -32,12 +32,12 @@ class Metric:
         return "accuracy" if self.thresholds is None else "micro-F1"
 
     def score(self, lengths: Floats, rows: Ids | slice = slice(None)) -> float:
-        """Micro-F1 of the class lengths of some rows; with one label per text this is the accuracy."""
+        """Micro-F1 of class lengths (n, C) of the texts `rows`; with one label per text this is the accuracy."""
         truth, given = self.truth[rows], given_matrix(lengths, self.thresholds)
         return float(2 * (truth & given).sum() / max(truth.sum() + given.sum(), 1))
 
     def agreement(self, lengths: Floats, others: Floats) -> float:
-        """Share of the texts that get the same labels by two models."""
+        """Share of the texts that get the same labels by the class lengths (n, C) of two models."""
         same = given_matrix(lengths, self.thresholds) == given_matrix(others, self.thresholds)
         return float(same.all(1).mean())
 
@@ -51,7 +51,7 @@ def metric_of(thresholds: Sequence[float] | None, valid: Corpus | None, lengths:
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of a compressed network or file."""
+    """A setting, and how well a network or file with it answers."""
 
     setting: Setting
     accuracy: float  # or micro-F1
@@ -70,23 +70,24 @@ class Trial:
 
 
 class Judge:
-    """Judges answers on the validation texts; trials use some of them, finished files all."""
+    """Compares answers to validation texts with those of the whole model; trials use some texts, finished files all."""
 
     def __init__(self, source: Source, sample: Sample) -> None:
         self.sample, valid = sample, sample.valid
-        self.wanted = self.file_lengths(session_of(source.file, precision="float32", source="the model"))  # (n, C)
-        self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.wanted)
-        self.accuracy = self.metric.score(self.wanted)
+        # (n, C) class lengths by the whole model
+        self.whole_lengths = self.file_lengths(session_of(source.file, precision="float32", source="the model"))
+        self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.whole_lengths)
+        self.accuracy = self.metric.score(self.whole_lengths)
         count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)
         self.trial_rows = np.unique(np.linspace(0, len(valid) - 1, count).astype(np.int64))
         self.trial_texts = choose_rows(valid, self.trial_rows)
-        self.trial_accuracy = self.metric.score(self.wanted[self.trial_rows], self.trial_rows)
+        self.trial_accuracy = self.metric.score(self.whole_lengths[self.trial_rows], self.trial_rows)
 
     def judge(self, lengths: Floats, rows: Ids | slice, setting: Setting, size: int, adapted: bool) -> Trial:
-        """The trial of class lengths of some validation rows."""
-        wanted = self.wanted[rows]
-        accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, wanted)
-        return Trial(setting, accuracy, agreement, float(np.square(lengths - wanted).sum(1).mean()), size, adapted)
+        """The trial that a setting makes with class lengths (n, C) of the validation texts `rows`."""
+        whole = self.whole_lengths[rows]
+        accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, whole)
+        return Trial(setting, accuracy, agreement, float(np.square(lengths - whole).sum(1).mean()), size, adapted)
 
     def file_lengths(self, session: Session, rows: Ids | None = None) -> Floats:
         """Class lengths (n, C) of every validation text, or of some rows, by a file."""

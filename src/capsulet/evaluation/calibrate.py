@@ -142,11 +142,11 @@ def errors(
     lengths: Matrix, probabilities: NDArray[np.float64], truth: Flags, classifier: Classifier
 ) -> dict[str, float]:
     """Calibration errors of class lengths and of probabilities; multi-label: over all pairs of a text and a label."""
-    several = classifier.multi_label
-    right = truth if several else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
+    multi_label = classifier.multi_label
+    right = truth if multi_label else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
     found = {"error_before": np.asarray(lengths), "error_after": probabilities}
     return {
-        name: round(calibration_error((values if several else values.max(1)).ravel(), right.ravel()), 6)
+        name: round(calibration_error((values if multi_label else values.max(1)).ravel(), right.ravel()), 6)
         for name, values in found.items()
     }
 

@@ -28,8 +28,8 @@ Classes = NDArray[np.int64]
 
 SMALLEST = 1e-6  # smallest distance of a length from 0 and 1, and of a probability from 0
 FOLDS = 5
-MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # bounds of the sample to fit on; a larger one would only take longer
-MOST_KNOTS = 50
+MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # of the sample to fit on: at most so many lengths, at least so many texts
+MOST_KNOTS = 50  # of an isotonic regression
 FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # smallest number of texts for a method
 LARGEST_FACTOR = 1e4
 
@@ -53,7 +53,7 @@ class Calibration:
     slope: float = 1.0  # platt
     offset: float = 0.0
     knots: tuple[tuple[float, float], ...] = ()  # isotonic: p of the best class, before and after
-    each: bool = False  # multi-label: one probability per label, by slope and offset
+    each: bool = False  # multi-label: each label has its own probability, by slope and offset
 
     def probabilities(self, lengths: NDArray[Any]) -> Numbers:
         """Convert lengths to probabilities, (B, C) -> (B, C). Single-label rows sum to one."""
@@ -94,7 +94,7 @@ def from_json(stored: Any, source: str) -> Calibration:
 
 
 def scaled(lengths: NDArray[Any], scale: str) -> Numbers:
-    """Convert lengths (B, C) to scores."""
+    """Convert lengths (B, C) to scores (B, C) by one of `SCALES`."""
     return SCALES[scale](np.clip(lengths.astype(np.float64), SMALLEST, 1 - SMALLEST))
 
 
@@ -185,7 +185,7 @@ def fit_labels(lengths: NDArray[Any], truth: NDArray[np.bool_]) -> tuple[Calibra
 
 
 def folds(truth: Classes) -> Classes:
-    """Return the part of each text; every class is spread over all parts."""
+    """Return the part of each text, 0 to FOLDS - 1: (n,). The texts of every class are spread over all parts."""
     shuffled = np.random.default_rng(0).permutation(len(truth))
     order = shuffled[np.argsort(truth[shuffled], kind="stable")]
     parts = np.empty(len(truth), np.int64)
@@ -270,7 +270,10 @@ def fit_logistic(values: Numbers, right: NDArray[np.bool_]) -> tuple[float, floa
 
 
 def fit_steps(values: Numbers, right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    """Isotonic regression (pool adjacent violators): points of a rising line, the share of right answers by value."""
+    """Isotonic regression (pool adjacent violators): values with the share of right answers at them, both rising.
+
+    `values` (n,) are the probabilities of the answers, and `right` (n,) says which of them are correct.
+    """
     order = np.argsort(values, kind="stable")
     blocks: list[list[float]] = []  # sum of values, right answers, texts
     for piece in np.array_split(order, min(MOST_KNOTS, max(1, len(order) // 10))):

@@ -48,7 +48,7 @@ class LabelCounts:
         self.texts += len(truth)
 
     def add_hits(self, own: Places, lengths: Sequence[float]) -> None:
-        """Count the true labels among the longest of a text."""
+        """Count the true labels among the k labels with the longest lengths, for each k of precision at k."""
         longest = nlargest(max(self.hits), range(len(lengths)), key=lengths.__getitem__)
         for cut in self.hits:
             self.hits[cut] += sum(place in own for place in longest[:cut])

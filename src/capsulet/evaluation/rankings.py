@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from capsulet.errors import ModelError
 
-MOST_VALUES = 1000  # most values that a ranking keeps
+MOST_VALUES = 1000  # values that a ranking keeps at most
 RANKINGS = "confidence", "certainty", "set_score"  # keys in the calibration of a configuration
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Validation texts by a value, highest first: how many reach each value, and how many of those were wrong."""
+    """Validation texts by a value: how many reach each value, and how many of those were wrong."""
 
-    values: tuple[float, ...]
-    reached: tuple[int, ...]
-    wrong: tuple[int, ...]
+    values: tuple[float, ...]  # different values, highest first
+    reached: tuple[int, ...]  # texts with at least this value
+    wrong: tuple[int, ...]  # those of them that were answered wrongly
 
     @property
     def count(self) -> int:
@@ -44,7 +44,7 @@ class Ranking:
 
 
 def rank(values: NDArray[Any], wrong: NDArray[np.bool_]) -> Ranking:
-    """Rank texts by a value. Of many texts, only the counts at some of the values are kept."""
+    """Rank texts by their values (n,); `wrong` (n,) are the wrong answers. Of many values, only some are kept."""
     values = np.floor(values * 1e6) / 1e6  # few digits to keep; a text still reaches its own value
     order = np.argsort(-values, kind="stable")
     ranked, errors = values[order], np.cumsum(wrong[order])
@@ -77,12 +77,12 @@ def thinned(stored: Mapping[str, Any], most: int, source: str) -> dict[str, Any]
 
 
 def set_scores(lengths: NDArray[Any]) -> NDArray[np.float64]:
-    """Scores of the labels for conformal sets: their shares of Σ s⁴, (B, C) -> (B, C)."""
+    """Scores of the labels for conformal sets, s⁴ / Σ s⁴ for lengths s before squash: (B, C) -> (B, C)."""
     fourth = fourth_powers(lengths)
     return np.asarray(fourth / fourth.sum(1, keepdims=True))
 
 
 def fourth_powers(lengths: NDArray[Any]) -> NDArray[np.float64]:
-    """Return s⁴ of the lengths s before squash, which makes s²/(1 + s²) of s: (B, C) -> (B, C)."""
+    """Return s⁴ for class lengths s² / (1 + s²), where s is the length before squash: (B, C) -> (B, C)."""
     inside = np.clip(lengths.astype(np.float64), 1e-6, 1 - 1e-6)
     return np.square(inside / (1 - inside))

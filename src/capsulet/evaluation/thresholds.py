@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from capsulet.evaluation.arrays import Flags
 
 POOL = 5_000_000  # largest number of scores that are ranked together
-PRIOR = 10  # positives of the average label that are added to those of each label when its threshold is fitted
+PRIOR = 10  # texts of the average label whose counts are added to those of each label when its threshold is fitted
 
 Counts = NDArray[np.int64]
 
@@ -14,7 +14,7 @@ Counts = NDArray[np.int64]
 def fit_thresholds(scores: NDArray[np.float32], truth: Flags) -> NDArray[np.float64]:
     """Fit the threshold of each label (C,): the score above which its F1 on these texts is highest.
 
-    The counts of `PRIOR` positives of the average label are added to those of each label. The threshold of a rare label
+    The counts of `PRIOR` texts of the average label are added to those of each label. The threshold of a rare label
     is therefore close to the best one for all labels together. A threshold is the middle between two scores, so that
     rounding cannot move a text across it.
     """
@@ -39,7 +39,7 @@ def fit_thresholds(scores: NDArray[np.float32], truth: Flags) -> NDArray[np.floa
 
 
 def ranked(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> tuple[NDArray[np.float64], Counts]:
-    """Scores in descending order (n,), and the number of true ones among the first k (n + 1,)."""
+    """Return scores in descending order (n,), and how many of the first k are true, for k from 0 to n: (n + 1,)."""
     order = np.argsort(-scores, kind="stable")
     return scores[order].astype(np.float64), np.concatenate([[0], np.cumsum(truth[order])])
 

@@ -17,7 +17,7 @@ class ClassWord:
     """A word that contributes to a class."""
 
     word: str
-    contribution: float  # mean over its occurrences, or of the word alone
+    contribution: float  # mean over its occurrences; without texts, of the word read alone
     count: int  # occurrences; 1 if it was read alone
     nearest: tuple[str, ...]  # by cosine of their code weights; empty without codes
 

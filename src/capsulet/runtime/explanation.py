@@ -8,7 +8,7 @@ from operator import mul
 from capsulet.results import CapsuleShare, CodewordShare, Contrast, Explanation, TokenContribution
 from capsulet.runtime.session import Session
 
-MOST_CODEWORDS, WORDS_EACH = 8, 3
+MOST_CODEWORDS, WORDS_EACH = 8, 3  # codewords that are listed, and words listed for each
 
 
 def explain(session: Session, text: str, label: str | None, contrast: str | None, spelled: bool = False) -> Explanation:
@@ -74,7 +74,7 @@ def codeword_shares(
 
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
-    """How much shorter a class capsule of length `norm` before squash is without each token."""
+    """For each token: how far the length before squash of a class falls below `norm` if the token is left out."""
     words = session.spell(text)
     variants = [" ".join(words[:token] + words[token + 1 :]) for token in range(len(words))]
     return tuple(norm - session.explain(variant, [], spelled=True).norms[0][place] for variant in variants or [""])

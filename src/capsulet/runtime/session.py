@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 PRECISIONS = {"auto": 0, "float32": 1, "int8": 2}
-AT_ONCE = 256  # texts per thread and call: enough to batch texts of similar length
+AT_ONCE = 256  # texts that a thread gives to the core in one call: enough to batch texts of similar length
 
 NAN = float("nan")
 
@@ -113,7 +113,7 @@ class Session:
         return list(map(self.word, range(self.word_ids.size)))
 
     def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Matrix, memoryview[float]]:
-        """Class lengths (n, C) of texts, and the share of unknown words of each."""
+        """Class lengths (n, C) of texts, and the share of unknown words in each text (n,)."""
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
         answers = self.each(lambda part: self.core.classify(part, spelled), parts)
         unknown: memoryview[float] = memoryview(b"".join(own for _, own in answers)).cast("f")

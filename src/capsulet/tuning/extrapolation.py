@@ -1,4 +1,7 @@
-"""Extrapolate a learning curve: the error falls like a + b n^-c in the number of rows n."""
+"""Extrapolate a learning curve: the error falls like a + b n^-c in the number of rows n.
+
+Shapes: R bootstrap samples, E exponents of the grid, and the levels, which are numbers of rows that were trained on.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 from capsulet.tuning.results import CurveForecast
 
 Floats = NDArray[np.float64]
-EXPONENTS = np.linspace(0.1, 1.5, 57)
+EXPONENTS = np.linspace(0.1, 1.5, 57)  # the grid (E,)
 REPEATS = 400  # bootstrap samples
 INTERVAL = (0.025, 0.975)
 
@@ -30,7 +33,7 @@ class Curves(NamedTuple):
 
 
 def fit(rows: Floats, qualities: Floats, weights: Floats) -> Curves:
-    """Fit a curve to each row of the qualities (R, levels) by weighted least squares; no parameter is negative.
+    """Fit a curve to each sample of the qualities (R, levels) by weighted least squares; no parameter is negative.
 
     For each exponent of a grid, the best floor and factor have a closed form. The exponent is the best of the grid.
     """
@@ -70,7 +73,8 @@ def quality(hits: Floats, misses: Floats) -> Floats:
 def forecasts(levels: Sequence[Level], wanted: Sequence[int], seed: int = 0) -> list[CurveForecast]:
     """Extrapolate to the wanted numbers of rows.
 
-    The intervals come from a bootstrap over held-out texts and draws. A level of one draw gets the noise of the others.
+    The intervals come from a bootstrap over held-out texts and draws. A level of one draw gets the noise of the others,
+    because its own noise is unknown.
     """
     rows = np.array([level.rows for level in levels], dtype=float)
     weights = rows / rows.max()  # large files say most about larger ones
@@ -96,7 +100,7 @@ def draw_noise(levels: Sequence[Level]) -> float:
 
 
 def sampled(levels: Sequence[Level], noise: float, generator: np.random.Generator) -> Floats:
-    """Qualities of the levels on a random sample of held-out texts and draws."""
+    """Qualities of the levels (levels,) on a random sample of held-out texts and draws."""
     texts = levels[0].hits.shape[1]
     chosen = generator.integers(texts, size=(texts,))
     values = []

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 LINEAR = "linear"  # no network
 SLOWER = {"tiny": 0.7, "small": 1.0, "base": 4.0}  # training time against the size `small`
 NGRAM_ROWS = (None, 1 << 14, 1 << 16, 1 << 18, 1 << 20)
-SMALL_NGRAM_ROWS = (None, 1 << 12, 1 << 14, 1 << 16, 1 << 17)  # for a target size: larger ones are halved anyway
-LONGER = (1.0, 1.5, 2.0)  # times the usual epochs
-# the values of the default
+SMALL_NGRAM_ROWS = (None, 1 << 12, 1 << 14, 1 << 16, 1 << 17)  # with a target size, which would halve larger tables
+LONGER = (1.0, 1.5, 2.0)  # factors of the usual number of epochs
+# what the default has for the options of a trial
 DEFAULTS: dict[str, Any] = {
     "pieces": 5, "ngram_features": None, "min_count": None, "learning_rate": 0.002, "embedding_dropout": 0.5,
     "head_dropout": 0.2, "adversarial": None, "pooling": "mean+max", "num_codebooks": 8, "longer": 1.0, "seed": 1,
@@ -29,7 +29,7 @@ FIRST: tuple[dict[str, Any], ...] = (
     {"ngram_features": 1 << 16, "pieces": 4},
     {"size": LINEAR, "pieces": 6},
     {"seed": 2},
-)  # changes of the default
+)  # changes of the default, one trial each
 
 
 def allowed_sizes(
@@ -49,7 +49,7 @@ def allowed_sizes(
 
 
 def first_trials(sizes: list[str], usual: str) -> list[dict[str, Any]]:
-    """Values of the trials after the default: all of the default but a few; none that these sizes do not allow."""
+    """Values of the trials after the default: those of the default with a few changes, as far as these sizes allow."""
     found = [{"size": usual, **DEFAULTS, **changes} for changes in FIRST]
     if sizes == [LINEAR]:
         found = [{**values, "size": LINEAR} for values in found if values["pieces"] != DEFAULTS["pieces"]]
@@ -84,7 +84,7 @@ def suggest(trial: optuna.Trial, sizes: tuple[str, ...], small_file: bool, epoch
 
 
 def changed(values: dict[str, Any]) -> dict[str, Any]:
-    """The values that are not those of the default."""
+    """The values that differ from those of the default."""
     return {name: value for name, value in values.items() if value != DEFAULTS.get(name)}
 
 

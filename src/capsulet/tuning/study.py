@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOURNAL, IDENTITY = "journal.log", "search.json"
 NAME = "capsulet"
 STARTUP_TRIALS = 5  # trials before the search learns from earlier ones
-NEAR = 0.5  # standard errors of the quality
+NEAR = 0.5  # standard errors below the highest quality, down to which a trial can be the best
 
 
 def require_optuna() -> None:
@@ -82,10 +82,10 @@ def trials_of(study: optuna.Study) -> list[Trial]:
 
 
 def best_of(trials: list[Trial]) -> Trial:
-    """The trial of the lowest log loss among those whose quality is near the highest; of equal ones, the smallest file.
+    """The trial with the lowest log loss among those whose quality is near the highest; if equal, the smallest file.
 
-    Some hundred texts tell log losses apart, but hardly shares of right answers. Without log losses: the highest
-    quality.
+    A few hundred texts are enough to compare log losses, but hardly to compare accuracies. Without log losses it is the
+    trial with the highest quality.
     """
     finished = [one for one in trials if one.quality is not None]
     first = max(finished, key=lambda one: (one.quality or 0.0, -one.bytes))

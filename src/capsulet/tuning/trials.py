@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ACCURACY, MACRO_F1, MICRO_F1 = "accuracy", "macro-f1", "micro-f1"
 METRICS = (ACCURACY, MACRO_F1, MICRO_F1)
 PARTS = 4  # of a training, after which trials are compared; the whole is compared when it is finished
-JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25  # texts that judge a trial, and their share of the rows
+# validation texts that measure a trial, and the smallest and largest share of the rows that they may be
+JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class Job:
     reading: ReadOptions
 
     def options(self, chosen: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
-        """Options of a training that holds out this share of the rows: what the user has set is never changed."""
+        """Options of a training with these values and this held-out share; what the user has set is never changed."""
         select = {} if self.metric == ACCURACY else {"select": self.metric}
         return {**chosen, **select, **share, **self.fixed}
 
     def judged_share(self, rows: int) -> dict[str, Any]:
-        """The share of the rows that judges a trial; nothing for few rows, which are judged by cross-validation."""
+        """The option for the share of rows that measures a trial; empty for few rows, which use cross-validation."""
         if rows < FEW_ROWS and self.target_size is None:
             return {}
         # a compressed file can only be judged on texts that the model was not trained on
@@ -52,7 +53,7 @@ class Job:
         return {"valid_fraction": round(share, 3)}
 
     def final_share(self, rows: int) -> dict[str, Any]:
-        """The share of the rows that is held out from the final model: the usual one, or one to compress with."""
+        """The option for the share of the rows that the final model holds out; empty: the default."""
         return {"valid_fraction": LEAST_SHARE} if rows < FEW_ROWS and self.target_size is not None else {}
 
 
@@ -96,7 +97,7 @@ class Pruner(Silence):
 def run_trial(
     job: Job, rows: Data, folder: Path, chosen: dict[str, Any], share: dict[str, Any], monitor: Silence | None = None
 ) -> Outcome:
-    """Train in a folder, hold out a share of the rows, and return the model and what it is worth."""
+    """Train in a folder, hold out a share of the rows, and return the model with its quality, size and time."""
     from capsulet.training.run import train
 
     started = time.perf_counter()
@@ -114,9 +115,9 @@ def run_trial(
 
 
 def judged_loss(file: Path, metric: str) -> tuple[float | None, int]:
-    """The log loss on the texts that a model was calibrated on, by calibrations without each of them; their number.
+    """The cross-validated log loss on the texts that a model was calibrated on, and their number.
 
-    Macro-F1 gives every class the same weight, and the log loss does not: it has none.
+    The loss is None for macro-F1, which gives every class the same weight: the log loss does not.
     """
     found = read_model(file, verify=False).config.calibration or {}
     losses = found.get("log_losses")
@@ -146,7 +147,7 @@ def training_quality(trained: Training, metric: str) -> float:
 
 
 def confirmed(file: Path, rows: Path, job: Job) -> tuple[float, float | None]:
-    """The metric and the log loss of a model on rows that no trial has seen; no log loss with several labels."""
+    """The metric and the log loss of a model on rows that no trial has seen; the loss may be None (`judged_loss`)."""
     quality = evaluation_quality(evaluate(file, rows, reading=job.reading), job.metric)
     if job.reading.multi_label or job.metric == MACRO_F1:
         return quality, None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONFIRMATION, MOST_CONFIRMATION, FEWEST_CONFIRMATION = 0.1, 5_000, 50  # share of the rows, and rows
 SEED = 0
 DEFAULT = 0  # number of the trial with the default options
-FINAL = 1.5  # seconds of the last training, on more rows, per second of a trial
+FINAL = 1.5  # seconds of the last training, which has more rows, per second of the best trial
 
 
 def tune(
@@ -85,7 +85,7 @@ class Search:
     most: int | None  # trials
     tell: Tell
     started: float = 0.0
-    share: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the rows, which judges a trial
+    share: dict[str, Any] = dataclasses.field(default_factory=dict)  # the option `valid_fraction` of the trials
 
     def run(self, files: Data, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
         """Search, confirm, and train the model."""
@@ -172,7 +172,7 @@ class Search:
         return True
 
     def plan(self, study: optuna.Study, seconds: float) -> None:
-        """Decide what the trials may change, by the default, which took these seconds; queue the first ones."""
+        """Decide what trials may change, by the trial of the default, which took `seconds`; queue the first trials."""
         options = read_config(self.model_of(DEFAULT)).options
         usual = LINEAR if self.job.fixed.get("linear_only") else decided(options.model.size)
         sizes = allowed_sizes(self.job.fixed, seconds, self.limit, "small" if usual == LINEAR else usual)
