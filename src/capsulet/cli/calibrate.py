@@ -28,7 +28,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Calibrate."""
+    """Run `capsulet calibrate`."""
     from capsulet.drifting.histograms import FEWEST_TEXTS
     from capsulet.evaluation.calibrate import calibrate
 

@@ -43,7 +43,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check."""
+    """Run `capsulet check`; return the exit status."""
     import dataclasses
 
     from capsulet.checking.check import check

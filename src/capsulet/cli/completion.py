@@ -23,7 +23,7 @@ ARGUMENTS = {"SHELL": f"one of {', '.join(SHELLS)}"}
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the script."""
+    """Run `capsulet completion`."""
     if arguments.shell not in SHELLS:
         raise InputError(f"shell {arguments.shell!r} is unknown: expected one of {', '.join(SHELLS)}")
     from capsulet.cli import shell_scripts

@@ -41,7 +41,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compress."""
+    """Run `capsulet compress`."""
     from capsulet.compression.compress import compress
 
     result = compress(

@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure and extrapolate."""
+    """Run `capsulet curve`."""
     from capsulet.tuning.curve import curve
 
     result = curve(

@@ -26,7 +26,7 @@ QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the defa
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo."""
+    """Run `capsulet demo`; return the exit status."""
     import argparse
     import os
     from pathlib import Path

@@ -20,7 +20,7 @@ ARGUMENTS = {**JSON}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check and print."""
+    """Run `capsulet doctor`; return the exit status."""
     from capsulet.diagnosis.checks import diagnose
 
     findings = diagnose()

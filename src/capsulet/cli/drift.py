@@ -37,7 +37,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Test for drift."""
+    """Run `capsulet drift`; return the exit status."""
     from capsulet.drifting.drift import drift
 
     result = drift(

@@ -31,7 +31,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Evaluate."""
+    """Run `capsulet evaluate`."""
     import dataclasses
 
     from capsulet.evaluation.evaluate import evaluate

@@ -60,7 +60,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Explain."""
+    """Run `capsulet explain`."""
     page = check_text_file(arguments.html, ".html")
     classifier, texts = load_with_texts(arguments)
     pairs: Iterable[tuple[str, Explanation]] = explanations(classifier, texts, arguments)

@@ -24,7 +24,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Export."""
+    """Run `capsulet export`."""
     from capsulet.storage.export import export, lacks_pieces
     from capsulet.storage.folder import read_config
 

@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Describe."""
+    """Run `capsulet info`."""
     from pathlib import Path
 
     from capsulet.config import ModelOptions

@@ -71,7 +71,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Predict."""
+    """Run `capsulet predict`."""
     if arguments.top_k < 1:
         raise InputError(f"--top-k is {arguments.top_k}: expected at least 1")
     if arguments.engine == "ray":

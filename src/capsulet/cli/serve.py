@@ -45,7 +45,7 @@ ARGUMENTS = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve."""
+    """Run `capsulet serve`; return the exit status."""
     from capsulet.serve.run import serve
 
     settings = Settings(

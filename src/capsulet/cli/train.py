@@ -83,7 +83,7 @@ def option_classes() -> tuple[type, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train."""
+    """Run `capsulet train`; return the exit status."""
     import dataclasses
     import os
 

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Search and train."""
+    """Run `capsulet tune`."""
     from capsulet.tuning.tune import tune
 
     fixed = given_values(arguments, *option_classes())

@@ -1,4 +1,4 @@
-"""What people say about answers: labelled texts in a file that `capsulet train` takes."""
+"""Feedback of users: texts with their right labels, in a file that `capsulet train` can read."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def labels(values: dict[str, Any], model: Model) -> dict[str, Any]:
 
 
 async def store(server: Server, path: str, line: bytes) -> Response:
-    """Append a line to the file of the feedback."""
+    """Append a line to the feedback file."""
     if not await server.engine.call(append_line, path, line, server.settings.max_feedback):
-        raise RefusalError(503, "the file of the feedback is full: tell who runs the server", {"retry-after": "3600"})
+        raise RefusalError(503, "the feedback file is full: tell the operator of the server", {"retry-after": "3600"})
     return Response(status=204)
 
 

@@ -1,10 +1,10 @@
 """The queue of texts that wait for a model.
 
-Requests that arrive together run together: the network reads several texts faster than one by one. Nobody waits for
-others to arrive. Few texts run in the event loop, many in threads, because the core releases the interpreter.
+Requests that arrive together run together, because the network reads several texts faster than one by one. No request
+waits for others to arrive. Few texts run in the event loop. Many run in threads, because the core releases the GIL.
 
-Under too much load, the loop answers for as long as it reads, and refuses what still finds the queue full. A server
-that first refuses all that has arrived has no time for answers: to refuse costs as much as to answer a short text.
+Under too much load, the loop spends as much time on answers as on reading, and refuses requests that still find the
+queue full. Refusing everything first would leave no time for answers: a refusal costs as much as a short answer.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64  # texts that run together
 INLINE = 20_000  # characters that run in the event loop, which they hold up for some milliseconds
-LONGEST_TURN = 0.05  # seconds that groups may run one after the other in the event loop
+LONGEST_TURN = 0.05  # seconds of answers that the event loop may catch up on, or be ahead by
 
 Result = TypeVar("Result")
 
 
 class Job:
-    """Texts of one request that wait for a model; `done` gets the answers or an error."""
+    """Texts of one request that wait for a model.
+
+    `done` gets the answers or an error; `wanted` says whether somebody still waits for them.
+    """
 
     __slots__ = ("abstain", "characters", "done", "model", "since", "texts", "wanted")
 
@@ -94,7 +97,7 @@ class Queue:
         self.waiting = self.characters = 0  # texts that wait or run, and their characters
         self.running = 0  # groups in threads
         self.scheduled = False
-        self.balanced = 0.0  # the time at which the loop had read and answered equally long
+        self.balanced = 0.0  # up to this time, the loop has spent as much time on answers as on reading
         self.tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, job: Job) -> None:
@@ -107,7 +110,7 @@ class Queue:
         self.schedule()
 
     def take_room(self, texts: int, characters: int) -> None:
-        """Count texts that wait, or refuse them."""
+        """Count texts that begin to wait; refuse them if there is no room."""
         if self.waiting + texts > self.settings.queue:
             raise overloaded(f"{self.waiting:,} texts are waiting, which is as many as the server keeps")
         if self.waiting and self.characters + characters > self.settings.max_buffered:
@@ -116,13 +119,13 @@ class Queue:
         self.characters += characters
 
     def give_room(self, texts: int, characters: int) -> None:
-        """Texts no longer wait."""
+        """Stop counting texts that are answered or dropped."""
         self.waiting -= texts
         self.characters -= characters
 
     @contextmanager
     def room(self, texts: Sequence[str]) -> Iterator[None]:
-        """Room for texts that run outside the queue."""
+        """A context that takes room for texts which run outside the queue."""
         size = len(texts), sum(map(len, texts))
         self.take_room(*size)
         try:
@@ -146,7 +149,7 @@ class Queue:
         return await future
 
     def schedule(self) -> None:
-        """Run the jobs after the events that are already there."""
+        """Plan to run jobs when the loop has handled the events that are already there."""
         if not self.scheduled and self.jobs and self.running < self.engine.most_running:
             self.scheduled = True
             self.loop.call_soon(self.run)
@@ -158,7 +161,7 @@ class Queue:
         self.schedule()
 
     def run_groups(self, least: int = 0) -> None:
-        """Run groups of small jobs until the loop has answered for as long as it has read."""
+        """Run `least` groups of jobs, then small ones until the loop has answered for as long as it has read."""
         now = time.perf_counter()
         self.balanced = min(max(self.balanced, now - LONGEST_TURN), now + LONGEST_TURN)
         while self.jobs and (least > 0 or (self.engine.inline(self.jobs[0]) and self.balanced < now)):
@@ -168,7 +171,7 @@ class Queue:
             least -= 1
 
     def run_group(self) -> None:
-        """Run one group of jobs."""
+        """Run the next group of jobs: in the loop if it is small, else in threads if there is room."""
         if self.jobs and self.running >= self.engine.most_running and not self.engine.inline(self.jobs[0]):
             return
         if group := self.take_group():
@@ -231,7 +234,7 @@ def run_together(group: Sequence[Job]) -> Answers:
 
 
 def attempt(work: Callable[[Sequence[Job]], Answers], group: Sequence[Job]) -> Answers | Exception:
-    """The answers, or the error."""
+    """Return the answers of a group, or the error."""
     try:
         return work(group)
     except Exception as error:

@@ -18,7 +18,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Numbers of requests, seconds and texts. `cell` is the place of a number among those of a process."""
+    """Numbers of requests, seconds and texts. `cells` has the place of each number among those of a process."""
 
     def __init__(self, routes: Sequence[str], models: Sequence[str], processes: int = 1) -> None:
         names = [("requests", route, status) for route in routes for status in STATUSES]
@@ -55,7 +55,7 @@ class Metrics:
         self.add("reloads", model, int(taken))
 
     def set_gauges(self, waiting: int, connections: int) -> None:
-        """Set what is true now."""
+        """Set the gauges of this process."""
         values = {"queue": waiting, "connections": connections, "memory": resident(), "descriptors": descriptors()}
         for name, value in values.items():
             self.memory[self.first + self.cells[name, "", 0]] = value

@@ -19,7 +19,7 @@ State = tuple[int, int, int]  # of a file: inode, size and time of the last chan
 
 
 class Answers:
-    """What a model says about some texts, one row per text."""
+    """Answers of a model to n texts: lengths and probabilities (n, C), and reasons to abstain (n,)."""
 
     __slots__ = ("lengths", "probabilities", "reasons")
 
@@ -112,7 +112,7 @@ def model_file(path: Path) -> Path:
 
 
 def state_of(file: Path) -> State:
-    """What changes when a file is replaced or written."""
+    """The state of a file, which is another one after the file is replaced or written."""
     found = file.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 

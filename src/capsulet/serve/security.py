@@ -1,4 +1,4 @@
-"""Who may ask: host names, a bearer token, other origins; and headers that keep browsers careful."""
+"""Which requests are allowed: host names, a bearer token, other origins; and headers for the safety of browsers."""
 
 from __future__ import annotations
 

@@ -26,15 +26,15 @@ from capsulet.serve.settings import Settings
 
 SWEEP = 0.5  # seconds between two looks at deadlines and at the files of the models
 GRACE = 0.3  # seconds after SIGTERM in which new connections are accepted
-QUIET = 0.2  # seconds without a request after which a client is not about to send one
+QUIET = 0.2  # seconds; a client that was quiet for so long is not about to send a request
 LONGEST_TURN = 0.05  # seconds of a turn of the loop after which connections must wait
-LOOKED_AT = 64  # connections that are looked at to find an idle one
+LOOKED_AT = 64  # connections that are searched for an idle one
 VERSION = re.compile("^versions/1(/|$)")  # of a model in the Open Inference Protocol
-STREAM_BUFFER = 4_000_000  # bytes of answers that a client may send questions before it reads
+STREAM_BUFFER = 4_000_000  # bytes of answers that the client of a stream may leave unread while it still sends lines
 
 
 class Question(NamedTuple):
-    """Texts for a model, and the function that makes the response of their answers."""
+    """Texts for a model, and the function that makes a response from their answers."""
 
     model: Model
     texts: list[str]
@@ -67,11 +67,11 @@ class Server:
         self.gate = Gate(settings)
         self.connections: OrderedDict[Connection, None] = OrderedDict()  # the longest idle ones first
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.streaming = 0
+        self.streaming = 0  # open streams
         self.buffered = 0  # bytes of unfinished requests and unread answers
         self.draining = False
         self.turn_began = 0.0  # when the first request of this turn of the loop was read
-        self.resting: list[Connection] = []
+        self.resting: list[Connection] = []  # which are not read until the next turn
         self.date = b""
         self.set_date()
 
@@ -94,10 +94,10 @@ class Server:
             self.connections.move_to_end(connection)
 
     def take_turns(self, connection: Connection) -> None:
-        """Leave a connection alone until the next turn of the loop, if this one takes long.
+        """Stop reading from a connection until the next turn of the event loop, if this turn has taken long.
 
-        The loop goes on to read as long as many connections have something to say. New connections, timers and the
-        results of threads would wait.
+        A turn lasts as long as connections have data to read. Meanwhile new connections, timers and the results of
+        threads wait.
         """
         if not self.turn_began:
             self.turn_began = time.perf_counter()
@@ -107,7 +107,7 @@ class Server:
             self.resting.append(connection)
 
     def end_turn(self) -> None:
-        """Read again from the connections that were left alone."""
+        """Read again from the connections that `take_turns` has stopped."""
         self.turn_began = 0.0
         resting, self.resting = self.resting, []
         for connection in resting:
