@@ -41,8 +41,8 @@ EDGES: Mapping[str, tuple[float, ...]] = {
     ),
 }  # fmt: skip
 FEWEST_TEXTS = 20  # smallest number of texts to make histograms from, and to compare with them
-EVERY = 3  # one text in three is for the means and standard deviations of codewords
-MOST_CLASSES = 200  # largest number of bins; of more classes, neighbours share a bin
+EVERY = 3  # every third text is used for the means and standard deviations of codewords, and not counted for codes
+MOST_CLASSES = 200  # largest number of bins of classes; if there are more classes, neighbours share a bin
 PARTS_OF_ONE = 10_000  # weights of codes are stored as whole numbers of this fraction
 MOST_TEXTS = 1 << 48  # largest number of texts that are counted; more would not be exact in the arithmetic of the test
 

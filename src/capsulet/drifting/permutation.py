@@ -15,20 +15,20 @@ from typing import NamedTuple
 from capsulet.native import _permutation
 
 DRAWS = 9_999  # largest number of divisions: no p-value is below 1 / 10,000
-ENOUGH = 100  # divisions that differ as much: drawing stops after this number
-FIRST = 200  # divisions whose mean tells what chance moves
+ENOUGH = 100  # drawing stops after so many divisions that differ at least as much as the samples
+FIRST = 200  # divisions whose mean is `chance`
 
 
 class Comparison(NamedTuple):
     """Difference of two samples."""
 
     p_value: float
-    moved: float  # share of the texts in other bins: the total variation distance
+    moved: float  # share of the texts that are in other bins: the total variation distance
     chance: float  # mean of `moved` for two samples of these sizes from one distribution
 
 
 def compare(reference: Sequence[int], new: Sequence[int]) -> Comparison:
-    """Compare the counts of two samples in the same bins: (K,) and (K,)."""
+    """Compare the counts of two samples in the same bins: (bins,) and (bins,)."""
     counts = (array("q", reference).tobytes(), array("q", new).tobytes())
     drawn, as_large, chance = _permutation.divisions(*counts, DRAWS, ENOUGH, FIRST)
     p_value = ENOUGH / drawn if as_large >= ENOUGH else (as_large + 1) / (drawn + 1)
@@ -42,7 +42,7 @@ def moved(reference: Sequence[int], new: Sequence[int]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust the p-values of several tests: the smallest is below a rate by chance no more often (Holm 1979)."""
+    """Adjust the p-values of several tests: the chance that any is below a rate is at most that rate (Holm 1979)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     products = [min(1.0, (len(order) - place) * p_values[row]) for place, row in enumerate(order)]
     adjusted = dict(zip(order, accumulate(products, max), strict=True))

@@ -19,8 +19,8 @@ from capsulet.errors import InputError
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
 
-CANDIDATES = 10  # per text to select
-LEAST_DISTANCE = 1e-6  # below: the same words
+CANDIDATES = 10  # texts that are compared, per text to select
+LEAST_DISTANCE = 1e-6  # texts with a smaller distance have the same words
 
 
 def select(classifier: Classifier, texts: Sequence[str], count: int = 20) -> list[int]:

@@ -205,8 +205,8 @@ def backward(network: Network, batch: Batch, noise: Noise, objective: Objective,
     squares = vectors.detach().square().sum(2) * real  # (B, T)
     word_norms = (squares.sum(1) / lengths).sqrt().view(-1, 1, 1)  # (B, 1, 1) root mean square over the words of a text
     gradient_norms = vectors.grad.flatten(1).norm(dim=1).view(-1, 1, 1)  # (B, 1, 1)
-    step = objective.adversarial * word_norms * vectors.grad / (gradient_norms + TINY)
-    perturbed = (vectors.detach() + step).requires_grad_()
+    perturbed = vectors.detach() + objective.adversarial * word_norms * vectors.grad / (gradient_norms + TINY)
+    perturbed.requires_grad_()
     loss_at(perturbed, second(noise)).backward()  # type: ignore[no-untyped-call]
     assert perturbed.grad is not None
     # embedded.backward(gradient) would do the same, but imports sympy, which takes as long as a short training

@@ -201,38 +201,38 @@ class NetworkStage:
         """Train the network and return the combined model, or the linear model if the network does not help."""
         options, corpora = plan.options, self.corpora
         task, mixture = self.task(options), None
-        rounds: Rounds | None = None  # answers to texts that the network was not trained on
+        answers: Rounds | None = None  # answers to texts that the network was not trained on
         # with n-gram features, the folder has the linear model until it is known whether the network helps
         writes_epochs = linear is None and self.workers.rank == 0
         if plan.rounds:
             folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
             make = partial(self.network, options)
-            rounds = cross_validate(make, task, folds, plan.rounds, self.tell, self.settled)
-            if rounds is None and self.workers.add(linear is not None)[0]:
+            answers = cross_validate(make, task, folds, plan.rounds, self.tell, self.settled)
+            if answers is None and self.workers.add(linear is not None)[0]:
                 return interrupted(linear), judged
-            if rounds is not None:
-                rounds = self.judged_part(rounds)
-                mixture = self.mixture(rounds)
-                self.compare(mixture, len(rounds.rows))
+            if answers is not None:
+                answers = self.judged_part(answers)
+                mixture = self.mixture(answers)
+                self.compare(mixture, len(answers.rows))
                 if self.workers.add(mixture is not None and mixture.strength is None)[0]:
                     return linear or NOTHING, judged
-                task = replace(task, measured=rounds.measured, keep_last=True)
+                task = replace(task, measured=answers.measured, keep_last=True)
         keep = self.writer.write_epoch if writes_epochs else task.keep
         network = self.network(options)
         history = train_network(network, replace(task, keep=keep, checkpoints=checkpoints, resume=self.resume))
         if self.workers.rank:
             return history, None
-        if rounds and history.stopped == "interrupted":  # cross-validation did not measure a network of fewer epochs
+        if answers and history.stopped == "interrupted":  # cross-validation did not measure a network of fewer epochs
             return (interrupted(linear), judged) if linear else (history, None)
-        if not rounds and task.valid is not None:
+        if not answers and task.valid is not None:
             network.to("cpu").load_state_dict(tensors_of(history.best.weights))
             rows = np.arange(len(task.valid))
-            rounds = Rounds(rows, values_of(network, task.valid), ())
-            mixture = self.mixture(rounds)
+            answers = Rounds(rows, values_of(network, task.valid), ())
+            mixture = self.mixture(answers)
             self.compare(mixture, len(rows))
-        if mixture is None or rounds is None:
+        if mixture is None or answers is None:
             return history, None
-        return self.mixed(mixture, rounds.rows, history, plan.rounds, linear, judged)
+        return self.mixed(mixture, answers.rows, history, plan.rounds, linear, judged)
 
     def compare(self, mixture: Mixture | None, texts: int) -> None:
         """Print and store whether the network is used, and why."""
