@@ -12,6 +12,7 @@ from capsulet.serve.log import Log
 
 CALM = 1.0  # seconds that a process must live before it is replaced at once
 ENDING = (signal.SIGTERM, signal.SIGINT)
+KILLED = tuple(-number for number in ENDING)  # exit codes of a process that had not begun to serve: it has lost nothing
 
 
 class Workers:
@@ -41,7 +42,7 @@ class Workers:
             worker = self.numbers.pop(process)
             code = os.waitstatus_to_exitcode(status)
             if self.ending:
-                failed = failed or code != 0
+                failed = failed or code not in (0, *KILLED)
                 continue
             self.log.say(f"worker {worker} ended with status {code} and is started again")
             if time.monotonic() - self.started[worker] < CALM:
