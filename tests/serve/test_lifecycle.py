@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import capsulet
+from capsulet.serve.server import refuse_new_connections
 from tests.conftest import TINY
 from tests.serve.conftest import Running
 
@@ -134,6 +136,22 @@ def test_sigterm_finishes_what_was_accepted(start: Callable[..., Running], model
     assert server.end() == 0
     clients.end()
     assert not clients.lost and set(clients.labels) == {"sport"}
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_DEFER_ACCEPT"), reason="needs the sockets of Linux")
+def test_a_handshake_that_has_begun_is_finished_and_no_other_begins() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # the system then counts a connection as made when its first data arrive: its handshake stays open until then
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 30)
+        listener.settimeout(5)
+        with socket.create_connection(listener.getsockname(), timeout=5) as client:
+            refuse_new_connections(listener)
+            with pytest.raises(TimeoutError):
+                socket.create_connection(listener.getsockname(), timeout=0.2)
+            client.sendall(b"request")
+            accepted, _ = listener.accept()
+            with accepted:
+                assert accepted.recv(100) == b"request"
 
 
 def test_sigterm_waits_for_a_long_request(start: Callable[..., Running], model: Path) -> None:

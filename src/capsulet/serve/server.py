@@ -352,16 +352,19 @@ class Server:
 
 
 def refuse_new_connections(sock: socket.socket) -> None:
-    """Let the system drop requests for new connections, and keep those that it has already made.
+    """Let the system drop requests for new connections, and keep those that it has already made or is making.
 
-    Closing a listening socket would cut off connections that wait in its queue. A filter that drops every packet, on
-    Linux, does not; clients then try again and find the socket closed, or another server.
+    Closing a listening socket would cut off connections that wait in its queue. A filter that drops the first packet
+    of a connection, on Linux, does not; clients then try again and find the socket closed, or another server. The last
+    packet of a handshake must pass: its client counts the connection as made, and sends its request.
     """
     with contextlib.suppress(OSError, AttributeError, ImportError):
         import ctypes
 
-        drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0
-        program = struct.pack("HL", 1, ctypes.addressof(drop_all))
+        # classic BPF on the TCP header: load the flags; if SYN is set, drop the packet, otherwise keep all of it
+        steps = [(0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFF_FFFF)]
+        drop_syn = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+        program = struct.pack("HL", len(steps), ctypes.addressof(drop_syn))
         sock.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
 
 
