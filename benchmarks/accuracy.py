@@ -73,6 +73,10 @@ def main() -> None:
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--ours-only", action="store_true", help="do not run the rivals; keep their stored runs")
     who.add_argument("--rivals-only", action="store_true", help="run only the rivals; keep our stored runs")
+    parser.add_argument(
+        "--rivals", nargs="+", default=list(RIVALS), choices=RIVALS, metavar="NAME",
+        help=f"rivals to run; others keep their stored runs (default: {' '.join(RIVALS)})",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments = parser.parse_args()
     options = dict(parse_option(pair) for pair in arguments.options)
@@ -89,7 +93,7 @@ def main() -> None:
     except CapsuletError as error:
         parser.error(error.message)
     seeds: list[int | str] = [*([] if arguments.rivals_only else arguments.seeds)]
-    seeds += [] if arguments.ours_only else RIVALS
+    seeds += [] if arguments.ours_only else arguments.rivals
     ours = {"source": source_digest(), "options": options}
     keys = {seed: {"source": rival_digest(seed), "options": {}} if isinstance(seed, str) else ours for seed in seeds}
     wanted = [(folder, seed, {"set": folder.name, "seed": seed, **keys[seed]}) for folder in folders for seed in seeds]
