@@ -243,7 +243,7 @@ def summary() -> str:
         [
             f"- **Accuracy**: {news.mean:.1f} % on the test set of AG News, trained on about half of its training rows "
             f"({news.ours[0]['parameters'] / 1e6:.1f} million parameters, {news.megabytes:.0f} MB).",
-            f"- **Compression**: {small_files()}; measured with the previous recipe.",
+            f"- **Compression**: {small_files()}.",
             f"- **Start-up**: a new process loads a model and predicts in {figures['cold_predict_over_python']:.1f} "
             "times the time of `python -c pass`.",
             f"- **Installation** for prediction: {figures['installed_megabytes']:.1f} MB, no other package.",
