@@ -285,7 +285,13 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a number": (lambda out: capsulet.train(3, out), "the data are of type int: expected a file name"),
     "an open file": (lambda out: capsulet.train(io.StringIO("a"), out), "the data are an open file"),
     "fewer labels": (lambda out: capsulet.train((TEXT, LABELS[1:]), out), "12 texts and 11 labels"),
-    "nothing": (lambda out: capsulet.train([], out), "no files were given"),
+    "nothing": (lambda out: capsulet.train([], out), "the data are empty"),
+    "no texts to validate": (lambda out: capsulet.train((TEXT, LABELS), out, valid=[]), "valid is an empty list"),
+    "a dict of weights": (
+        lambda out: capsulet.train((TEXT, LABELS), out, class_weight={"a": 2.0}),
+        "expected a value of type str (none; balanced",
+    ),
+    "yes for true": (lambda out: capsulet.train((TEXT, LABELS), out, linear_only="yes"), "linear_only is 'yes'"),
     "an empty table": (lambda out: capsulet.train(pd.DataFrame(PLAIN)[:0], out), "DataFrame: no rows"),
     "an empty generator": (lambda out: capsulet.train(iter(()), out), "no rows, expected a label and a text"),
     "a missing label": (
@@ -333,6 +339,19 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+def test_a_loaded_model_where_a_path_is_needed(named: Path, tmp_path: Path) -> None:
+    classifier, expected = capsulet.load(named), "the model is of type Classifier: expected the path of a model folder"
+    for call in (capsulet.calibrate, capsulet.load):
+        assert expected in message(lambda call=call: call(classifier))
+    assert expected in message(lambda: capsulet.compress(classifier, out=tmp_path / "small.safetensors"))
+    assert expected in message(lambda: capsulet.export(classifier, tmp_path / "model.onnx"))
+
+
+def test_numbers_as_names_of_columns(tmp_path: Path) -> None:
+    rows = pd.DataFrame(zip(LABELS, TEXT, strict=True))
+    capsulet.train(rows, tmp_path / "model", label_column=0, text_columns=1, linear_only=True, report=None, time=60)
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_in_python(mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -345,6 +364,9 @@ def test_mistakes_of_predict(named: Path) -> None:
     classifier = capsulet.load(named)
     assert "write predict([text])" in message(lambda: classifier.predict("one text"))
     assert "text 1 is of type int: expected str" in message(lambda: classifier.predict(["a", 3]))
+    assert "unknown option 'foo': expected top_k, lengths" in message(lambda: classifier.predict(TEXT, foo=1))
+    other = pd.DataFrame({"a": TEXT})
+    assert classifier.predict(other, text_columns="a") == classifier.predict(TEXT)
     assert "give a list of texts as texts=[…]" in message(lambda: capsulet.drift(classifier, TEXT))
     assert "no column 'text'" in message(lambda: classifier.predict(pd.DataFrame({"a": TEXT})))
     assert message(

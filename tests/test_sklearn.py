@@ -228,6 +228,14 @@ def test_class_weight() -> None:
     shares = [estimator.decision_function(X[-2:]).mean() for estimator in (plain, balanced, given)]
     assert shares[0] < min(shares[1:])
     assert given.model_.config.data.class_weights == {"a": 1.0, "b": 12.0}
+    with pytest.raises(ValueError, match="class_weight has 'c': expected labels of y, a, b"):
+        small(class_weight={"c": 2.0}).fit(texts, y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_label(missing: object) -> None:
+    with pytest.raises(ValueError, match="y has no label in row 1"):
+        small().fit(MORE, [LABELS[0], missing, *LABELS[2:]])
 
 
 def test_in_the_tools_of_scikit_learn() -> None:

@@ -321,8 +321,8 @@ def check(options: T) -> T:
     }
     if isinstance(options, ModelOptions):
         check_capsules(options)
-    if isinstance(options, TrainingOptions) and options.time is not None:
-        seconds_of(options.time)
+    if values.get("time") is not None:
+        seconds_of(values["time"])
     return type(options)(**values)
 
 
@@ -336,8 +336,9 @@ def check_capsules(options: ModelOptions) -> None:
         )
 
 
-def seconds_of(time: str) -> float:
+def seconds_of(time: str | float) -> float:
     """Seconds of a time such as 90s, 2m, 1.5h or 90."""
+    time = str(time)
     number, unit = (time[:-1], time[-1]) if time[-1:] in SECONDS else (time, "s")
     try:
         seconds = float(number) * SECONDS[unit]
@@ -362,10 +363,13 @@ def check_value(spec: dataclasses.Field[Any], value: Any, kind: tuple[type, bool
         return None
     if spec.name == "loss":
         value = canonical_loss(value)
+    if spec.name == "time" and type(value) in (int, float):
+        value = f"{value}s"
     if wanted is float and type(value) is int:
         value = float(value)
     if type(value) is not wanted:
-        raise InputError(f"{flag} is {value!r}: expected a value of type {wanted.__name__}{' or None' * automatic}")
+        expected = f"a value of type {wanted.__name__}{' or None' * automatic}"
+        raise InputError(f"{flag} is {value!r}: expected {expected} ({spec.metadata['help']})")
     if spec.metadata["choices"] and value not in spec.metadata["choices"]:
         choices = (*spec.metadata["choices"], *[AUTO] * automatic)
         raise InputError(f"{flag} is {value!r}: expected one of {', '.join(choices)}")

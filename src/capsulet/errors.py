@@ -5,6 +5,8 @@ A message names an option by its flag. `str(error)` names the argument of Python
 
 from __future__ import annotations
 
+import os
+
 from capsulet.spelling import for_python
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -42,6 +44,14 @@ class InputError(CapsuletError):
     """The call or the input was wrong."""
 
     status = 2
+
+
+def model_path(model: object) -> str:
+    """The path of a model as a string; InputError for anything else, such as a loaded classifier."""
+    if not isinstance(model, (str, os.PathLike)):
+        kind = type(model).__name__
+        raise InputError(f"the model is of type {kind}: expected the path of a model folder or file")
+    return str(os.fspath(model))
 
 
 class RowError(InputError):

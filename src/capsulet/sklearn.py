@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from capsulet.errors import CapsuletError, MissingExtraError
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
+from capsulet.text.columns import listing
 from capsulet.text.strings import check_text
 
 try:
@@ -150,6 +151,8 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Find the classes of y, and a name for each in the model."""
         if y is None:
             raise ValueError("y is None: CapsuletClassifier requires y to be passed, but the target y is None")
+        if (missing := first_missing(y)) is not None:
+            raise ValueError(f"y has no label in row {missing}: give one, or leave the row out")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         self.multi_label_ = kind == "multilabel-indicator"
@@ -202,6 +205,10 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight is {self.class_weight!r}: expected 'balanced', a dictionary or None")
         names = dict(zip(self.classes_.tolist(), self.label_names_, strict=True))
+        if self.class_weight and not any(label in names for label in self.class_weight):  # a fold may lack some labels
+            raise ValueError(
+                f"class_weight has {next(iter(self.class_weight))!r}: expected labels of y, {listing(names)}"
+            )
         own = {names.get(label): weight for label, weight in self.class_weight.items()}
         weights = {name: float(weight) for name, weight in own.items() if name in used}
         path = folder / WEIGHTS
@@ -225,6 +232,18 @@ CapsuletClassifier.__init__.__signature__ = inspect.Signature(  # type: ignore[a
 def dense(y: Any) -> NDArray[Any]:
     """An indicator matrix as an array."""
     return np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+
+
+def first_missing(y: Any) -> int | None:
+    """The first row of y whose label is missing: None, NaN or NA of pandas; None if there is none."""
+    if getattr(y, "ndim", 1) != 1 or not isinstance(y, Iterable):
+        return None
+    return next((place for place, label in enumerate(y) if is_missing(label)), None)
+
+
+def is_missing(label: object) -> bool:
+    """Whether a label is None, NaN or NA of pandas, none of which equals itself."""
+    return label is None or type(label).__name__ == "NAType" or (isinstance(label, float) and label != label)
 
 
 def label_names(classes: NDArray[Any]) -> list[str]:

@@ -41,7 +41,7 @@ def argument(match: re.Match[str]) -> str:
     flag, value = match["name"], (match["value"] or "").strip()
     name = NAMES.get(flag, flag).replace("-", "_")
     if flag in SWITCHES:
-        return f"{name}=True{match['value'] or ''}"
+        return f"{name}{'' if value == 'is' else '=True'}{match['value'] or ''}"
     if flag.startswith("no-"):
         return f"{name[3:]}={'None' if flag in RESETS else 'False'}{match['value'] or ''}"
     if is_value(value):

@@ -151,7 +151,7 @@ def test_standard_input_shows_places_without_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"files": ()}, "no files were given"),
+        ({"files": ()}, "the data are empty"),
         ({"files": "missing.csv"}, "missing.csv: no such file"),
         ({"test": "missing.csv"}, "missing.csv: no such file"),
         ({"files": ["-", "-"]}, "given twice"),

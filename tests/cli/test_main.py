@@ -131,6 +131,20 @@ def test_a_reader_who_has_had_enough(model: Path) -> None:
     assert (status, done.stderr) == ("0", "")
 
 
+@pytest.mark.parametrize(("words", "status"), [(["evaluate", "{model}", "{rows}"], 0), (["check", "{twice}"], 0),
+                                                (["check", "{twice}", "--strict"], 1),
+                                                (["check", "{twice}", "--strict", "--json"], 1)])  # fmt: skip
+def test_nobody_reads_the_output(model: Path, rows_file: Path, tmp_path: Path, words: list[str], status: int) -> None:
+    twice = tmp_path / "twice.jsonl"
+    twice.write_text(2 * rows_file.read_text())  # `check` finds the duplicates
+    reader, writer = os.pipe()
+    os.close(reader)
+    call = [word.format(model=model, rows=rows_file, twice=twice) for word in words]
+    done = subprocess.run([sys.executable, "-m", "capsulet", *call], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
 @pytest.mark.slow
 def test_progress_that_nobody_reads_does_not_end_the_work(rows_file: Path, tmp_path: Path, tiny) -> None:
     words = " ".join([sys.executable, "-m capsulet train", str(rows_file), "--out", str(tmp_path / "model"), *tiny])

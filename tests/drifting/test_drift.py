@@ -244,12 +244,12 @@ def without_histograms(model: Path, path: Path) -> Path:
 def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_path: Path) -> None:
     old = without_histograms(folder, tmp_path / "old")
     with pytest.raises(
-        InputError, match=r"no histograms of its validation texts.*`capsulet.calibrate.*old', TRAINING_FI"
+        InputError, match=r"no histograms of its validation texts.*`capsulet.calibrate.*old', valid=FILE"
     ):
         capsulet.drift(old, texts=texts_of(30, 1))
     file = shutil.copy(old / "model.safetensors", tmp_path / "old.safetensors")
     with pytest.raises(
-        InputError, match=r"no histograms.*`capsulet\.calibrate\(FOLDER, TRAINING_FILE\)` on its model folder"
+        InputError, match=r"no histograms.*`capsulet\.calibrate\(FOLDER, valid=FILE\)` on its model folder"
     ):
         capsulet.drift(file, texts=texts_of(30, 1))
     capsulet.calibrate(old, rows)

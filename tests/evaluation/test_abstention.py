@@ -62,7 +62,8 @@ def test_what_is_refused(request_: dict[str, Any], message: str) -> None:
 
 
 def test_a_file_is_calibrated_by_its_folder() -> None:
-    with pytest.raises(InputError, match=r"need: run `capsulet\.calibrate\('some/model', TRAINING_FILE\)`$"):
+    advice = r"need: run `capsulet\.calibrate\('some/model', valid=FILE\)` with texts that it was not trained on$"
+    with pytest.raises(InputError, match=advice):
         found(Model(Rules()), "some/model", calibrated=False, abstain=True)
     with pytest.raises(InputError, match=r"on its model folder, then compress the folder again$"):
         found(Model(Rules()), "some/model.safetensors", calibrated=False, abstain=True)
@@ -73,7 +74,7 @@ def test_notes_say_what_too_few_texts_cannot_do() -> None:
     (note,) = found(model, coverage=0.999).notes
     assert note == (
         "--coverage 0.999 cannot leave out any text: 1,234 validation texts are too few for that; calibrate on more: "
-        "run `capsulet calibrate here --valid FILE`"
+        "run `capsulet calibrate here --valid FILE` with texts that it was not trained on"
     )
     assert ["label" in note for note in found(model, coverage=0.9, sets=0.9).notes] == [False, True]
     assert found(model, coverage=1, sets=1.0).notes == ()  # nothing is to be left out

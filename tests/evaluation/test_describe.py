@@ -60,7 +60,7 @@ def test_a_model_from_before_works_as_before(model: Path, old: Path) -> None:
     reliability = evaluate_pairs(classifier, ((text, label) for label, text in TEXTS)).reliability
     assert reliability is not None and reliability.error_after is None
     for wish in ({"abstain": True}, {"coverage": 0.9}, {"max_error": 0.1}, {"sets": 0.9}):
-        with pytest.raises(InputError, match=r"`capsulet\.calibrate\(.*old', TRAINING_FILE\)`"):
+        with pytest.raises(InputError, match=r"`capsulet\.calibrate\(.*old', valid=FILE\)`"):
             classifier.predict(ALL, **wish)
 
 

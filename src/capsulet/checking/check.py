@@ -39,7 +39,7 @@ def check(
     spell, tell = speller(tell), spoken(tell)
     train_files, test_files = sources(files), sources(test)
     if not train_files:
-        raise InputError("no files were given: name at least one file of labelled texts")
+        raise InputError("the data are empty: expected rows with a label and a text, or names of files")
     check_arguments([*train_files, *test_files], model, labels, folds, out)
     classifier = model if model is None or isinstance(model, Classifier) else load(model)
     reading = reading_of(reading_options(reading, columns, on_bad_row="skip"), multi_label, classifier)

@@ -51,8 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     values = values_of(arguments, "test", "model", "labels", "folds", "out", "seed", "multi_label", "raw_cells")
     result = check(arguments.files, reading=reading_options(arguments), tell=tell, **values)
     fields = {key: value for key, value in dataclasses.asdict(result).items() if key != "labels_per_row" or value}
+    status = arguments.status = 1 if arguments.strict and result.findings else 0  # also if the reader closes the output
     print_json(fields) if arguments.json else print_check(result)
-    return 1 if arguments.strict and result.findings else 0
+    return status
 
 
 def print_check(result: Check) -> None:

@@ -25,9 +25,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     findings = diagnose()
     broken = [finding for finding in findings if finding.problem]
+    status = arguments.status = 1 if broken else 0  # also if the reader closes the output
     if arguments.json:
         print_json({"ok": not broken, "checks": findings})
-        return 1 if broken else 0
+        return status
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         mark, style = ("✗", "red") if finding.problem else ("✓", "green")
@@ -36,4 +37,4 @@ def run(arguments: argparse.Namespace) -> int:
             show(f"  {'':<{width}}  {finding.problem}")
             show(f"  {'':<{width}}  → {finding.remedy}")
     show(f"{len(broken)} of {len(findings)} checks found a problem" if broken else "no problem found")
-    return 1 if broken else 0
+    return status

@@ -44,9 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.model, arguments.files, false_alarm=arguments.false_alarm, window=arguments.window,
         reading=reading_options(arguments), tell=tell, on_window=lambda window: tell(window_line(window)),
     )  # fmt: skip
-    print_json(result) if arguments.json else print_drift(result)
     drifted = result.drifted or any(window.drifted for window in result.windows)
-    return 1 if arguments.strict and drifted else 0
+    status = arguments.status = 1 if arguments.strict and drifted else 0  # also if the reader closes the output
+    print_json(result) if arguments.json else print_drift(result)
+    return status
 
 
 def window_line(window: DriftWindow) -> str:

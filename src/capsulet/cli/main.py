@@ -50,7 +50,7 @@ def run(parsed: Any) -> int:
         status: int = parsed.run(parsed) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it
-        return 0
+        return int(getattr(parsed, "status", 0))
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
             import traceback

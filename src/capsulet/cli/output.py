@@ -86,7 +86,14 @@ def console(table: bool = False) -> Console | None:
         from rich.console import Console
     except ModuleNotFoundError:
         return None
-    return Console() if terminal else Console(width=COLUMNS, color_system=None)
+
+    class Output(Console):
+        """A console that leaves a closed pipe to main.py; that of rich would end the process with status 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Output() if terminal else Output(width=COLUMNS, color_system=None)
 
 
 def columns() -> int:

@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         with bar_monitor() or LineMonitor() as monitor:
             values["tell"] = monitor.tell
             result = train(
-                arguments.files, arguments.out, valid=arguments.valid, reading=reading, cache=arguments.cache,
+                arguments.files, arguments.out, valid=arguments.valid or (), reading=reading, cache=arguments.cache,
                 monitor=monitor, from_model=getattr(arguments, "from"), replay=arguments.replay, **values,
             )  # fmt: skip
     if os.environ.get("RANK", "0") == "0":  # only the first of several workers prints

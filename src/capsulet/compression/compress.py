@@ -14,7 +14,7 @@ from capsulet.compression.plot import curve_plot
 from capsulet.compression.sample import Sample, file_sample, made_up_sample
 from capsulet.compression.setting import parse_size
 from capsulet.compression.source import Source, read_source
-from capsulet.errors import InputError
+from capsulet.errors import InputError, model_path
 from capsulet.evaluation.calibrate import chosen_rows, other_rows
 from capsulet.results import Compression
 from capsulet.spelling import spoken
@@ -52,12 +52,13 @@ def compress(
     `columns` are options of `ReadOptions`.
     """
     started = time.perf_counter()
-    out, picture = check_file(out, Path(model)), check_plot(plot)
+    folder = Path(model_path(model))
+    out, picture = check_file(out, folder), check_plot(plot)
     train, held_out, tell = sources(files), sources(valid), spoken(tell)
     size = check_goal(target_size, max_loss, train)
     if held_out and not train:
         raise InputError("--valid was given without training files: also give the files that the model was trained on")
-    source = read_source(Path(model))
+    source = read_source(folder)
     if not source.config.linear_only:
         require_training("Compressing")
     reading = reading_options(reading, columns).for_model(source.config.multi_label, source.config.columns)

@@ -97,7 +97,7 @@ def stored_histograms(classifier: Classifier) -> Histograms:
     if stored is None:
         raise InputError(
             f"{classifier.path} has no histograms of its validation texts, which drift compares with: "
-            f"{remedy(classifier.path, 'TRAINING_FILE')}; this needs at least {FEWEST_TEXTS} validation texts"
+            f"{remedy(classifier.path)}; this needs at least {FEWEST_TEXTS} validation texts"
         )
     if "codes" in stored and not classifier.session.codes:
         raise ModelError(

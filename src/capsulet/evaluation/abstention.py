@@ -62,7 +62,7 @@ def find_rules(
     if not calibrated:
         raise InputError(
             f"{source} has no calibration data, which --abstain, --coverage, --max-error "
-            f"and --sets need: {remedy(source, 'TRAINING_FILE')}"
+            f"and --sets need: {remedy(source)}"
         )
     if max_error == 0:
         raise InputError("--max-error 0 cannot be guaranteed by any number of texts: allow some errors, such as 0.02")
@@ -70,15 +70,15 @@ def find_rules(
     unbounded = {"coverage": (found.least_certainty, "text"), "sets": (found.least_set_score, "label")}
     notes = [
         f"--{name} {requests[name]:g} cannot leave out any {what}: {found.texts:,} validation texts are too few "
-        f"for that; calibrate on more: {remedy(source, '--valid FILE')}"
+        f"for that; calibrate on more: {remedy(source)}"
         for name, (least, what) in unbounded.items()
         if requests.get(name, 1) < 1 and least == NOTHING
     ]
     return dataclasses.replace(found, notes=tuple(notes))
 
 
-def remedy(source: str, texts: str) -> str:
+def remedy(source: str) -> str:
     """Return the command that calibrates a model; a compressed file must be compressed again from its folder."""
     if source.endswith(".safetensors"):
-        return f"run `capsulet calibrate FOLDER {texts}` on its model folder, then compress the folder again"
-    return f"run `capsulet calibrate {source} {texts}`"
+        return "run `capsulet calibrate FOLDER --valid FILE` on its model folder, then compress the folder again"
+    return f"run `capsulet calibrate {source} --valid FILE` with texts that it was not trained on"

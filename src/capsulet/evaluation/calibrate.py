@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from capsulet.config import decided
 from capsulet.drifting import drift
-from capsulet.errors import InputError, ModelError
+from capsulet.errors import InputError, ModelError, model_path
 from capsulet.evaluation import calibration, rankings
 from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
@@ -42,7 +42,7 @@ def calibrate(
     Either may be data, as for `train`. The histograms for `drift` are made from the same texts. `columns` are options
     of `ReadOptions`.
     """
-    model, reading, tell = Path(model), reading_options(reading, columns), spoken(tell)
+    model, reading, tell = Path(model_path(model)), reading_options(reading, columns), spoken(tell)
     trained_on, others = sources(files), sources(valid)
     if not model.is_dir():
         raise ModelError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_WINDOW, LARGEST_WINDOW = 16, 4096  # texts read ahead: few at first, so that the first answer is quick
 LONG_WAIT = 0.05  # seconds to wait for one text; a longer wait means that the input is typed, or a slow pipe
+ABSTENTION = ("abstain", "coverage", "max_error", "sets")  # options of `predict`
 REASONS = "", "low confidence", "unknown words"  # why the model abstains, by the number that the core returns
 
 
@@ -63,7 +64,10 @@ class Classifier:
         @overload
         def predict(self, texts: Any, top_k: int = 1, **options: Any) -> list[Prediction]: ...
 
-    def predict(self, texts: Any, top_k: int = 1, *, lengths: bool = False, **options: Any) -> Iterable[Prediction]:
+    def predict(
+        self, texts: Any, top_k: int = 1, *, lengths: bool = False, text_columns: str | Sequence[str] | None = None,
+        **options: Any,
+    ) -> Iterable[Prediction]:  # fmt: skip
         """Predict one label per text, in order. An iterator or generator is streamed; all else gives a list.
 
         Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
@@ -71,28 +75,34 @@ class Classifier:
         length, and gives class lengths in `top` and `labels`.
         `abstain` gives no label to uncertain texts; `coverage` or `max_error` sets how many get a label.
         `sets` adds a set of labels that contains the true one with this probability. See docs/how-to/abstain.md.
+        `text_columns` names the columns of the text; the default is those that the model was trained on.
         """
         if isinstance(texts, (str, bytes)):
             raise InputError(f"predict got one {type(texts).__name__}, expected a list of texts: write predict([text])")
         if not isinstance(top_k, int) or top_k < 1:
             raise InputError(f"top_k is {top_k!r}: expected an integer of at least 1")
+        if unknown := next((name for name in options if name not in ABSTENTION), None):
+            raise InputError(
+                f"predict got the unknown option {unknown!r}: expected top_k, lengths, text_columns, "
+                f"{', '.join(ABSTENTION)}"
+            )
         rules = self.abstention_rules(**options) if options else None
         is_stream = False
         if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
-            texts, is_stream = self.texts_of(texts)
+            texts, is_stream = self.texts_of(texts, text_columns)
         if not is_stream:  # the caller waits for all answers: windows are as large as possible
             given = texts if isinstance(texts, (list, tuple)) else list(texts)
             windows_of = (given[start : start + LARGEST_WINDOW] for start in range(0, len(given), LARGEST_WINDOW))
             return list(self.answers(windows_of, top_k, lengths, rules))
         return self.answers(windows(texts, FIRST_WINDOW), top_k, lengths, rules)
 
-    def texts_of(self, data: Any) -> tuple[Iterable[str], bool]:
+    def texts_of(self, data: Any, columns: str | Sequence[str] | None = None) -> tuple[Iterable[str], bool]:
         """Return the texts of data that are not a list of strings, and whether they are a stream."""
         if isinstance(data, (list, tuple)) and (not data or not isinstance(data[0], dict)):
             return data, False  # an error will name the first item that is no text
         from capsulet.text.labelled import texts_of
 
-        return texts_of(data, self.config.columns), hasattr(data, "__next__")
+        return texts_of(data, self.config.columns, columns), hasattr(data, "__next__")
 
     def answers(
         self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None

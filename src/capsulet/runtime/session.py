@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from capsulet.cores import available_cores
-from capsulet.errors import CapsuletError, InputError, ModelError
+from capsulet.errors import CapsuletError, InputError, ModelError, model_path
 from capsulet.native import core_module
 from capsulet.runtime.matrix import Matrix
 
@@ -228,7 +228,7 @@ def joined(encoded: Sequence[Any]) -> tuple[bytes, bytes]:
 
 def open_session(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Session:
     """Load a model folder or file. `threads` is the number of threads for many texts; None: one per core."""
-    place = os.fspath(path)
+    place = model_path(path)
     file = os.path.join(place, "model.safetensors") if os.path.isdir(place) else place  # noqa: PTH112, PTH118
     try:
         return start(file, place, threads, precision)

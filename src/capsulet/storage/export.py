@@ -13,7 +13,7 @@ import numpy as np
 
 from capsulet.choices import PAPER
 from capsulet.config import decided
-from capsulet.errors import CapsuletError, InputError, MissingExtraError
+from capsulet.errors import CapsuletError, InputError, MissingExtraError, model_path
 from capsulet.model import outputs
 from capsulet.runtime.session import Session, session_of
 from capsulet.storage.atomic import check_place, replace_file
@@ -36,7 +36,7 @@ TOLERANCE = 1e-5
 
 def export(model: str | Path, file: str | Path, to: str = "onnx") -> Path:
     """Write a model as an ONNX file, and check that ONNX Runtime gives the answers of the model."""
-    path, file = Path(model), Path(file)
+    path, file = Path(model_path(model)), Path(file)
     if to not in FORMATS:
         raise InputError(f"--to is {to!r}: expected {', '.join(FORMATS)}")
     check_place(file, ".onnx")

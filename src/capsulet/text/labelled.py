@@ -98,10 +98,16 @@ def unit_of(source: str) -> str:
     )
 
 
-def texts_of(data: Data, remembered: Columns | None = None) -> Iterator[str]:
-    """Yield the texts of some data, such as a Series, a data frame or a list of dicts; of a path, those of the file."""
+def texts_of(
+    data: Data, remembered: Columns | None = None, columns: str | int | Sequence[str] | None = None
+) -> Iterator[str]:
+    """Yield the texts of some data, such as a Series, a data frame or a list of dicts; of a path, those of the file.
+
+    `columns` are those of the text, `remembered` those that a model was trained on.
+    """
     found = [item_records(data, "texts", once=False)] if isinstance(data, (list, tuple)) else sources(data)
-    options = ReadOptions(remembered=remembered)
+    named = (str(columns),) if isinstance(columns, (str, int)) else tuple(columns or ())
+    options = ReadOptions(text_columns=named, remembered=remembered)
     return (row.text for row in read_rows(found, labelled=False, options=options, allow_empty=True))
 
 

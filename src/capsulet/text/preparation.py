@@ -62,7 +62,7 @@ def prepare(
 ) -> Corpora:
     """Return the corpora of files, from the cache or built. Without a cache, closing `scratch` deletes them."""
     if not files.train:
-        raise InputError("no files were given: name at least one file of labelled texts")
+        raise InputError("the data are empty: expected rows with a label and a text, or names of files")
     files = dataclasses.replace(files, train=local_files(files.train), valid=local_files(files.valid))
     every_file = [*files.train, *files.valid]
     for source in every_file:

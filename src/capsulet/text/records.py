@@ -199,11 +199,14 @@ def text_records(texts: Iterable[Any], name: str) -> Records:
 
 def pair_records(texts: Any, labels: Any) -> Records:
     """Return texts with as many labels."""
+    texts, labels = (values.to_pylist() if library(values) == "pyarrow" else values for values in (texts, labels))
     if len(texts) != len(labels):
         raise InputError(f"{len(texts):,} texts and {len(labels):,} labels: expected as many labels as texts")
 
     def records(names: Sequence[str]) -> Iterator[Record]:
-        return (Pair(text=text, label=plain_value(label)) for text, label in zip(texts, labels, strict=True))
+        return (
+            Pair(text=plain_value(text), label=plain_value(label)) for text, label in zip(texts, labels, strict=True)
+        )
 
     return Records("(texts, labels)", PAIR, records, fixed=True)
 

@@ -49,8 +49,10 @@ class ReadOptions:
     remembered: Columns | None = None  # those of the training files, which a model remembers
 
     def __post_init__(self) -> None:
-        names = (self.text_columns,) if isinstance(self.text_columns, str) else tuple(self.text_columns)
+        given: Any = self.text_columns  # one name or several; a data frame may have numbers as names
+        names = tuple(map(str, (given,) if isinstance(given, (str, int)) else given))
         object.__setattr__(self, "text_columns", names)
+        object.__setattr__(self, "label_column", None if self.label_column is None else str(self.label_column))
         check_encoding(self.encoding)
         if self.file_format not in (None, *FORMATS):
             raise InputError(f"--format is {self.file_format!r}: expected one of {', '.join(FORMATS)}")

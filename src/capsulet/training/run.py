@@ -64,6 +64,8 @@ def train(
     The processes that torchrun starts share the work.
     """
     columns = pop_columns(values)
+    if isinstance(valid, list) and not valid:  # the default is an empty tuple
+        raise InputError("--valid is an empty list: give labelled texts, or leave it out")
     reading, old_rows = reading_options(reading, columns), sources(replay)
     call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
     if from_model is None:
