@@ -245,8 +245,15 @@ class Training(Table):
     classes: tuple[ClassScores, ...] = ()  # metrics of each class, on texts that the model was not trained on
     growth: "Growth | None" = None  # comparison with the old model, if the model was grown
 
+    @property
+    def measured(self) -> bool:
+        """Whether the quality of the model is known: one training row per class leaves no text to measure it on."""
+        alone = self.folds > 0 and self.train_rows == len(self.labels) and self.best.valid_micro_f1 is None
+        return not alone
+
     def __repr__(self) -> str:
-        return f"<Training: {self.best.metric}, {count(len(self.labels), 'label')}, {clock(self.seconds)}; {self.path}>"
+        quality = self.best.metric if self.measured else "accuracy not measured"
+        return f"<Training: {quality}, {count(len(self.labels), 'label')}, {clock(self.seconds)}; {self.path}>"
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row per epoch of the network, or one row of a model without a network."""

@@ -103,6 +103,8 @@ def test_two_rows(run, tmp_path: Path, tiny) -> None:
     assert answer.status == 0
     assert "linear model: accuracy cannot be estimated from one row per class; saved in " in answer.err
     assert ": accuracy cannot be estimated from one row per class; saved in" in answer.err
+    assert "accuracy           not measured: one training row per class" in run("info", tmp_path / "model").out
+    assert "the quality cannot be measured" in (tmp_path / "model.report.html").read_text()
     assert run("predict", tmp_path / "model", "--text", "good").status == 0
 
 

@@ -181,7 +181,13 @@ def test_a_file_of_5000_rows_has_a_validation_part(tmp_path: Path) -> None:
 def test_one_row_per_class_cannot_be_measured(network: str, tmp_path: Path) -> None:
     file = write(tmp_path / "rows.jsonl", [(f"c{number}", f"word{number}") for number in range(8)])
     lines = list[str]()
-    capsulet.train(file, tmp_path / "model", tell=lines.append, **{**QUICK, "network": network})
+    training = capsulet.train(file, tmp_path / "model", tell=lines.append, **{**QUICK, "network": network})
+    assert not training.measured
+    assert "accuracy not measured" in repr(training)
+    assert "not measured" in training._repr_html_()
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "| accuracy | not measured: there is one training row per class |" in card
+    assert "model-index" not in card
     assert any("linear model: accuracy cannot be estimated from one row per class" in line for line in lines)
     assert "8 of 8 classes have only one training row" in lines[0]
     assert capsulet.load(tmp_path / "model").predict(["word3"])[0].label == "c3"

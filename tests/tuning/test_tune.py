@@ -108,6 +108,13 @@ def test_a_target_size_holds_for_every_trial_and_the_model(many_rows: Path, tmp_
 
 
 @pytest.mark.slow
+def test_a_time_that_allows_one_training_only(many_rows: Path, tmp_path: Path) -> None:
+    lines = list[str]()
+    result = capsulet.tune(many_rows, tmp_path / "model", time="0.01s", linear_only=True, tell=lines.append)
+    assert len(result.trials) == 1
+    assert any("no options can be compared within time=…" in line for line in lines)
+
+
 def test_networks_are_searched_too(many_rows: Path, tmp_path: Path) -> None:
     network: dict[str, Any] = {"epochs": 2, "threads": 1, "network": "always", "valid_fraction": 0.2}
     result = capsulet.tune(many_rows, tmp_path / "model", trials=3, plot=None, **network)

@@ -155,6 +155,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         "trained": {
             **{name: stored[name] for name in ("capsulet_version", "command", "recipe")},
             "seed": config.options.training.seed,
+            **({} if config.measured else {"not_measured": "one training row per class"}),
             **stored["metrics"],
             **stored["data"],
         },

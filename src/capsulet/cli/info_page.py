@@ -80,6 +80,8 @@ def quality(description: dict[str, Any]) -> Rows:
         description["trained"]["valid_measured" if "folds" in description["trained"] else "valid_rows"],
         description["calibration"],
     )
+    if "not_measured" in trained:
+        return {"accuracy": f"not measured: {trained['not_measured']}"}
     rows: Rows = {}
     if description["multi_label"]:
         rows["micro-F1"] = percent(trained["valid_micro_f1"])

@@ -133,7 +133,7 @@ def summary(result: Training, select: str | None) -> str:
         network = f"the network of epoch {result.best.epoch} of {len(result.epochs)}"
         kept = f"the model is the linear model and {network}" if result.linear else f"the model is {network}"
     quality = f"{result.best.metric} {measured_on(result)}{higher(result, select)}"
-    if result.folds and result.train_rows == len(result.labels) and result.best.valid_micro_f1 is None:
+    if not result.measured:
         quality = "accuracy cannot be estimated from one row per class"
     return f"{ends[result.stopped]}trained in {clock(result.seconds)}; {kept}: {quality}; saved in {result.path}" + (
         f", report in {result.report}" if result.report else ""

@@ -72,7 +72,9 @@ def training_card(result: Training) -> list[str]:
     name, value = ("micro-F1", best.valid_micro_f1) if multi_label else ("accuracy", best.valid_accuracy)
     where = f"{result.folds}-fold cross-validation" if result.folds else "on the validation texts"
     figures = [
-        (name, percent(value), where if result.folds or result.valid_rows else "on the training texts"),
+        (name, percent(value), where if result.folds or result.valid_rows else "on the training texts")
+        if result.measured
+        else (name, "not measured", "one row per class"),
         *([] if best.valid_macro_f1 is None else [("macro-F1", percent(best.valid_macro_f1), "mean over classes")]),
         ("training texts", f"{result.train_rows:,}", f"{len(result.labels):,} classes"),
         ("time", clock(result.seconds), {"early": "stopped early"}.get(result.stopped, result.stopped)),

@@ -47,7 +47,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 
 def metadata(config: ModelConfig) -> str:
     """YAML at the head of the card, which the Hugging Face Hub reads: library, task and figures."""
-    metrics, judged = config.metrics, config.metrics.folds or config.data.valid_rows
+    metrics, judged = config.metrics, config.measured and (config.metrics.folds or config.data.valid_rows)
     how = f"{metrics.folds}-fold cross-validation" if metrics.folds else "validation texts"
     figures = [
         ("accuracy", "Subset accuracy" if config.multi_label else "Accuracy", metrics.valid_accuracy),
@@ -91,6 +91,8 @@ def scripts_row(config: ModelConfig) -> str:
 def quality_rows(config: ModelConfig) -> list[str]:
     """Table rows with the metrics on the validation texts."""
     metrics, data, calibration = config.metrics, config.data, config.calibration or {}
+    if not config.measured:
+        return ["| accuracy | not measured: there is one training row per class |"]
     accuracy = f"{100 * metrics.valid_accuracy:.2f} %"
     measured = f"on the {data.valid_rows:,} validation texts"
     measured += "" if config.linear_only else ", which also selected the epoch"
@@ -124,7 +126,7 @@ def judged_texts(config: ModelConfig) -> int:
 
 def label_rows(config: ModelConfig) -> list[str]:
     """Table rows with the training texts and the F1 of the first labels."""
-    f1 = config.metrics.valid_f1 or {}
+    f1 = (config.metrics.valid_f1 or {}) if config.measured else {}
     rows = [
         f"| {cell(label)} | {config.data.label_counts.get(label, 0):,} | "
         + (f"{100 * f1[label]:.1f} % |" if label in f1 else "|")

@@ -97,6 +97,12 @@ class ModelConfig:
         return self.options.model.multi_label
 
     @property
+    def measured(self) -> bool:
+        """Whether the quality of the model is known: one training row per class leaves no text to measure it on."""
+        alone = max(self.data.label_counts.values(), default=0) == 1
+        return not (alone and self.metrics.folds and not self.multi_label)
+
+    @property
     def network(self) -> ModelOptions:
         """The options of the network with the n-gram features that the training kept."""
         return dataclasses.replace(self.options.model, ngram_features=self.ngrams.rows if self.ngrams else 0)

@@ -42,7 +42,7 @@ def curve(
     columns, tell = pop_columns(values), spoken(tell)
     options = build_options(**values)
     if not isinstance(draws, int) or draws < 1:
-        raise InputError(f"draws is {draws!r}: expected an integer of at least 1")
+        raise InputError(f"--draws is {draws!r}: expected an integer of at least 1")
     if plot is not None:
         check_place(Path(plot), ".svg")
     reading = reading_options(reading, columns).for_model(options.model.multi_label)

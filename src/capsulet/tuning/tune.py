@@ -12,6 +12,7 @@ import numpy as np
 
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
+from capsulet.presentation import clock
 from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
@@ -163,6 +164,7 @@ class Search:
                 self.trial(study, {})
             if "sizes" not in study.user_attrs:
                 self.plan(study, trials_of(study)[0].seconds)
+            self.warn(trials_of(study))
             while self.has_time(trials_of(study)):
                 self.trial(study, None)
         except KeyboardInterrupt:
@@ -180,6 +182,15 @@ class Search:
             study.enqueue_trial(values)
         study.set_user_attr("epochs", decided(options.training.epochs))
         study.set_user_attr("sizes", sizes)
+
+    def warn(self, trials: list[Trial]) -> None:
+        """Say so if the time limit allows no trial beside the first."""
+        if len(trials) == 1 and self.most is None and not self.has_time(trials):
+            seconds = trials[0].seconds
+            self.tell(
+                f"note: a training takes about {clock(seconds)}, so no options can be compared within --time; allow "
+                f"more than {clock((2 + FINAL) * seconds)}"
+            )
 
     def has_time(self, trials: list[Trial]) -> bool:
         """Whether another trial fits before the last training."""
@@ -232,8 +243,8 @@ class Search:
         left = max(self.limit - (time.perf_counter() - self.started), 0.0)
         so_far = "" if best.number == number else f", best {100 * (best.quality or 0):.2f} % (trial {best.number})"
         mark = " *" if best.number == number else ""
-        clock = f"{int(left) // 60}:{int(left) % 60:02} left"
-        self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {clock}")
+        remaining = f"{clock(int(left))} left"
+        self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {remaining}")
 
     def choose(self, trials: list[Trial], rows: int) -> tuple[Trial, tuple[float | None, float | None, int]]:
         """The trial whose options are used, and the qualities of the best and the default on the confirmation rows."""
