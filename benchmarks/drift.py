@@ -128,7 +128,7 @@ class Sample:
 
     def noted(self, texts: Sequence[str]) -> Traits:
         """Traits of texts."""
-        return traits_of(self.classifier, self.classifier.session.encode(texts))
+        return traits_of(self.classifier, texts, self.classifier.session.encode(texts))
 
     def changes(self, foreign: Sequence[str]) -> dict[str, tuple[Traits, NDArray[np.float64]]]:
         """Traits of changed texts by the name of the change, with the weight of each text in a draw."""
