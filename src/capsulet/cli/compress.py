@@ -28,7 +28,7 @@ ARGUMENTS = {
     "[TRAIN…]": "training files of the model",
     "--out FILE.safetensors!": "file to write; an existing file is replaced after the new one is complete",
     "--target-size SIZE": "maximum size, in bytes or as 500KB, 0.5MB, 512KiB",
-    "--max-loss POINTS": "maximum loss of validation accuracy, in points (default with TRAIN: 0.3, or the smallest "
+    "--max-loss POINTS": "maximum estimated loss of accuracy, in points (default with TRAIN: 0.3, or the smallest "
     "possible loss if that is larger)",
     "--valid FILE…": "validation texts (default: the held-out part of the training texts, or all of them if nothing "
     "was held out)",

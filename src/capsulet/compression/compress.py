@@ -47,9 +47,9 @@ def compress(
 ) -> Compression:
     """Write a model as one small file; with its training files or data, choose and adapt the file on them.
 
-    `target_size` is the largest size in bytes or such as "500KB". `max_loss` is the largest loss of accuracy on the
-    validation texts in percentage points (default with files: 0.3). `progress` gets the steps done and the total.
-    `columns` are options of `ReadOptions`.
+    `target_size` is the largest size in bytes or such as "500KB". `max_loss` is the largest loss of accuracy in
+    percentage points, estimated on the validation texts (default with files: 0.3). `progress` gets the steps done and
+    the total. `columns` are options of `ReadOptions`.
     """
     started = time.perf_counter()
     folder = Path(model_path(model))

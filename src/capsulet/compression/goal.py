@@ -104,20 +104,20 @@ class GoalSearch(ABC):
         """
         self.tell("trying settings")
         limit = DEFAULT_LOSS if max_loss is None else max_loss
-        good = [trial for trial in self.curve if 100 * (self.judge.trial_accuracy - trial.accuracy) <= limit]
+        good = [trial for trial in self.curve if trial.loss(self.judge.trial_accuracy) <= limit]
         settings = [trial.setting for trial in good[:: max(1, len(good) // MOST_ATTEMPTS)]][: MOST_ATTEMPTS - 1]
         settings.append(self.largest)
         attempts: list[tuple[float, bytes, Trial]] = []
         for number, setting in enumerate(settings, 1):
             data, trial = self.make_file(setting)
-            loss = 100 * (self.judge.accuracy - trial.accuracy)
+            loss = trial.loss(self.judge.accuracy)
             if loss <= limit:
                 return data, trial, self.curve
             attempts.append((loss, data, trial))
             more = ": trying a larger file" if settings[number:] else ""
-            self.tell(f"{len(data):,} bytes lose {loss:.2f} points{more}")
+            self.tell(f"{len(data):,} bytes lose about {loss:.2f} points{more}")
         loss, data, trial = min(attempts, key=lambda attempt: attempt[0])
-        least = f"the best file loses {loss:.2f} points on the {len(self.sample.valid):,} validation texts"
+        least = f"the best file loses about {loss:.2f} points on the {len(self.sample.valid):,} validation texts"
         if max_loss is not None:
             raise CapsuletError(
                 f"--max-loss {limit:g} cannot be reached: {least}; nothing was written; raise --max-loss, or "

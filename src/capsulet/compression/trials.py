@@ -59,6 +59,15 @@ class Trial:
     error: float  # mean squared distance of class lengths from those of the whole model
     bytes: int
     adapted: bool
+    expected_loss: float = 0.0  # of accuracy, by the probabilities of the whole model; 0: unknown
+
+    def loss(self, before: float) -> float:
+        """Percentage points that are lost of the accuracy `before` of the whole model.
+
+        On few texts, right answers that are lost and won by chance may cancel out. The expected loss counts every
+        changed answer, by how much less probable it is than that of the whole model.
+        """
+        return 100 * max(before - self.accuracy, self.expected_loss)
 
     def point(self, chosen: bool = False) -> CurvePoint:
         """The trial as a point of the curve."""
@@ -74,8 +83,12 @@ class Judge:
 
     def __init__(self, source: Source, sample: Sample) -> None:
         self.sample, valid = sample, sample.valid
-        # (n, C) class lengths by the whole model
-        self.whole_lengths = self.file_lengths(session_of(source.file, precision="float32", source="the model"))
+        # (n, C) class lengths and probabilities by the whole model; None: it is not calibrated, or multi-label
+        whole = session_of(source.file, precision="float32", source="the model")
+        lengths = whole.classify(spelled_texts(valid, np.arange(len(valid))), spelled=True)[0]
+        self.whole_lengths: Floats = np.asarray(lengths)
+        known = whole.calibrated and not source.config.multi_label
+        self.probabilities = np.asarray(whole.probabilities(lengths)) if known else None
         self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.whole_lengths)
         self.accuracy = self.metric.score(self.whole_lengths)
         count = min(TRIAL_TEXTS, TRIAL_TOKENS * len(valid) // len(valid.ids) + 1)
@@ -87,7 +100,16 @@ class Judge:
         """The trial that a setting makes with class lengths (n, C) of the validation texts `rows`."""
         whole = self.whole_lengths[rows]
         accuracy, agreement = self.metric.score(lengths, rows), self.metric.agreement(lengths, whole)
-        return Trial(setting, accuracy, agreement, float(np.square(lengths - whole).sum(1).mean()), size, adapted)
+        error, expected = float(np.square(lengths - whole).sum(1).mean()), self.expected_loss(lengths, rows)
+        return Trial(setting, accuracy, agreement, error, size, adapted, expected)
+
+    def expected_loss(self, lengths: Floats, rows: Ids | slice) -> float:
+        """How much less probable the labels by class lengths (n, C) are than those of the whole model, in the mean."""
+        if self.probabilities is None:
+            return 0.0
+        probabilities, texts = self.probabilities[rows], np.arange(len(lengths))
+        usual = probabilities[texts, self.whole_lengths[rows].argmax(1)]
+        return float(np.maximum(usual - probabilities[texts, lengths.argmax(1)], 0.0).mean())
 
     def file_lengths(self, session: Session, rows: Ids | None = None) -> Floats:
         """Class lengths (n, C) of every validation text, or of some rows, by a file."""
