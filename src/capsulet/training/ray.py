@@ -39,7 +39,7 @@ def train_on_ray(
         values["class_weight"] = str(Path(values["class_weight"]).resolve())
     train_files, valid = ([str(Path(str(path)).resolve()) for path in part] for part in (files.train, files.valid))
     folder, page = (str(Path(path).resolve()) if path else path for path in (files.cache, report))
-    call = {"files": train_files, "out": str(out), "valid": valid, "cache": folder, "report": page, **values}
+    call = {"files": train_files, "out": str(out), "valid": valid or (), "cache": folder, "report": page, **values}
     device = values.get("device", "cpu")
     with tempfile.TemporaryDirectory(prefix="capsulet-ray-") as scratch:
         trainer = TorchTrainer(
