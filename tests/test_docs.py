@@ -57,9 +57,9 @@ MARKED = [
 OTHER_PROGRAMS = {  # flags of git, npm, pip, python, torchrun, benchmarks and paper that pages mention
     "--data", "--sets", "--seeds", "--jobs", "--peers", "--options", "--models", "--files", "--work", "--scratch",
     "--write", "--only", "--show", "--budget", "--protocol", "--table", "--hub", "--allow-subset", "--sizes",
-    "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--name", "--rows", "--cut", "--most-words", "--set",
+    "--repeats", "--power-draws", "--ours-only", "--rivals-only", "--rivals", "--name", "--rows", "--cut",
     "--valid-only", "--variant", "--directory", "--top", "--explain", "--train", "--before", "--rounds", "--draws",
-    "--stages", "--plan",
+    "--stages", "--plan", "--set", "--most-words",
     "--seconds", "--overload", "--attack", "--idle", "--reloads", "--ends", "--labelling-rounds", "--only-peers",
     "--cases", "--classifiers",
     "--nproc-per-node", "--nnodes", "--node-rank", "--rdzv-endpoint", "--rdzv-backend", "--help", "--ignore-scripts",
