@@ -7,7 +7,7 @@ import pytest
 from capsulet.errors import InputError
 from capsulet.text.labelled import silent
 from capsulet.text.rows import ReadOptions
-from capsulet.tuning.parts import store_rows, stratified_draw
+from capsulet.tuning.parts import store_rows, stratified_draw, stratified_parts
 
 
 def test_draws_are_nested_stratified_and_have_every_class() -> None:
@@ -17,6 +17,15 @@ def test_draws_are_nested_stratified_and_have_every_class() -> None:
     assert np.bincount(classes[large]).tolist() == [363, 36, 1]
     assert set(classes[small]) == {0, 1, 2}
     assert list(small) != list(stratified_draw(classes, 50, 4)), "another seed is another draw"
+
+
+def test_each_part_has_its_share_of_every_class() -> None:
+    classes = np.array([0] * 90 + [1] * 9 + [2])
+    parts = stratified_parts(classes, 4)
+    assert sorted(row for _, rows in parts for row in rows) == sorted(set(range(100)) - {0, 90, 99})
+    for rest, rows in parts:
+        assert sorted([*rest, *rows]) == list(range(100))
+        assert set(classes[rest]) == {0, 1, 2} and np.bincount(classes[rows])[1] == 2
 
 
 def test_parts_are_rows_of_the_files(many_rows: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from capsulet.errors import InputError
 from capsulet.results import Epoch
 from capsulet.storage.folder import read_config
 from capsulet.text.rows import ReadOptions
+from capsulet.tuning import final
 from capsulet.tuning import tune as module
 from capsulet.tuning.results import Trial
 from capsulet.tuning.space import DEFAULTS, LINEAR, allowed_sizes, first_trials, suggest
@@ -42,36 +43,69 @@ def test_the_model_has_the_best_options_and_the_command_that_repeats_it(many_row
     assert capsulet.load(tmp_path / "model").labels == ("food", "money", "sport")
 
 
-def test_no_trial_sees_the_confirmation_rows(many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[set[str]] = []
-    kept: list[set[str]] = []
-    trial, confirm = module.run_trial, module.confirmed
+def texts_of(rows: Path) -> set[str]:
+    return {json.loads(line)["text"] for line in rows.read_text().splitlines()}
+
+
+def test_finalists_are_measured_on_rows_that_they_were_not_trained_on(
+    many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, kept = list[set[str]](), list[set[str]]()
+    trial, confirm = final.run_trial, final.confirmed
 
     def watched(job: Any, rows: Path, *rest: Any) -> Any:
-        seen.append(set(Path(rows).read_text().splitlines()))
+        seen.append(texts_of(rows))
         return trial(job, rows, *rest)
 
     def watched_confirmation(file: Path, rows: Path, job: Any) -> tuple[float, float | None]:
-        kept.append(set(rows.read_text().splitlines()))
+        kept.append(texts_of(rows))
         return confirm(file, rows, job)
 
-    monkeypatch.setattr(module, "run_trial", watched)
-    monkeypatch.setattr(module, "confirmed", watched_confirmation)
-    capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
-    *trials, final = seen
-    assert len(trials) == 2 and len(kept[0]) >= 50
-    assert not any(rows & kept[0] for rows in trials)
-    assert len(final) == len(set(many_rows.read_text().splitlines())), "the model learns from all rows"
+    monkeypatch.setattr(final, "run_trial", watched)
+    monkeypatch.setattr(final, "confirmed", watched_confirmation)
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
+    every = texts_of(many_rows)
+    assert len(seen) == len(kept) == 4 * 2, "four parts; the default and one other trial"
+    assert all(not train & held_out and train | held_out == every for train, held_out in zip(seen, kept, strict=True))
+    assert result.confirmation_texts == len(set.union(*kept)) == len(every) - 3, "a row of each class is in no part"
 
 
-def test_the_default_is_kept_if_the_best_options_are_worse_on_other_rows(
+def test_the_default_is_used_if_it_is_the_best_in_the_final(
     many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose = module.best_of
-    monkeypatch.setattr(module, "best_of", lambda found: found[-1] if found[0].number == 0 else choose(found))
-    monkeypatch.setattr(module, "confirmed", lambda file, rows, job: (0.9 if file.name == "trial-0" else 0.8, 0.5))
-    result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
-    assert (result.chosen, result.confirmed) == (0, 0.9)
+    qualities = iter((0.80, 0.90) * 4)  # of the other trial and the default, in each of four rounds
+    monkeypatch.setattr(final, "confirmed", lambda file, rows, job: (next(qualities), 0.5))
+    lines = list[str]()
+    result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, tell=lines.append, **FIXED)
+    assert (result.chosen, round(result.confirmed or 0, 6)) == (0, 0.9)
+    assert sum(line.startswith("final, ") and "trial 1 80.00 %, the default 90.00 %" in line for line in lines) == 4
+
+
+def test_a_final_goes_on_where_it_was_interrupted(
+    many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, calls = final.run_trial, 0
+
+    def interrupted(*rest: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 4:  # the second training of the second round
+            raise KeyboardInterrupt
+        return trial(*rest)
+
+    monkeypatch.setattr(final, "run_trial", interrupted)
+    call: dict[str, Any] = {"trials": 2, "plot": None, **FIXED}
+    first = capsulet.tune(many_rows, tmp_path / "model", **call)
+    assert 100 < first.confirmation_texts < 200, "one complete round"
+    second = capsulet.tune(many_rows, tmp_path / "model", resume=True, **call)
+    assert second.confirmation_texts == 597 and second.trials == first.trials
+    assert calls == 4 + 5, "nothing is trained twice"
+
+
+def test_the_best_trials_and_the_default_reach_the_final() -> None:
+    trials = [Trial(number, {}, quality, 100, 1.0) for number, quality in enumerate((0.5, 0.7, None, 0.9, 0.6, 0.8))]
+    assert [one.number for one in final.finalists_of(trials)] == [3, 5, 1, 0]
+    assert [final.number_of_parts(rows) for rows in (100, 4_999, 7_000, 50_000)] == [4, 4, 7, 10]
 
 
 def test_a_search_continues_after_an_interruption(

@@ -6,8 +6,9 @@ examples:
   capsulet tune tickets.csv --out model --time 1h --metric macro-f1
   capsulet tune reviews.csv --out model --time 20m --resume                 after Ctrl-C or a crash
 
-Each trial trains on nine tenths of the rows. The best options must beat the default on the other tenth, which no trial
-has seen; otherwise the default is kept. Then the model is trained on all rows. Give no test file to this command.
+About half of the time is for trials, the rest for a final: the best trials and the default are trained several times
+without a part of the rows and measured on this part. The options that are best there are used, which may be the
+default. Then the model is trained on all rows. Give no test file to this command.
 The first Ctrl-C ends the search and trains with the best options so far.
 """
 
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def print_tuning(result: Tuning) -> None:
-    """Print the best trials, the confirmation and the commands that repeat the model."""
+    """Print the best trials, the final and the commands that repeat the model."""
     from capsulet.tuning.space import shown
 
     finished = sorted((one for one in result.trials if one.quality is not None), key=lambda one: -(one.quality or 0))
@@ -71,7 +72,7 @@ def print_tuning(result: Tuning) -> None:
     show_table((">trial", f">{result.measure}", ">bytes", ">time", "", "options"), rows, title)
     if result.confirmed is not None:
         show(
-            f"{result.measure} on {result.confirmation_texts:,} rows that no trial has seen: "
+            f"{result.measure} in the final, on {result.confirmation_texts:,} held-out rows: "
             f"{percent(result.confirmed)}, with the default options {percent(result.confirmed_default)}"
         )
     show(f"{result.path}: {result.bytes:,} bytes, in {clock(result.seconds)}. The same again:")

@@ -91,3 +91,17 @@ def stratified_draw(classes: Rows, count: int, seed: int) -> Rows:
     _, starts, counts = np.unique(classes[by_class], return_index=True, return_counts=True)
     taken = np.maximum(np.round(counts * (count / len(classes))), 1).astype(np.int64)
     return np.sort(np.concatenate([by_class[at : at + size] for at, size in zip(starts, taken, strict=True)]))
+
+
+def stratified_parts(classes: Rows, parts: int) -> list[tuple[Rows, Rows]]:
+    """Divide the rows into parts with the same share of each class; return the other rows and the rows of each part.
+
+    The first row of a class is in no part, so that every class has a row outside of each part.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(classes))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    _, first = np.unique(classes, return_index=True)
+    dealt = by_class[~np.isin(by_class, first)]
+    every = np.arange(len(classes))
+    held_out = [np.sort(dealt[part::parts]) for part in range(parts)]
+    return [(np.setdiff1d(every, rows), rows) for rows in held_out]

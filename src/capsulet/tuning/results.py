@@ -101,9 +101,9 @@ class Tuning(Table):
     measure: str
     trials: tuple[Trial, ...]
     chosen: int  # number of the trial whose options the model has
-    confirmed: float | None  # quality of the chosen options on texts that the search has not seen; None: too few rows
-    confirmed_default: float | None  # quality of the default options on the same texts
-    confirmation_texts: int
+    confirmed: float | None  # quality of the chosen options in the final; None: there was none
+    confirmed_default: float | None  # quality of the default options in the final
+    confirmation_texts: int  # held-out rows of the final
     commands: tuple[str, ...]  # that make the model again
     bytes: int
     seconds: float

@@ -21,14 +21,13 @@ LONGER = (1.0, 1.5, 2.0)  # factors of the usual number of epochs
 # what the default has for the options of a trial
 DEFAULTS: dict[str, Any] = {
     "pieces": 5, "ngram_features": None, "min_count": None, "learning_rate": 0.002, "embedding_dropout": 0.5,
-    "head_dropout": 0.2, "adversarial": None, "pooling": "mean+max", "num_codebooks": 8, "longer": 1.0, "seed": 1,
+    "head_dropout": 0.2, "adversarial": None, "pooling": "mean+max", "num_codebooks": 8, "longer": 1.0,
 }  # fmt: skip
 FIRST: tuple[dict[str, Any], ...] = (
     {"longer": 1.5, "num_codebooks": 16},
     {"size": "base"},
     {"ngram_features": 1 << 16, "pieces": 4},
     {"size": LINEAR, "pieces": 6},
-    {"seed": 2},
 )  # changes of the default, one trial each
 
 
@@ -77,7 +76,6 @@ def suggest(trial: optuna.Trial, sizes: tuple[str, ...], small_file: bool, epoch
         "adversarial": trial.suggest_categorical("adversarial", (None, 0.0, 0.2, 0.6, 1.0)),
         "pooling": trial.suggest_categorical("pooling", ("mean", "mean+max", "max")),
         "num_codebooks": trial.suggest_categorical("num_codebooks", (4, 8, 16)),
-        "seed": trial.suggest_categorical("seed", (1, 2, 3)),
         "epochs": None if longer == LONGER[0] else round(longer * epochs),
     }
     return {"size": size, **changed(values)}

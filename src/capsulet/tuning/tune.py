@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
 from capsulet.presentation import clock
@@ -18,20 +16,20 @@ from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
-from capsulet.tuning.parts import store_rows, stratified_draw
+from capsulet.tuning.final import BEST, DEFAULT, Final, finalists_of, number_of_parts
+from capsulet.tuning.parts import StoredRows, store_rows
 from capsulet.tuning.results import Trial, Tuning
 from capsulet.tuning.space import LINEAR, allowed_sizes, first_trials, shown, suggest
 from capsulet.tuning.study import best_of, open_folder, open_study, require_optuna, trials_of
 from capsulet.tuning.trade_off import draw_trials
-from capsulet.tuning.trials import ACCURACY, METRICS, MICRO_F1, Job, Outcome, Pruner, confirmed, failure, run_trial
+from capsulet.tuning.trials import ACCURACY, METRICS, MICRO_F1, Job, Outcome, Pruner, failure, run_trial
 
 if TYPE_CHECKING:
     import optuna
 
-CONFIRMATION, MOST_CONFIRMATION, FEWEST_CONFIRMATION = 0.1, 5_000, 50  # share of the rows, and rows
 SEED = 0
-DEFAULT = 0  # number of the trial with the default options
-FINAL = 1.5  # seconds of the last training, which has more rows, per second of the best trial
+LAST = 1.5  # seconds of the last training, which has more rows, per second of the best trial
+SHARE_OF_FINAL = 0.5  # largest share of the time
 
 
 def tune(
@@ -41,9 +39,9 @@ def tune(
 ) -> Tuning:  # fmt: skip
     """Search for better options within a time, then train a model with them on all rows.
 
-    A trial trains on nine tenths of the rows and is measured on validation texts of its own: by log loss among trials
-    of nearly the same metric. At the end, the best options must also beat the default on the other tenth, which no
-    trial has seen; otherwise the default is kept.
+    A trial is measured on its validation texts: by log loss among trials of nearly the same metric. In the final, the
+    best trials and the default are trained several times without a part of the rows and measured on this part; the best
+    one there is used.
     `target_size` makes every trial, and the model, a compressed file of at most this size. `trials` ends the search
     earlier. `plot` is an SVG file of all trials: "" writes it beside the model, None writes none. `values` are options
     of `train` that stay fixed.
@@ -86,6 +84,7 @@ class Search:
     most: int | None  # trials
     tell: Tell
     started: float = 0.0
+    num_rows: int = 0
     share: dict[str, Any] = dataclasses.field(default_factory=dict)  # the option `valid_fraction` of the trials
 
     def run(self, files: Data, reading: ReadOptions, resume: bool, picture: Path | None) -> Tuning:
@@ -97,11 +96,15 @@ class Search:
         found = trials_of(study)
         if not any(one.quality is not None for one in found):
             raise KeyboardInterrupt
-        chosen, figures = self.choose(found, rows)
+        measured: list[Trial] = []
+        if not interrupted:
+            final = Final(self.job, rows, self.folder, study, self.tell, lambda: self.left - self.last(found))
+            measured, interrupted = final.run(finalists_of(found))
+        chosen, figures = self.choose(found, measured)
         if interrupted:
             self.tell("interrupted: the best options so far are used; --resume would continue the search")
-        self.tell(f"training on all {rows:,} rows with {shown(chosen.options)}")
-        outcome, commands = self.finish(chosen, files, reading, rows)
+        self.tell(f"training on all {len(rows):,} rows with {shown(chosen.options)}")
+        outcome, commands = self.finish(chosen, files, reading, len(rows))
         plot = None
         if picture is not None:
             replace_file(picture, draw_trials(found, chosen.number, self.job.metric).encode())
@@ -114,8 +117,8 @@ class Search:
             *figures, commands, outcome.bytes, seconds, plot,
         )  # fmt: skip
 
-    def prepare(self, files: Data, reading: ReadOptions, resume: bool) -> int:
-        """Divide the rows into those of the search and those of the confirmation; return the number of rows."""
+    def prepare(self, files: Data, reading: ReadOptions, resume: bool) -> StoredRows:
+        """Store the rows in the folder of the search."""
         spool = self.out.resolve().with_name(f".{self.out.name}.rows.part")
         spool.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -123,20 +126,13 @@ class Search:
             job = self.job
             identity = {"rows": stored.digest, "fixed": job.fixed, "metric": job.metric, "size": job.target_size}
             continued = open_folder(self.folder, identity, resume)
-            wanted = min(round(CONFIRMATION * len(stored)), MOST_CONFIRMATION)
-            kept = np.zeros(0, dtype=np.int64)
-            if wanted >= FEWEST_CONFIRMATION:
-                _, first = np.unique(stored.classes, return_index=True)  # every class stays in the search
-                kept = np.setdiff1d(stratified_draw(stored.classes, wanted, SEED), first)
-            rest = np.setdiff1d(np.arange(len(stored)), kept)
-            stored.write({self.rows: rest, self.confirmation: kept})
-            self.share = job.judged_share(len(rest))
+            self.num_rows = len(stored)
+            self.share = job.judged_share(len(stored))
             spool.replace(self.all_rows)
         finally:
             spool.unlink(missing_ok=True)
-        part = f"{len(kept):,} rows confirm the result" if len(kept) else "too few rows to confirm the result"
-        self.tell(f"{'continuing a' if continued else 'a'} search on {len(rest):,} rows, {part}")
-        return len(stored)
+        self.tell(f"{'continuing a' if continued else 'a'} search on {len(stored):,} rows")
+        return dataclasses.replace(stored, file=self.all_rows)
 
     @property
     def all_rows(self) -> Path:
@@ -144,14 +140,9 @@ class Search:
         return self.folder / "all.jsonl"
 
     @property
-    def rows(self) -> Path:
-        """Rows of the trials."""
-        return self.folder / "rows.jsonl"
-
-    @property
-    def confirmation(self) -> Path:
-        """Rows that no trial sees."""
-        return self.folder / "confirmation.jsonl"
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return self.limit - (time.perf_counter() - self.started)
 
     def model_of(self, number: int) -> Path:
         """Folder of the model of a trial."""
@@ -189,7 +180,7 @@ class Search:
             seconds = trials[0].seconds
             self.tell(
                 f"note: a training takes about {clock(seconds)}, so no options can be compared within --time; allow "
-                f"more than {clock((2 + FINAL) * seconds)}"
+                f"more than {clock((2 + LAST) * seconds)}"
             )
 
     def has_time(self, trials: list[Trial]) -> bool:
@@ -197,8 +188,13 @@ class Search:
         if self.most is not None and len(trials) >= self.most:
             return False
         usual = sum(one.seconds for one in trials) / len(trials)
-        reserve = FINAL * best_of(trials).seconds
-        return time.perf_counter() - self.started + usual + reserve <= self.limit
+        parts = number_of_parts(self.num_rows)
+        final = min(SHARE_OF_FINAL * self.limit, parts * (BEST + 1) * usual)
+        return usual + final + self.last(trials) <= self.left
+
+    def last(self, trials: list[Trial]) -> float:
+        """Estimated seconds of the last training."""
+        return LAST * best_of(trials).seconds
 
     def trial(self, study: optuna.Study, values: dict[str, Any] | None) -> None:
         """Run one trial with these options, or with options that the study suggests, and print its result."""
@@ -213,7 +209,7 @@ class Search:
         state, quality, words = optuna.trial.TrialState.COMPLETE, None, ""
         try:
             outcome = run_trial(
-                self.job, self.rows, self.model_of(trial.number), values, self.share, Pruner(trial, self.job.metric)
+                self.job, self.all_rows, self.model_of(trial.number), values, self.share, Pruner(trial, self.job.metric)
             )
             quality, words = outcome.quality, f"{100 * outcome.quality:.2f} %, "
             words += ("" if outcome.loss is None else f"loss {outcome.loss:.3f}, ") + f"{outcome.bytes:,} bytes"
@@ -234,41 +230,25 @@ class Search:
         self.report(trials_of(study), trial.number, words, values)
 
     def report(self, trials: list[Trial], number: int, words: str, values: dict[str, Any]) -> None:
-        """Print the result of a trial and the best so far; delete models that are no longer needed."""
+        """Print the result of a trial and the best so far, and delete its model; the plan reads that of the default."""
         best = best_of(trials)
-        for one in trials:
-            if one.number not in (DEFAULT, best.number):
-                shutil.rmtree(self.model_of(one.number), ignore_errors=True)
-                self.model_of(one.number).with_suffix(".safetensors").unlink(missing_ok=True)
-        left = max(self.limit - (time.perf_counter() - self.started), 0.0)
+        if number != DEFAULT:
+            shutil.rmtree(self.model_of(number), ignore_errors=True)
+            self.model_of(number).with_suffix(".safetensors").unlink(missing_ok=True)
         so_far = "" if best.number == number else f", best {100 * (best.quality or 0):.2f} % (trial {best.number})"
         mark = " *" if best.number == number else ""
-        remaining = f"{clock(int(left))} left"
+        remaining = f"{clock(int(max(self.left, 0.0)))} left"
         self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {remaining}")
 
-    def choose(self, trials: list[Trial], rows: int) -> tuple[Trial, tuple[float | None, float | None, int]]:
-        """The trial whose options are used, and the qualities of the best and the default on the confirmation rows."""
-        best, default = best_of(trials), next(one for one in trials if one.number == DEFAULT)
-        with self.confirmation.open(encoding="utf-8") as lines:
-            texts = sum(1 for _ in lines)
-        if not texts:
-            return best, (None, None, 0)
-        again = []
-        for one in (best, default):
-            quality, loss = confirmed(self.file_of(one.number), self.confirmation, self.job)
-            again.append(dataclasses.replace(one, quality=quality, loss=loss, texts=texts))
-        ours, usual = (one.quality or 0.0 for one in again)
-        name = self.job.metric
-        self.tell(f"on {texts:,} other rows: {name} {100 * ours:.2f} %, with the default options {100 * usual:.2f} %")
-        if best_of(again).number != best.number:
-            self.tell("the best options are not better there: the default options are used")
-            return default, (usual, usual, texts)
-        return best, (ours, usual, texts)
-
-    def file_of(self, number: int) -> Path:
-        """The model of a trial."""
-        folder = self.model_of(number)
-        return folder.with_suffix(".safetensors") if self.job.target_size else folder
+    def choose(self, trials: list[Trial], final: list[Trial]) -> tuple[Trial, tuple[float | None, float | None, int]]:
+        """The trial whose options are used; its quality and that of the default in the final, and the rows."""
+        if not final:  # no time, or interrupted
+            return best_of(trials), (None, None, 0)
+        winner, default = best_of(final), next(one for one in final if one.number == DEFAULT)
+        if winner.number == DEFAULT and len(final) > 1:
+            self.tell("no other options are better in the final: the default options are used")
+        chosen = next(one for one in trials if one.number == winner.number)
+        return chosen, (winner.quality, default.quality, winner.texts)
 
     def finish(self, chosen: Trial, files: Data, reading: ReadOptions, rows: int) -> tuple[Outcome, tuple[str, ...]]:
         """Train the model on all rows, and return it with the commands that repeat it."""
