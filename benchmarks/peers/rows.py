@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.peers.protocol import Rows
 from capsulet.automatic import USUAL_FRACTION
-from capsulet.text.labelled import sorted_labels
+from capsulet.text.label_names import sorted_labels
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import stratified_split

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import capsulet
-from capsulet.checking.finder import spelling
+from capsulet.text.label_names import spelling
 from tests.conftest import generated_rows
 
 

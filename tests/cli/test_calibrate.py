@@ -37,6 +37,24 @@ def test_texts_of_one_class(run, model: Path, tmp_path: Path) -> None:
     assert (copy / "model.safetensors").read_bytes() == before
 
 
+def test_few_texts_do_not_replace_a_calibration_on_more(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    copy, few = shutil.copytree(model, tmp_path / "copy"), tmp_path / "few.jsonl"
+    few.write_text("".join(rows_file.read_text().splitlines(keepends=True)[::3]))  # 4 of 12
+    before = (copy / "model.safetensors").read_bytes()
+    answer = run("calibrate", copy, "--valid", few)
+    assert (answer.status, answer.out) == (2, "")
+    assert "4 validation texts, but the model is already calibrated on 12: name at least 20" in answer.line
+    assert (copy / "model.safetensors").read_bytes() == before
+
+
+def test_info_says_which_texts_the_calibration_is_of(run, model: Path, rows_file: Path, tmp_path: Path) -> None:
+    copy, more = shutil.copytree(model, tmp_path / "copy"), tmp_path / "more.jsonl"
+    more.write_text(2 * rows_file.read_text())
+    assert "other texts" not in run("info", copy).out
+    assert run("calibrate", copy, "--valid", more).status == 0
+    assert "before calibration, on 24 other texts" in run("info", copy).out
+
+
 def test_wishes_that_few_texts_cannot_grant(run, model: Path) -> None:
     answer = run("predict", model, "--text", "a", "--coverage", "0.95", "--sets", "0.99")
     assert answer.status == 0
@@ -106,4 +124,4 @@ def test_a_model_without_validation_texts_is_told_of_valid(run, rows_file: Path,
     assert run("train", tmp_path / "few.jsonl", "--out", tmp_path / "model", "--no-report", *tiny).status == 0
     answer = run("calibrate", tmp_path / "model", tmp_path / "few.jsonl")
     assert answer.status == 2
-    assert "was trained without validation texts: name texts it was not trained on with --valid" in answer.line
+    assert "the model has no validation texts: name texts that it was not trained on with --valid" in answer.line

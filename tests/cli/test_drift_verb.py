@@ -34,7 +34,7 @@ def test_no_drift(run, counted: Path, tmp_path: Path) -> None:
     assert (answer.status, answer.err) == (0, "")
     verdict, sentence, *table = answer.out.splitlines()
     assert verdict.startswith("no drift: p ")
-    assert sentence == "The new texts look like the validation texts: nothing moved more than by chance."
+    assert sentence == "The new texts look like the validation texts: no difference is clear enough to rule out chance."
     assert "200 texts against 300 validation texts; false alarm rate at most 1 %" in verdict
     assert [line.split()[1] for line in table[1:6]] == ["unknown", "lengths", "codes", "classes", "probabilities"]
     assert "●" not in answer.out and table[6].startswith("unknown words, with the number of texts: qz")

@@ -199,6 +199,16 @@ def test_every_column_is_kept_beside_the_answer(run, model: Path, tmp_path: Path
     )
 
 
+def test_answers_of_answers_keep_every_column(run, model: Path, tmp_path: Path) -> None:
+    first, second, third = (tmp_path / f"{number}.csv" for number in range(3))
+    first.write_text(TABLE)
+    assert run("predict", model, first, "--out", second).status == 0
+    assert run("predict", model, second, "--out", third).status == 0
+    (row, _) = csv.DictReader(third.read_text().splitlines())
+    assert (row["input_label"], row["input_input_label"], row["label"]) == ("old", "sport", "sport")
+    assert len(row) == 1 + len(next(csv.reader(second.read_text().splitlines()))) + 2, "row, label and probability"
+
+
 def test_several_files_are_named(run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TABLE)
     (tmp_path / "b.csv").write_text(f"text,other\n{FOOD},x\n")

@@ -269,6 +269,35 @@ def test_a_bar_on_a_terminal_and_a_real_signal(rows_file: Path, tmp_path: Path, 
     assert "interrupted, the best model so far is kept" in seen
 
 
+def test_notes_on_a_terminal_name_flags(tmp_path: Path) -> None:
+    rows = [("a", f"word{number}") for number in range(60)] + [("b", "other"), ("b", "one"), ("A", "x"), ("A", "y")]
+    path = tmp_path / "rows.csv"
+    path.write_text("label,text\n" + "".join(f"{label},{text}\n" for label, text in rows))
+    terminal, inside = pty.openpty()
+    words = ["train", path, "--valid", path, "--out", tmp_path / "model", "--linear-only", "--no-report"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "capsulet", *map(str, words)], stderr=inside, env={**os.environ, "COLUMNS": "500"}
+    )
+    os.close(inside)
+    seen = ""
+    while more := read_terminal(terminal):
+        seen += more
+    os.close(terminal)
+    assert process.wait() == 0
+    assert "add --select macro-f1, or --class-weight balanced as well" in seen
+    assert "the labels 'A' and 'a' differ only in spelling" in seen
+    assert "rows.csv has both training and validation texts" in seen and "give other texts with --valid" in seen
+
+
+def test_exchanged_columns_are_noticed(run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("label,text\n" + "".join(f"text number {n},{'ab'[n % 2]}\n" for n in range(80)))
+    call = ("train", path, "--out", tmp_path / "model", "--linear-only", "--no-report", "--threads", "1")
+    assert "80 classes in 80 rows: if the columns of text and label are exchanged, name them" in run(*call).err
+    answer = run(*call, "--label-column", "text")
+    assert (answer.status, "the column 'text' is both text and label" in answer.line) == (2, True)
+
+
 def test_ctrl_c_while_texts_are_read_leaves_nothing(
     run, rows_file: Path, tmp_path: Path, tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,12 @@ def test_the_best_trials_and_the_default_reach_the_final() -> None:
     assert [final.number_of_parts(rows) for rows in (100, 4_999, 7_000, 50_000)] == [4, 4, 7, 10]
 
 
+def test_no_options_are_tried_twice_and_a_small_space_ends_the_search(many_rows: Path, tmp_path: Path) -> None:
+    fixed: dict[str, Any] = {**FIXED, "ngram_features": 4096, "min_count": 1}  # only the pieces are free
+    result = capsulet.tune(many_rows, tmp_path / "model", time="10m", plot=None, **fixed)
+    assert sorted(trial.options.get("pieces", 5) for trial in result.trials) == [3, 4, 5, 6]
+
+
 def test_a_search_continues_after_an_interruption(
     many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

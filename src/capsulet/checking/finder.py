@@ -1,7 +1,6 @@
 """Findings about the columns of a survey: thresholds, titles and advice."""
 
 import itertools
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -14,13 +13,13 @@ from capsulet.checking.similarity import HASHES, THRESHOLD, run_starts, similar_
 from capsulet.checking.survey import MAX_TOKENS, MOST_EXAMPLES, Survey
 from capsulet.errors import some
 from capsulet.text.files import printable
+from capsulet.text.label_names import labels_alike
 from capsulet.text.scripts import NO_LETTERS
 
 SMALL_CLASS = 10  # fewer rows are hardly enough to learn from, and leave none for validation
 LARGEST_RATIO = 20  # of the rows of the largest class to those of another; from here on, this class is rare
 LONG, TIMES_MEDIAN = 1000, 20  # a text is long if it has more tokens than both
 MOST_LEAKS = 8  # spellings, tokens or phrases that are listed
-ACCENTS = frozenset(map(chr, range(0x300, 0x370)))  # of Latin, Greek and Cyrillic letters
 # shares of the rows: if the main script or language has at least MAIN, those with less than RARE are reported
 MAIN, RARE = 0.7, 0.1
 
@@ -69,14 +68,6 @@ def finding(kind: str, count: int, details: str = "", examples: Examples = (), *
     if count:
         title, advice = PROBLEMS[kind]
         yield Finding(kind, title.format(**values), count, advice, details, tuple(examples))
-
-
-def spelling(label: str) -> str:
-    """Return a label without case, spaces, punctuation and accents; labels of one spelling are likely one class."""
-    letters = unicodedata.normalize("NFKD", label.casefold())
-    # vowel signs of Indic scripts are marks, too, and no accents
-    kept = (c for c in letters if c.isalnum() or (unicodedata.category(c)[0] == "M" and c not in ACCENTS))
-    return "".join(kept) or label
 
 
 class Finder:
@@ -195,11 +186,8 @@ class Finder:
         rare = sum(counts[largest] >= LARGEST_RATIO * count for count in counts.values())
         details = f"{printable(largest)} has {counts[largest]:,} rows, {printable(smallest)} {counts[smallest]:,}"
         yield from finding("imbalance", rare, details)
-        spellings: dict[str, list[str]] = {}
         known = dict.fromkeys(label for labels in self.rows_per_combination for label in labels)
-        for label in known:
-            spellings.setdefault(spelling(label), []).append(label)
-        alike = [sorted(names, key=lambda name: -counts.get(name, 0)) for names in spellings.values() if len(names) > 1]
+        alike = [sorted(names, key=lambda name: -counts.get(name, 0)) for names in labels_alike(known)]
         groups = [" and ".join(f"{name!r} ({counts.get(name, 0):,} rows)" for name in names) for names in alike]
         yield from finding(
             "similar_labels", len(alike), "; ".join(groups[:MOST_LEAKS]) + " …" * (len(groups) > MOST_LEAKS)

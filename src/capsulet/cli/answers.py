@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from capsulet.errors import InputError
-from capsulet.text.cells import safe_label
+from capsulet.text.cells import free_name, safe_label
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 ALL, NONE = "all", "none"
 DIGITS = 6  # of a probability or length
-PREFIX = "input_"  # before the name of an input column that is also the name of an answer
 
 
 class AnswerColumns:
@@ -94,8 +93,7 @@ class InputColumns:
                     f"copy with --columns, or write --columns {NONE}"
                 )
         for name in names:
-            taken = name in kept or name in answer
-            kept[PREFIX + name if taken else name] = record.get(name)
+            kept[free_name(name, {*kept, *answer}, record)] = record.get(name)
         return kept | answer
 
 

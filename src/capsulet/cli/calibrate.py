@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     reading = reading_options(arguments)
     calibration = calibrate(arguments.model, arguments.files, valid=arguments.valid, reading=reading, tell=tell)
-    few = f"; `capsulet drift` needs {FEWEST_TEXTS}" if calibration["texts"] < FEWEST_TEXTS else ""
+    few = "" if calibration["texts"] >= FEWEST_TEXTS else f"; `capsulet drift` needs at least {FEWEST_TEXTS} texts"
     tell(
         f"{arguments.model}: {calibration['method']} on {calibration['texts']:,} validation texts; expected "
         f"calibration error {calibration['error_before']:.4f} before, {calibration['error_after']:.4f} after, on the "

@@ -94,6 +94,8 @@ def quality(description: dict[str, Any]) -> Rows:
         rows["macro-F1"] = percent(trained["valid_macro_f1"])
     if "error_after" in calibration:
         errors = f"{calibration['error_after']:.4f}, {calibration['error_before']:.4f} before calibration"
+        if calibration["texts"] != texts:  # `calibrate` was run on other texts
+            errors += f", on {calibration['texts']:,} other texts"
         rows["calibration error"] = errors
     else:
         rows["calibration"] = "none: probabilities are class lengths divided by their sum"

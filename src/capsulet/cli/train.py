@@ -33,6 +33,7 @@ from capsulet.cli.options import (
     values_of,
 )  # fmt: skip
 from capsulet.cli.output import clock, percent, print_json, tell
+from capsulet.spelling import told_in_flags
 from capsulet.training.progress import LineMonitor, bar_monitor
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
         with bar_monitor() or LineMonitor() as monitor:
-            values["tell"] = monitor.tell
+            values["tell"] = told_in_flags(lambda line: monitor.tell(line))
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid or (), reading=reading, cache=arguments.cache,
                 monitor=monitor, from_model=getattr(arguments, "from"), replay=arguments.replay, **values,
@@ -152,7 +153,7 @@ def show_growth(growth: Growth) -> None:
         tell(f"{less if growth.forgotten > 0 else 'nothing is forgotten'} on texts of old classes")
     tell(f"({growth.note})")
     if growth.kept is not None:
-        tell(f"made-up texts of old words that keep their answer: {100 * growth.kept:.1f} %")
+        tell(f"{100 * growth.kept:.1f} % of generated texts of old words keep their label")
     tell(f"the old model is unchanged in {growth.path}")
 
 

@@ -62,7 +62,10 @@ def print_tuning(result: Tuning) -> None:
     """Print the best trials, the final and the commands that repeat the model."""
     from capsulet.tuning.space import shown
 
-    finished = sorted((one for one in result.trials if one.quality is not None), key=lambda one: -(one.quality or 0))
+    finished = sorted(
+        (one for one in result.trials if one.quality is not None),
+        key=lambda one: (one.number != result.chosen, -(one.quality or 0)),
+    )
     rows = [
         (str(one.number), percent(one.quality), f"{one.bytes:,}", clock(one.seconds),
          "*" * (one.number == result.chosen), shown(one.options))

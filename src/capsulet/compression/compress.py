@@ -116,7 +116,7 @@ def is_unseen(config: ModelConfig, corpora: Corpora, tell: Tell) -> bool:
     """Whether these files have the validation texts of the training, judged by row counts; tell the user if not."""
     rows, expected = (len(corpora.train), len(corpora.valid)), (config.data.train_rows, config.data.valid_rows)
     if rows != expected:
-        tell(f"the file keeps the calibration of the original model: {other_rows(*rows, expected)}")
+        tell(f"note: the file keeps the original calibration, because {other_rows(*rows, expected)}")
         return False
     known = (config.calibration or {}).get("texts")
     if not rows[1]:  # measured by cross-validation: the model knows all texts

@@ -9,7 +9,7 @@ from capsulet.text.visible import isolated
 MOST_WORDS, MOST_CLASSES = 3, 2
 LONGEST = 40  # characters of a word or a label
 SMALLEST_SHARE = 0.02  # a word of fewer texts does not show a change
-NOTHING = "The new texts look like the validation texts: nothing moved more than by chance."
+NOTHING = "The new texts look like the validation texts: no difference is clear enough to rule out chance."
 
 
 class Values(NamedTuple):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from capsulet.config import decided
 from capsulet.drifting import drift
+from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, ModelError, model_path
 from capsulet.evaluation import calibration, rankings
 from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
@@ -24,7 +25,8 @@ from capsulet.storage.folder import read_card, read_log, write_folder
 from capsulet.storage.model_file import pack_model, read_model
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpus, spelled_texts
-from capsulet.text.labelled import Data, Source, Tell, labelled_pairs, named, silent, sorted_labels, sources
+from capsulet.text.label_names import sorted_labels
+from capsulet.text.labelled import Data, Source, Tell, labelled_pairs, named, silent, sources
 from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.text.split import multi_label_split, stratified_split
 from capsulet.text.strings import Labels
@@ -63,6 +65,12 @@ def calibrate(
     if count < FEWEST_ROWS:
         texts = f"{count} validation text{'s' * (count != 1)}"
         raise InputError(f"{source}: {texts}, expected at least {FEWEST_ROWS}: name more with --valid")
+    known = (classifier.config.calibration or {}).get("texts", 0)
+    if count < min(known, FEWEST_TEXTS):
+        raise InputError(
+            f"{source}: {count} validation texts, but the model is already calibrated on {known:,}: name at least "
+            f"{FEWEST_TEXTS} texts with --valid"
+        )
     truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, classifier.multi_label)
     if not classifier.multi_label and truth.any(0).sum() < 2:
         raise InputError(
@@ -168,7 +176,7 @@ def rank_texts(
 def other_rows(train: int, valid: int, expected: tuple[int, int]) -> str:
     """Return the error message for files that are not the training files."""
     if not expected[1]:
-        return "the model was trained without validation texts: name texts it was not trained on with --valid"
+        return "the model has no validation texts: name texts that it was not trained on with --valid"
     return (
         f"{train + valid:,} rows, split into {train:,} for training and {valid:,} for validation; the model was "
         f"trained on {expected[0]:,} and validated on {expected[1]:,}: name the same files, or texts it was not "

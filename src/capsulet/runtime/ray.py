@@ -13,6 +13,7 @@ from typing import Any
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.runtime.classifier import load
 from capsulet.storage.model_file import MODEL
+from capsulet.text.cells import free_name
 from capsulet.text.columns import find_columns, text_columns
 from capsulet.text.tables import cells
 
@@ -135,7 +136,7 @@ class ShardLabeller:
                 answers = {"label": pyarrow.string(), "probability": pyarrow.float32()}
                 if self.classifier.multi_label:  # lists of labels and of their probabilities
                     answers = dict(zip(PLURALS, map(pyarrow.list_, answers.values()), strict=True))
-                kept = [schema.field(name).with_name(f"input_{name}" if name in answers else name) for name in keep]
+                kept = [schema.field(name).with_name(free_name(name, answers, keep)) for name in keep]
                 fields = [*kept, *itertools.starmap(pyarrow.field, answers.items())]
                 schema = pyarrow.schema(fields, metadata={ORIGIN: json.dumps(made_from).encode()})
                 with parquet.ParquetWriter(part, schema) as writer:

@@ -82,8 +82,10 @@ def read_header(data: Bytes, source: str) -> Header:
     view = memoryview(data)
     size = int.from_bytes(view[:8], "little")
     if len(view) < 8 or not 2 <= size <= min(LARGEST_HEADER, len(view) - 8):
-        found = f"{len(view):,} bytes with a header of {size:,}" if len(view) >= 8 else f"{len(view)} bytes"
-        raise ModelError(f"{source} is not a model, or it is damaged ({found}): name a model that capsulet wrote")
+        raise ModelError(
+            f"{source} is not a model, or it is damaged (no safetensors header in {len(view):,} bytes): name a model "
+            "that capsulet wrote"
+        )
     if view[8] != ord("{"):
         raise ModelError(f"{source} is not a model (no safetensors header): name a model that capsulet wrote")
     values = parse_json(view[8 : 8 + size], source, "its header")

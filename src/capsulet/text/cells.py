@@ -1,6 +1,14 @@
 """Cells of CSV output. A leading apostrophe keeps spreadsheets from running a cell as a formula."""
 
+from __future__ import annotations
+
 from capsulet.text.visible import visible
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+PREFIX = "input_"  # before the name of an input column that is also the name of an answer
 
 FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # some spreadsheets also read the wide forms of = + - @
 
@@ -29,3 +37,11 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def free_name(name: str, taken: Container[str], columns: Container[str]) -> str:
+    """Name of an input column beside answers: `input_` is put before it until no answer and no other column has it."""
+    free = name
+    while free in taken or (free != name and free in columns):
+        free = PREFIX + free
+    return free

@@ -101,7 +101,7 @@ def find_column(names: Sequence[str], wanted: str, source: str, flag: str) -> in
         return places[0]
     wanted = printable(wanted)
     if places:
-        raise InputError(f"{source}: {len(places)} columns are called '{wanted}'. Rename all but one, or use {flag}")
+        raise InputError(f"{source}: {len(places)} columns are called '{wanted}'. Rename all but one")
     import difflib
 
     near = difflib.get_close_matches(wanted.lower(), lower, n=1)
@@ -114,6 +114,11 @@ def find_columns(
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the places of the text columns and of the label column."""
     texts = tuple(find_column(names, name, source, "--text-column") for name in text_columns or (TEXT,))
-    if labelled or label_column is not None or has_column(names, LABEL):
-        return texts, find_column(names, label_column or LABEL, source, "--label-column")
-    return texts, None
+    if not (labelled or label_column is not None or has_column(names, LABEL)):
+        return texts, None
+    label = find_column(names, label_column or LABEL, source, "--label-column")
+    if label in texts:
+        raise InputError(
+            f"{source}: the column '{printable(names[label])}' is both text and label. Name another with --label-column"
+        )
+    return texts, label

@@ -34,11 +34,16 @@ def line_records(lines: Iterator[tuple[int, str]], reading: Reading) -> Iterator
 def invalid(error: Exception, line: str) -> tuple[str, str]:
     """Return problem and remedy of a line that is not JSON."""
     place = f" at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-    reason = printable(str(error).partition(":")[0], 100)
+    reason = reason_of(error)
     remedy = "Write one object per line"
     if line.strip() in ("{", "{}") or line.rstrip().endswith(("{", "[", ",")):
         remedy += ", or one array of objects: [{…}, {…}]"
     return f"invalid JSON{place} ({reason})", remedy
+
+
+def reason_of(error: Exception) -> str:
+    """What is wrong with JSON, without the place."""
+    return printable(error.msg if isinstance(error, json.JSONDecodeError) else str(error), 100)
 
 
 def array_records(chunks: Iterator[Chunk], reading: Reading) -> Iterator[JsonRecord]:
@@ -53,8 +58,7 @@ def array_records(chunks: Iterator[Chunk], reading: Reading) -> Iterator[JsonRec
         try:
             record = source.value(decoder)
         except (ValueError, RecursionError) as error:
-            reason = printable(str(error).partition(":")[0], 100)
-            problem = f"{reading.source} line {line}: invalid JSON ({reason}) in an array"
+            problem = f"{reading.source} line {line}: invalid JSON ({reason_of(error)}) in an array"
             raise InputError(f"{problem}. Write an array of objects: [{{…}}, {{…}}]") from None
         if isinstance(record, dict):
             yield line, record

@@ -109,9 +109,3 @@ def texts_of(
     named = (str(columns),) if isinstance(columns, (str, int)) else tuple(columns or ())
     options = ReadOptions(text_columns=named, remembered=remembered)
     return (row.text for row in read_rows(found, labelled=False, options=options, allow_empty=True))
-
-
-def sorted_labels(labels: set[str]) -> list[str]:
-    """Sort labels by value if all are whole numbers, otherwise by spelling."""
-    numeric = all(label.isdecimal() for label in labels)
-    return sorted(labels, key=lambda label: (int(label) if numeric else 0, label))

@@ -23,7 +23,8 @@ from capsulet.text.files import check_path
 from capsulet.text.flags import LABEL_SEPARATOR
 from capsulet.text.groups import grouped_split, groups_of
 from capsulet.text.hub import local_files
-from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent, sorted_labels
+from capsulet.text.label_names import sorted_labels
+from capsulet.text.labelled import Source, Tell, is_file, labelled_pairs, named, silent
 from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import multi_label_split, stratified_split
@@ -139,6 +140,11 @@ def build(
             f"note: no text has more than one label: set --label-separator if labels are not separated by {separator!r}"
         )
     if files.valid:
+        if shared := [str(file) for file in files.valid if is_file(file) and file in files.train]:
+            note(
+                f"note: {shared[0]} has both training and validation texts: the accuracy on texts that the model knows "
+                "is too high; give other texts with --valid"
+            )
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
         if len(writer) == rows:
             raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")

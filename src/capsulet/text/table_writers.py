@@ -5,7 +5,7 @@ import gzip
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -49,6 +49,9 @@ class TableWriter:
 
     def close(self) -> None:
         """Write what is left."""
+
+    def abandon(self) -> None:
+        """Close what is open, after a failure: the file is not complete. After `close`, do nothing."""
 
 
 class JsonLinesWriter(TableWriter):
@@ -153,12 +156,14 @@ class SpreadsheetWriter(TableWriter):
     """An .xlsx file with one sheet. Texts are stored as texts, which a spreadsheet never reads as formulas."""
 
     def __init__(self, path: Path) -> None:
-        self.stack, self.names, self.count = ExitStack(), None, 0
-        archive = self.stack.enter_context(zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED))
-        for name, content in PARTS.items():
-            archive.writestr(name, DECLARATION + content)
-        self.sheet = self.stack.enter_context(archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True))
-        self.sheet.write(f"{DECLARATION}<worksheet {SPACE}><sheetData>".encode())
+        self.names, self.count = None, 0
+        with ExitStack() as stack:
+            archive = stack.enter_context(zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED))
+            for name, content in PARTS.items():
+                archive.writestr(name, DECLARATION + content)
+            self.sheet = stack.enter_context(archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True))
+            self.sheet.write(f"{DECLARATION}<worksheet {SPACE}><sheetData>".encode())
+            self.stack = stack.pop_all()
 
     names: Names | None
 
@@ -179,6 +184,12 @@ class SpreadsheetWriter(TableWriter):
     def close(self) -> None:
         self.sheet.write(b"</sheetData></worksheet>")
         self.stack.close()
+
+    def abandon(self) -> None:
+        with suppress(
+            OSError, ValueError
+        ):  # of the same full disk; an archive that is left open fails when it is freed
+            self.stack.close()
 
 
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -242,6 +253,7 @@ def open_table(path: Path, raw: bool = False) -> Iterator[TableWriter]:
             else:
                 stream = stack.enter_context(open_text(part, zipped=path.name.lower().endswith(".gz")))
                 writer = text_writer(stream, file_format, raw)
+            stack.callback(writer.abandon)
             yield writer
             writer.close()
         part.replace(path)

@@ -12,7 +12,7 @@ from capsulet.text.labelled import Tell, labelled_pairs, named
 from capsulet.text.preparation import LabelledFiles
 from capsulet.training.growth import OldModel
 
-TRAININGS = "as each training measured it on texts that its model was not trained on; the texts are not the same"
+TRAININGS = "each model was measured on other texts that are new to it"
 
 
 def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Tell) -> Training:
@@ -29,7 +29,7 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
     if lost is not None and first.after is not None and not sources.valid:
         texts = 1 / judged_texts(old.config) + 1 / first.count
         chance = 1.96 * (first.after * (1 - first.after) * texts) ** 0.5
-        note += f", and chance alone makes a difference of up to {100 * chance:.1f} points"
+        note += f"; a difference of up to {100 * chance:.1f} points may be chance"
     kept = training.growth.kept if training.growth else None
     growth = Growth(str(old.path), labels, tuple(one for one in rows if one.count), lost, note, kept)
     return replace(training, growth=growth)

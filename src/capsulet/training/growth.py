@@ -41,7 +41,8 @@ from capsulet.storage.tensors import from_array
 from capsulet.storage.weights import unpack_weights
 from capsulet.text.corpus import Corpus, open_corpora, spelled_texts
 from capsulet.text.corpus_writer import CorpusWriter
-from capsulet.text.labelled import Tell, sorted_labels
+from capsulet.text.label_names import sorted_labels
+from capsulet.text.labelled import Tell
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.training.extension import (
     ExtendedTable,
@@ -57,8 +58,8 @@ from capsulet.training.mixture import Output, log_losses
 from capsulet.training.rehearsal import classes_of, made_up_texts
 
 UNKNOWN = (
-    "new texts: accuracy in cross-validation. What is forgotten of the old texts is not measured, because they were "
-    "not given: give them as replay, or texts of old classes as validation texts"
+    "new texts: accuracy in cross-validation. Forgetting is not measured: this needs the old texts, or other texts of "
+    "old classes for validation"
 )
 OLD_CALIBRATION = (
     "some classes have no new text, so the probabilities are calibrated as those of the old model: calibrate again "

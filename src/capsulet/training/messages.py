@@ -8,11 +8,13 @@ from capsulet.errors import some
 from capsulet.model.shapes import num_parameters, parameter_shapes
 from capsulet.report.measures import interval
 from capsulet.text.corpus import Corpora
+from capsulet.text.label_names import labels_alike
 from capsulet.text.labelled import Tell
 from capsulet.training.class_weights import NONE
 from capsulet.training.history import History
 
 UNEVEN = 20  # rows of the largest class per row of the smallest, from which on a note is printed
+MOST_SINGLE = 50  # classes, from which on a class for every other row is probably a mistake
 FEW = 5  # validation texts of a class; with fewer its metrics are unreliable
 
 
@@ -64,6 +66,14 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
         lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
+    if number > MOST_SINGLE and number > len(corpora.train) / 2:
+        lines.append(
+            f"{number:,} classes in {len(corpora.train):,} rows: if the columns of text and label are exchanged, name "
+            "them with --text-column and --label-column"
+        )
+    if alike := labels_alike(corpora.labels):
+        groups = some([" and ".join(map(repr, names)) for names in alike])
+        lines.append(f"the labels {groups} differ only in spelling: if they are one class, give them one name")
     counts = [count for count in corpora.train_counts.values() if count]
     uneven = max(counts) >= UNEVEN * min(counts)
     if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:

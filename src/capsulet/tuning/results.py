@@ -67,7 +67,8 @@ class LearningCurve(Table):
         """One sentence about twice as many rows."""
         ahead = self.forecasts[0]
         gain = (
-            f"{100 * ahead.gain:.1f} points (95 % interval {100 * ahead.gain_low:.1f} to {100 * ahead.gain_high:.1f})"
+            f"{100 * ahead.gain:.1f} points (95 % interval of the gain: {100 * ahead.gain_low:.1f} to "
+            f"{100 * ahead.gain_high:.1f})"
         )
         if ahead.gain_high < 0.005:
             return f"more rows of this kind would change little: twice as many would add {gain} of {self.measure}"

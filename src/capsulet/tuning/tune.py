@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
-from capsulet.presentation import clock
+from capsulet.presentation import clock, percent
 from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SEED = 0
 LAST = 1.5  # seconds of the last training, which has more rows, per second of the best trial
 SHARE_OF_FINAL = 0.5  # largest share of the time
+MOST_REPEATS = 50  # suggestions in a row that were tried before, which end the search
 
 
 def tune(
@@ -152,12 +153,12 @@ class Search:
         """Run trials until the time is used; return False if Ctrl-C ended the search."""
         try:
             if not trials_of(study):
-                self.trial(study, {})
+                self.trial(study, study.ask(), {})
             if "sizes" not in study.user_attrs:
                 self.plan(study, trials_of(study)[0].seconds)
             self.warn(trials_of(study))
-            while self.has_time(trials_of(study)):
-                self.trial(study, None)
+            while self.has_time(trials_of(study)) and (found := self.suggested(study)):
+                self.trial(study, *found)
         except KeyboardInterrupt:
             if not trials_of(study):
                 raise
@@ -196,15 +197,26 @@ class Search:
         """Estimated seconds of the last training."""
         return LAST * best_of(trials).seconds
 
-    def trial(self, study: optuna.Study, values: dict[str, Any] | None) -> None:
-        """Run one trial with these options, or with options that the study suggests, and print its result."""
+    def suggested(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
+        """A trial with options that no other trial has; None: the study suggests no others."""
         import optuna
 
-        trial = study.ask()
-        if values is None:
-            kept = study.user_attrs
+        kept, known = study.user_attrs, trials_of(study)
+        for _ in range(MOST_REPEATS):
+            trial = study.ask()
             values = suggest(trial, tuple(kept["sizes"]), self.job.target_size is not None, kept["epochs"])
             values = {name: value for name, value in values.items() if name not in self.job.fixed}
+            same = next((one for one in known if one.options == values), None)
+            if same is None:
+                return trial, values
+            state = optuna.trial.TrialState.PRUNED if same.quality is None else optuna.trial.TrialState.COMPLETE
+            study.tell(trial, same.quality, state=state)
+        return None
+
+    def trial(self, study: optuna.Study, trial: optuna.Trial, values: dict[str, Any]) -> None:
+        """Run one trial with these options and print its result."""
+        import optuna
+
         began = time.perf_counter()
         state, quality, words = optuna.trial.TrialState.COMPLETE, None, ""
         try:
@@ -235,7 +247,8 @@ class Search:
         if number != DEFAULT:
             shutil.rmtree(self.model_of(number), ignore_errors=True)
             self.model_of(number).with_suffix(".safetensors").unlink(missing_ok=True)
-        so_far = "" if best.number == number else f", best {100 * (best.quality or 0):.2f} % (trial {best.number})"
+        loss = "" if best.loss is None else f", loss {best.loss:.3f}"
+        so_far = "" if best.number == number else f", best {percent(best.quality)}{loss} (trial {best.number})"
         mark = " *" if best.number == number else ""
         remaining = f"{clock(int(max(self.left, 0.0)))} left"
         self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {remaining}")
