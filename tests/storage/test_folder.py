@@ -153,9 +153,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_answers_that_do_not_fit_on_the_disk(name: str, small_disk: Path, model: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.csv"
     dice = random.Random(1)
-    texts.write_text(
-        "text\n" + "".join(f"{dice.getrandbits(900):x}\n" for _ in range(4_000))
-    )
+    texts.write_text("text\n" + "".join(f"{dice.getrandbits(900):x}\n" for _ in range(4_000)))
     words = [sys.executable, "-m", "capsulet", "predict", model, texts, "--out", small_disk / name]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
