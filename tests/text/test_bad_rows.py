@@ -145,6 +145,7 @@ def test_parquet_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("a.csv", "text,label\n\n  \n", ["a header but no rows"]),
         ("a.csv", b"\xd0\xcf\x11\xe0rest", ["old Excel file", "save it as .xlsx"]),
         ("a.xlsx", b"PK\x03\x04rest", ["spreadsheet", "save it as CSV"]),
+        ("a.xlsx", b"good\nbad\n", ["the name ends in .xlsx, but the content is not of this format"]),
         ("a.json", '[{"text": "a", "label": "x"}', ["the JSON array has no end"]),
         ("a.json", '{"rows": [{"text": "a", "label": "x"}]}', ["line 1: no key 'text', found: rows"]),
         ("a.txt", "some words\n", ["cannot tell the format", "--format"]),

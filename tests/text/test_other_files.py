@@ -134,7 +134,8 @@ def test_folders_of_texts(tmp_path: Path) -> None:
     assert [(row.text, row.label) for row in found] == [("bad film", "neg"), ("good\nfilm", "pos")]
     assert skipped.first[0].source.endswith("2.txt") and skipped.first[0].problem == "empty text"
     write(tmp_path / "films" / "pos", "x.csv", "a")
-    assert "a folder with one folder of .txt files per class" in refusal(tmp_path / "films")
+    message = refusal(tmp_path / "films")
+    assert "a folder with one folder of .txt files per class" in message and "is another file" in message
 
 
 def test_usual_names_of_columns(tmp_path: Path) -> None:

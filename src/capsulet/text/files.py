@@ -57,8 +57,8 @@ def check_path(path: str | Path) -> None:
         raise InputError(f"{source}: cannot be read ({printable(str(error), 200)}): check the path") from None
     if is_folder and class_files(Path(path)) is None:
         raise InputError(
-            f"{source}: a folder, expected a file, or a folder with one folder of .txt files per class. Name the files "
-            f"in it, e.g. {Path(source) / 'train.csv'}"
+            f"{source}: a folder, expected a file, or a folder with one folder of .txt files per class"
+            f"{obstacle(Path(path))}. Name the files in it, or convert them"
         )
 
 
@@ -76,6 +76,15 @@ def class_files(folder: Path) -> dict[str, list[Path]] | None:
                 return None
         return files or None
     return None
+
+
+def obstacle(folder: Path) -> str:
+    """Return what keeps the folders in a folder from being classes: the first entry of them that is no .txt file."""
+    with suppress(OSError):
+        folders = [entry for entry in visible_entries(folder) if entry.is_dir()]
+        for path in (path for entry in folders for path in visible_entries(entry) if path.suffix.lower() != ".txt"):
+            return f"; {printable(str(path))} is {'a folder' if path.is_dir() else 'another file'}"
+    return ""
 
 
 def visible_entries(folder: Path) -> list[Path]:

@@ -149,5 +149,10 @@ def guess_format(lines: Sequence[str], reading: Reading) -> str:
         return "tsv" if delimiter == "\t" else "csv"
     if not reading.labelled:
         return "lines"
+    if (ending := Path(reading.source).suffix.lower()) in (".xlsx", ".parquet"):
+        raise InputError(
+            f"{reading.source}: the name ends in {ending}, but the content is not of this format. Save it again, or "
+            "name the format with --format"
+        )
     formats = "|".join(FORMATS[:-1])
     raise InputError(f"{reading.source}: cannot tell the format from the first line. Name it: --format {formats}")
