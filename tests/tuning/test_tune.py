@@ -105,6 +105,9 @@ def test_a_final_goes_on_where_it_was_interrupted(
 def test_the_best_trials_and_the_default_reach_the_final() -> None:
     trials = [Trial(number, {}, quality, 100, 1.0) for number, quality in enumerate((0.5, 0.7, None, 0.9, 0.6, 0.8))]
     assert [one.number for one in final.finalists_of(trials)] == [3, 5, 1, 0]
+    finalists = final.finalists_of(trials)  # of a second each
+    numbers = [[one.number for one in final.as_time_allows(finalists, seconds)] for seconds in (8, 7, 1)]
+    assert numbers == [[3, 5, 1, 0], [3, 5, 0], [3, 0]]
     assert [final.number_of_parts(rows) for rows in (100, 4_999, 7_000, 50_000)] == [4, 4, 7, 10]
 
 

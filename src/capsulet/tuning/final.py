@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT = 0  # number of the trial with the default options
 BEST = 3  # trials that reach the final, beside the default
+FEWEST_ROUNDS = 2  # better fewer finalists than fewer rounds
 PART, FEWEST_PARTS, MOST_PARTS = 1_000, 4, 10  # wanted rows of a part, and how many parts there are
 MEASURED = "final"  # attribute of the study: what was measured, for a search that is resumed
 
@@ -36,6 +37,14 @@ def finalists_of(trials: Sequence[Trial]) -> list[Trial]:
         found.append(best_of(left))
         left.remove(found[-1])
     return [*found, *(one for one in trials if one.number == DEFAULT)]
+
+
+def as_time_allows(finalists: Sequence[Trial], seconds: float) -> list[Trial]:
+    """The finalists without as many of the last ones as keep the others from two rounds; two always stay."""
+    kept = list(finalists)
+    while len(kept) > 2 and FEWEST_ROUNDS * sum(one.seconds for one in kept) > seconds:
+        del kept[-2]  # the last one is the default
+    return kept
 
 
 def number_of_parts(rows: int) -> int:

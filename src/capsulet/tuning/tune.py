@@ -16,7 +16,7 @@ from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
-from capsulet.tuning.final import BEST, DEFAULT, Final, finalists_of, number_of_parts
+from capsulet.tuning.final import BEST, DEFAULT, Final, as_time_allows, finalists_of, number_of_parts
 from capsulet.tuning.parts import StoredRows, store_rows
 from capsulet.tuning.results import Trial, Tuning
 from capsulet.tuning.space import LINEAR, allowed_sizes, first_trials, shown, suggest
@@ -100,7 +100,7 @@ class Search:
         measured: list[Trial] = []
         if not interrupted:
             final = Final(self.job, rows, self.folder, study, self.tell, lambda: self.left - self.last(found))
-            measured, interrupted = final.run(finalists_of(found))
+            measured, interrupted = final.run(as_time_allows(finalists_of(found), final.left()))
         chosen, figures = self.choose(found, measured)
         if interrupted:
             self.tell("interrupted: the best options so far are used; --resume would continue the search")
