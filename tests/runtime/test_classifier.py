@@ -131,6 +131,16 @@ def test_top_k_that_cannot_be(classifier: Classifier, top_k: int) -> None:
         classifier.predict(["the match"], top_k=top_k)
 
 
+def test_a_prediction_shows_why_there_is_no_label(classifier: Classifier) -> None:
+    text = ["zzz qqq"]
+    (found,) = classifier.predict(text, abstain=True, sets=0.9)
+    assert (found.label, found.reason) == (None, "unknown words")
+    shown = f"reason='unknown words', guess={found.top[0][0]!r}, label_set={found.label_set!r}"
+    assert repr(found) == f"Prediction(label=None, probability={found.probability!r}, {shown})"
+    (plain,) = classifier.predict(text)
+    assert repr(plain) == f"Prediction(label={plain.label!r}, probability={plain.probability!r})"
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "\0", "\u200b", "😀" * 50, "the match " * 10_000])
 def test_any_text_has_an_answer(classifier: Classifier, text: str) -> None:
     (prediction,) = classifier.predict([text])
