@@ -26,7 +26,7 @@ from capsulet.report.elements import (
 )
 from capsulet.report.explanations import article
 from capsulet.report.learning import learning_charts
-from capsulet.report.page import metric_tiles
+from capsulet.report.page import NOT_MEASURED, metric_tiles
 from capsulet.report.svg import Series, axis
 from capsulet.report.svg import percent as short_percent
 from capsulet.report.trust import reliability_figure
@@ -71,11 +71,11 @@ def training_card(result: Training) -> list[str]:
     best, multi_label = result.best, result.best.valid_micro_f1 is not None
     name, value = ("micro-F1", best.valid_micro_f1) if multi_label else ("accuracy", best.valid_accuracy)
     where = f"{result.folds}-fold cross-validation" if result.folds else "on the validation texts"
+    measured = [(name, percent(value), where if result.folds or result.valid_rows else "on the training texts")]
+    if best.valid_macro_f1 is not None:
+        measured.append(("macro-F1", percent(best.valid_macro_f1), "mean over classes"))
     figures = [
-        (name, percent(value), where if result.folds or result.valid_rows else "on the training texts")
-        if result.measured
-        else (name, "not measured", "one row per class"),
-        *([] if best.valid_macro_f1 is None else [("macro-F1", percent(best.valid_macro_f1), "mean over classes")]),
+        *(measured if result.measured else [NOT_MEASURED]),
         ("training texts", f"{result.train_rows:,}", f"{len(result.labels):,} classes"),
         ("time", clock(result.seconds), {"early": "stopped early"}.get(result.stopped, result.stopped)),
     ]

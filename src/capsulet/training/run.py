@@ -315,11 +315,11 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     which = "" if config.linear_only else ", which also selected the epoch"
     if folds:
         which = f", each answered by a model that was trained without it ({folds}-fold cross-validation)"
-    notes = ["Texts are shown as the model spells them: in lower case, with a space between the tokens."]
+    measured = f"{part} {texts} texts{which}"
+    note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
     if not config.measured:
-        notes.insert(0, "With one training row per class, the quality cannot be measured: each text was answered by a "
-                        "model that did not know its class.")  # fmt: skip
+        measured, note = "", "With one training row per class, no text is left to measure the quality on."
     write_report(
-        page, f"Training of {out.name}", f"{part} {texts} texts{which}", out, config,
-        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], notes,
+        page, f"Training of {out.name}", measured, out, config,
+        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], [note],
     )  # fmt: skip
