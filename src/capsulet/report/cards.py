@@ -40,7 +40,7 @@ def evaluation_card(result: Evaluation) -> list[str]:
     """Return the metrics, the classes, the confusions and the reliability."""
     classes, remark = result.classes, ""
     if len(classes) > MOST_CLASSES:
-        remark = f"The {MOST_CLASSES} of {len(classes):,} classes with the lowest F1. `to_pandas` returns all of them."
+        remark = f"The {MOST_CLASSES} of {len(classes):,} classes with the lowest F1. to_pandas() returns all of them."
         classes = tuple(sorted(classes, key=lambda one: one.f1)[:MOST_CLASSES])
     rows = (
         (label_cell(one.label), *map(share_cell, (one.f1, one.precision, one.recall)), number_cell(one.count))
