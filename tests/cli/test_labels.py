@@ -87,7 +87,7 @@ def test_a_file_with_label_lists_can_be_predicted(run, sets_model: Path, tmp_pat
     ("content", "flags", "message"),
     [
         ("label,text\n,a\n,b\n", ["--multi-label"], "none of 2 rows has a label, expected at least two labels"),
-        ("label,text\nx,a\n,b\n", ["--multi-label"], "the only label of the 2 rows is 'x', expected at least two"),
+        ("label,text\nx,a\n,b\n", ["--multi-label"], "the only label of 2 rows is 'x', expected at least two"),
         ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for multi-label rows"),
         ("label,text\nx,a\ny,b\n", ["--multi-label", "--label-separator", ""], "--label-separator is empty"),
         ("label,text\nx,a\ny,b\n", ["--class-weight", "nowhere.json"], "--class-weight is 'nowhere.json': expected"),
@@ -131,7 +131,7 @@ def uneven(tmp_path: Path) -> Path:
 
 def test_classes_too_small_to_validate_are_named(run, tiny, uneven: Path, tmp_path: Path) -> None:
     answer = run("train", uneven, "--out", tmp_path / "model", *tiny, "--epochs", 1, "--valid-fraction", 0.1)
-    note = "note: 1 of 3 classes have fewer than 5 validation texts (food: 1), too few to validate"
+    note = "note: 1 of 3 classes has fewer than 5 validation texts (food: 1), too few to validate"
     assert answer.status == 0 and note in answer.err
 
 

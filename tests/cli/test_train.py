@@ -91,8 +91,8 @@ def test_sorted_rows_and_a_class_of_one_row(run, tmp_path: Path, tiny) -> None:
     file.write_text("label,text\n" + "".join(f"{label},word{label}\n" for label in "aaaaabbbbbc"))
     answer = run("train", file, "--out", tmp_path / "model", "--valid-fraction", "0.4", *tiny)
     assert answer.status == 0
-    assert "note: 1 of 3 classes have only one training row (c): add examples" in answer.err
-    assert "note: 1 of 3 classes have no validation text (c)" in answer.err
+    assert "note: 1 of 3 classes has only one training row (c): add examples" in answer.err
+    assert "note: 1 of 3 classes has no validation text (c)" in answer.err
     counts = stored_config(tmp_path / "model")["data"]["label_counts"]
     assert counts == {"a": 3, "b": 3, "c": 1}
 
@@ -124,7 +124,7 @@ def test_validation_rows_with_an_unknown_label(run, rows_file: Path, tmp_path: P
 
 WRONG_FILES = {
     "empty": ("", "empty file"),
-    "one class": ("label,text\na,x\na,y\n", "the only label of the 2 rows is 'a', expected at least two labels"),
+    "one class": ("label,text\na,x\na,y\n", "the only label of 2 rows is 'a', expected at least two labels"),
     "no label": ("label,text\na,x\n,y\n", "line 3: no label"),
     "no text": ("label,text\na,x\nb,\n", "line 3: empty text"),
 }

@@ -32,7 +32,7 @@ from capsulet.cli.options import (
     reading_options,
     values_of,
 )  # fmt: skip
-from capsulet.cli.output import clock, percent, print_json, tell
+from capsulet.cli.output import clock, count, percent, print_json, tell
 from capsulet.training.progress import LineMonitor, bar_monitor
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -161,7 +161,7 @@ def measured_on(result: Training) -> str:
     if result.folds:
         from capsulet.report.measures import interval
 
-        texts = f"in {result.folds}-fold cross-validation, on {result.judged:,} texts"
+        texts = f"in {result.folds}-fold cross-validation, on {count(result.judged, 'text')}"
         if result.best.valid_micro_f1 is not None or not result.judged:
             return texts
         low, high = interval(round(result.best.valid_accuracy * result.judged), result.judged)

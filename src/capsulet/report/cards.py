@@ -169,11 +169,10 @@ def small_histogram(part: DriftPart) -> str:
 
 def check_card(result: Check) -> list[str]:
     """Return the size of the data, the findings with their examples, and the suspect labels."""
-    counts = result.class_counts.values()
     tested = f"and {result.test_rows:,} to test on" if result.test_files else f"in {count(len(result.files), 'file')}"
     figures = [
         ("rows", f"{result.rows:,}", tested),
-        ("classes", f"{len(counts):,}", f"of {min(counts, default=0):,} to {max(counts, default=0):,} rows"),
+        ("classes", f"{len(result.class_counts):,}", f"of {result.rows_per_class}"),
         ("tokens per text", f"{result.lengths.median:,}", f"median; 95 % up to {result.lengths.percentile_95:,}"),
         ("findings", f"{len(result.findings):,}", ""),
     ]

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from capsulet.presentation import count
 from capsulet.report import charts
 from capsulet.report.classes import class_table, labels_per_text
 from capsulet.report.confusions import confusion
@@ -71,7 +72,7 @@ def header(report: Report) -> str:
     figures = [
         *(metric_tiles(report.measures.evaluation) if report.measured else [NOT_MEASURED]),
         ("parameters", plain_count(report.config.parameters), f"{plain_count(report.config.vocab_size)} words"),
-        ("on disk", plain_bytes(sum(report.sizes.values())), f"{len(report.sizes)} files"),
+        ("on disk", plain_bytes(sum(report.sizes.values())), count(len(report.sizes), "file")),
     ]
     network = ("The model has n-gram features only, and no network.",) if report.config.linear_only else ()
     measured = (f"Measured on {report.measured}.",) if report.measured else ()

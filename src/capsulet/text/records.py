@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import InputError
+from capsulet.presentation import count
 from capsulet.text.tables import plain_value
 
 if TYPE_CHECKING:
@@ -201,7 +202,9 @@ def pair_records(texts: Any, labels: Any) -> Records:
     """Return texts with as many labels."""
     texts, labels = (values.to_pylist() if library(values) == "pyarrow" else values for values in (texts, labels))
     if len(texts) != len(labels):
-        raise InputError(f"{len(texts):,} texts and {len(labels):,} labels: expected as many labels as texts")
+        raise InputError(
+            f"{count(len(texts), 'text')} and {count(len(labels), 'label')}: expected as many labels as texts"
+        )
 
     def records(names: Sequence[str]) -> Iterator[Record]:
         return (
