@@ -270,6 +270,10 @@ def message(call: Callable[[], Any]) -> str:
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no columns": (
+        lambda out: capsulet.train(pd.DataFrame(), out),
+        "the DataFrame has no columns: expected a label and a text in each row",
+    ),
     "no label column": (lambda out: capsulet.train(pd.DataFrame({"text": TEXT}), out), "no column 'label'"),
     "no text column": (
         lambda out: capsulet.train(pd.DataFrame({"a": TEXT, "label": LABELS}), out),

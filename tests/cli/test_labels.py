@@ -107,7 +107,8 @@ def test_input_that_cannot_be_trained_on(run, tiny, tmp_path: Path, content: str
 
 def test_a_separator_that_never_occurs_is_told(run, tiny, rows_csv: Path, tmp_path: Path) -> None:
     answer = run("train", rows_csv, "--out", tmp_path / "model", "--multi-label", *tiny)
-    assert "note: no text has more than one label: set --label-separator if" in answer.err
+    separated = "another character than '|' separates them, set --label-separator"
+    assert f"note: no text has several labels. If {separated}" in answer.err
 
 
 def test_evaluating_what_the_model_is_not_for(run, model: Path, sets_model: Path, sets_file: Path, rows_file) -> None:

@@ -14,9 +14,10 @@ examples:
   capsulet train new.csv --from model --out larger                 grow a model; --replay old.csv adds its old rows
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
-FILE is CSV or TSV (with a header, or with the label in the first column), JSONL, Parquet or fastText lines, also
-gzipped; - is standard input. Ctrl-C stops after the current step and keeps the best model so far. The same command with
---resume continues from there, or after a crash from the last checkpoint.
+FILE is CSV or TSV (with a header, or with the label in the first column), a spreadsheet (.xlsx), JSONL, a JSON array,
+Parquet or fastText lines, also gzipped, or a folder with one folder of .txt files per class; - is standard input.
+Ctrl-C stops after the current step and keeps the best model so far. The same command with --resume continues from
+there, or after a crash from the last checkpoint.
 """
 
 from __future__ import annotations

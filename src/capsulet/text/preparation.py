@@ -137,7 +137,8 @@ def build(
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
         note(
-            f"note: no text has more than one label: set --label-separator if labels are not separated by {separator!r}"
+            f"note: no text has several labels. If another character than {separator!r} separates them, set "
+            "--label-separator"
         )
     if files.valid:
         writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)

@@ -73,6 +73,8 @@ class Records:
             if reading.labelled and "label" not in names:
                 raise InputError(f"{self.name}: texts without labels, expected {KINDS}")
             return ("text",), "label" if "label" in names else None
+        if not names:
+            raise InputError(f"the {self.name} has no columns: expected {reading.expected}")
         texts, label = reading.columns(names)
         return tuple(names[place] for place in texts), None if label is None else names[label]
 
