@@ -270,6 +270,10 @@ def message(call: Callable[[], Any]) -> str:
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no columns": (
+        lambda out: capsulet.train(pd.DataFrame(), out),
+        "the DataFrame has no columns: expected a label and a text in each row",
+    ),
     "no label column": (lambda out: capsulet.train(pd.DataFrame({"text": TEXT}), out), "no column 'label'"),
     "no text column": (
         lambda out: capsulet.train(pd.DataFrame({"a": TEXT, "label": LABELS}), out),
@@ -307,7 +311,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda out: capsulet.train(pd.DataFrame({"text": TEXT, "label": [["x"]] * 12}), out),
         "label is a list, expected a string or an integer. Give one label per row, or train with multi_label=True",
     ),
-    "one class": (lambda out: capsulet.train((TEXT, ["x"] * 12), out), "the only label of the 12 rows is 'x'"),
+    "one class": (lambda out: capsulet.train((TEXT, ["x"] * 12), out), "the only label of 12 rows is 'x'"),
     "a dict of tables": (lambda out: capsulet.train({"train": pd.DataFrame(PLAIN)}, out), "write data['train']"),
     "a data set of parts": (
         lambda out: capsulet.train(datasets.DatasetDict(train=datasets.Dataset.from_dict(PLAIN)), out),

@@ -85,8 +85,14 @@ def test_parameters_only_store() -> None:
     estimator = CapsuletClassifier(epochs="many", random_state=-5)  # refused by fit, not here
     assert (estimator.epochs, estimator.random_state) == ("many", -5)
     assert estimator.get_params() == {**PARAMETERS, "epochs": "many", "random_state": -5}
-    with pytest.raises(ValueError, match="epochs"):
-        estimator.fit(X, Y)
+    for values, problem in (
+        ({"epochs": "many"}, "epochs is 'many'"),
+        ({"random_state": -1}, "random_state is -1: expected "),
+        ({"n_jobs": 0}, "n_jobs is 0: expected 1 to 1024 or None"),
+        ({"class_weight": "balance"}, "class_weight is 'balance': expected 'balanced', a dictionary or None"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            small(**values).fit(X, Y)
     with pytest.raises(TypeError, match="no parameter 'epoch'"):
         CapsuletClassifier(epoch=3)
     assert repr(small()) == "CapsuletClassifier(linear_only=True, n_jobs=1)"
@@ -125,12 +131,25 @@ def test_forms_of_texts(fitted: CapsuletClassifier) -> None:
 
 @pytest.mark.parametrize(
     ("texts", "problem"),
-    [("a text", r"write \[text\]"), ([b"a"], "type bytes"), (["a", None], "text 1"), ([["a", 3.5]], "type float"),
+    [("a text", r"write \[text\]"), ([b"a"], "type bytes"), (["a", 2], "text 1"), ([["a", 3.5]], "type float"),
      (np.empty((2, 2, 2), object), "shape")],
 )  # fmt: skip
 def test_what_is_no_text(fitted: CapsuletClassifier, texts: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         fitted.predict(texts)
+
+
+def test_missing_texts_are_empty(fitted: CapsuletClassifier) -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(["", None, float("nan"), pandas.NA, *X], dtype=object)
+    assert len({tuple(row) for row in fitted.predict_proba(texts)[:4].tolist()}) == 1
+    small().fit(texts, [*Y[:4], *Y])
+
+
+def test_messages_name_no_folder_that_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    small(verbose=True).fit(X, Y)
+    told = capsys.readouterr().out
+    assert "linear model: accuracy " in told and "saved in" not in told and tempfile.gettempdir() not in told
 
 
 def test_empty_texts_are_trained_on() -> None:

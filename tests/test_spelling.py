@@ -31,6 +31,7 @@ from capsulet.text.rows import ReadOptions
         ("pip install --upgrade capsulet", "pip install --upgrade capsulet"),
         ("a label '--x' -- and more", "a label '--x' -- and more"),
         ("name the model with --from", "name the model with from_model=…"),
+        ("--epochs is 0: expected 1 to 10 or auto", "epochs is 0: expected 1 to 10 or None"),
         ("no option here", "no option here"),
     ],
 )

@@ -23,8 +23,12 @@ class Prediction:
         self.length = length  # with lengths=True: class length of the best label
 
     def __repr__(self) -> str:
-        more = "" if self.labels is None else f", labels={self.labels!r}"
-        return f"Prediction(label={self.label!r}, probability={self.probability!r}{more})"
+        values: dict[str, object] = {"label": self.label, "probability": self.probability}
+        if self.reason:
+            values |= {"reason": self.reason, "guess": self.top[0][0]}
+        more = {"labels": self.labels, "label_set": self.label_set}
+        values |= {name: value for name, value in more.items() if value is not None}
+        return f"Prediction({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and self.values() == other.values()

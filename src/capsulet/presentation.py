@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_NAMED = 40  # characters of a label or of a text in a short description
+# endings of a noun and of a verb, and words, in the singular and in the plural
+ONE = {"s": "", "es": "", "verb": "s", "a": "a ", "are": "is", "have": "has", "them": "it"}
+MANY = {"s": "s", "es": "es", "verb": "", "a": "", "are": "are", "have": "have", "them": "them"}
 
 
 class Result:
@@ -71,8 +74,14 @@ def percent(share: float | None, digits: int = 2) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Format a number and its noun: 1 row, 1,000 rows."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    """Format a number and its noun: 1 row, 1,000 rows, 2 classes."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+def agreed(words: str, number: int, **values: object) -> str:
+    """Words in the singular for 1, else in the plural: "row{s} that {are} empty". Other fields are `values`."""
+    return words.format(**(ONE if number == 1 else MANY), **values)
 
 
 def cut(text: str, length: int) -> str:

@@ -91,7 +91,10 @@ class Explanation(Table):
     text: str = ""
 
     def __repr__(self) -> str:
-        return f"<Explanation: {named(self.label)}, probability {self.probability:.3f}; {most_important(self.tokens)}>"
+        words = most_important(self.tokens)
+        if self.contrast:
+            words = f"differences to {named(self.contrast.label)}: {most_important(self.contrast.tokens)}"
+        return f"<Explanation: {named(self.label)}, probability {self.probability:.3f}; {words}>"
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row per token."""

@@ -20,7 +20,9 @@ from capsulet.errors import CapsuletError, MissingExtraError
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
+from capsulet.spelling import for_python
 from capsulet.text.columns import listing
+from capsulet.text.records import missing_text
 from capsulet.text.strings import check_text
 
 try:
@@ -44,6 +46,7 @@ OPTIONS = {
 }
 OWN = {"recipe": "default", "class_weight": None, "random_state": None, "n_jobs": None, "verbose": False}
 PARAMETERS = OWN | OPTIONS
+FLAGS = {"--seed": "--random-state", "--threads": "--n-jobs"}  # options that have another name here, in messages
 ROWS, WEIGHTS = "rows.jsonl", "weights.json"  # files of a training, in a temporary folder
 TIE = 1e-9  # a smaller difference of probabilities is none
 SMALLEST = 1e-12  # a class length of 0 has no finite logarithm
@@ -53,9 +56,9 @@ WITHOUT_WORDS = "\u200b"  # a text without a visible character is read as one un
 class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Text classifier: n-gram features, and a capsule network where it helps.
 
-    X is a sequence of texts: a list, an array or a pandas Series. In a table, the text columns of a row are joined by
-    spaces. y has one label per text, or is an indicator matrix (n, C) for multi-label. After `fit`, `classes_` are the
-    labels and `model_` is the `capsulet.Classifier`.
+    X is a sequence of texts: a list, an array or a pandas Series. In a table, the text columns of a row are joined
+    by spaces. A missing text is empty. y has one label per text, or is an indicator matrix (n, C) for multi-label.
+    After `fit`, `classes_` are the labels and `model_` is the `capsulet.Classifier`.
     """
 
     def __init__(self, **parameters: Any) -> None:
@@ -139,6 +142,7 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not len(cells) and fitting:
             raise ValueError("X has 0 sample(s), expected labelled texts")
         rows = (cells[:, None] if cells.ndim == 1 else cells).tolist()
+        rows = [list(map(missing_text, row)) for row in rows]
         try:
             for place, row in enumerate(rows):
                 for cell in row:
@@ -183,16 +187,22 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) != OPTIONS[name]}
         values |= {} if self.random_state is None else {"seed": seed_of(self.random_state)}
         with tempfile.TemporaryDirectory(prefix="capsulet-") as folder:
+            saved = f"; saved in {Path(folder) / 'model'}"  # which is gone after the training
+
+            def tell(line: str) -> None:
+                if self.verbose:
+                    print(line.removesuffix(saved))  # noqa: T201 - the user asked for it
+
             try:
                 training = train(
                     labelled_file(Path(folder), texts, labels, self.multi_label_), Path(folder) / "model",
                     recipe=self.recipe, cache=None, report=None, multi_label=self.multi_label_,
                     sample_weight=None if weights is None else weights.tolist(),
-                    threads=threads_of(self.n_jobs), tell=print if self.verbose else lambda line: None,
+                    threads=threads_of(self.n_jobs), tell=tell,
                     class_weight=self._class_weight(Path(folder), {name for own in labels for name in own}), **values,
                 )  # fmt: skip
             except CapsuletError as error:
-                raise ValueError(str(error)) from error
+                raise ValueError(own_words(error.message)) from error
             if training.stopped == "interrupted":
                 raise KeyboardInterrupt
             call = f"{' '.join(repr(self).split())}.fit(X, y)"
@@ -200,7 +210,7 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _class_weight(self, folder: Path, used: set[str]) -> str:
         """The weights of the classes as the option of a training."""
-        if self.class_weight is None or isinstance(self.class_weight, str):
+        if self.class_weight is None or self.class_weight == "balanced":
             return self.class_weight or "none"
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight is {self.class_weight!r}: expected 'balanced', a dictionary or None")
@@ -251,6 +261,13 @@ def label_names(classes: NDArray[Any]) -> list[str]:
     names = [str(label) for label in classes.tolist()]
     usable = all(name and name == name.strip() and name.isprintable() for name in names)
     return names if usable and len(set(names)) == len(names) else [str(place) for place in range(len(names))]
+
+
+def own_words(message: str) -> str:
+    """A message of a training, with the parameters of the estimator in place of the flags."""
+    for flag, own in FLAGS.items():
+        message = message.replace(flag, own)
+    return for_python(message)
 
 
 def seed_of(random_state: Any) -> int:

@@ -1,7 +1,8 @@
 """Options in messages: a message names an option by its flag, and Python shows the argument instead.
 
-`--text-column` becomes `text_columns=…`, `--on-bad-row skip` becomes `on_bad_row='skip'`. The command line prints
-messages as they are written; `str(error)` and the lines that a Python caller is told are spelled here.
+`--text-column` becomes `text_columns=…`, `--on-bad-row skip` becomes `on_bad_row='skip'`, and `or auto` becomes
+`or None`. The command line prints messages as they are written; `str(error)` and the lines that a Python caller is told
+are spelled here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def for_python(message: str) -> str:
         return message
     import re
 
-    message = re.sub(COMMAND, called, message)
+    message = re.sub(r"\bor auto\b", "or None", re.sub(COMMAND, called, message))
     # commands of other programs keep their flags
     return re.sub(
         rf"`[^`]*`|pip install [^;]*|{FLAG}", lambda match: argument(match) if match["name"] else match[0], message

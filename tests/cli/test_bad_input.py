@@ -28,7 +28,7 @@ UNKNOWN = "label 'art' is unknown to the model: expected one of food, money, spo
 SEVERAL = "is a multi-label model, which gives each label by its own threshold: leave out --abstain"
 
 CASES = [
-    ("train one.csv --out new", "the only label of the 3 rows is 'a', expected at least two labels"),
+    ("train one.csv --out new", "the only label of 3 rows is 'a', expected at least two labels"),
     ("train texts.csv --out new", NO_COLUMN),
     ("train header.csv --out new", "header.csv: a header but no rows"),
     ("train empty.csv --out new", "empty.csv: empty file"),
@@ -71,7 +71,7 @@ CASES = [
     ("calibrate MODEL --valid food.csv", "1 validation text, expected at least 2"),
     ("calibrate nothing ROWS", "is not a folder: expected a model folder that `capsulet train` wrote"),
     ("check texts.csv", NO_COLUMN),
-    ("check one.csv --labels", "all 3 rows have the same label, expected at least two labels"),
+    ("check one.csv --labels", "3 rows with one label, expected at least two labels"),
     ("check ROWS --model nothing", NO_MODEL),
     ("check ROWS --model MODEL --multi-label", "is a single-label model: leave out --multi-label"),
     ("check ROWS --out new.csv", "--out is for suspect labels"),

@@ -22,9 +22,25 @@ def test_findings_for_people(run, repeated: Path) -> None:
     answer = run("check", repeated)
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith("21 rows, 2 classes of 10 to 11 rows; texts of ")
-    assert "\n1  rows with the text of another row and a different label\n" in answer.out
+    assert "\n1  row with the text of another row and a different label\n" in answer.out
     assert f"  {repeated}:22  b here, a there\n      cccc ccccs [x]\n    like {repeated}:2\n" in answer.out
     assert "→ decide which label is right" in answer.out
+
+
+def test_one_row_is_no_rows(run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("label,text\nDE,ab\nde,ab\nx\n")
+    said = run("check", path, "--on-bad-row", "skip").out
+    assert said.startswith("2 rows, 2 classes of 1 row each; texts of 1 token (median)")
+    for words in (
+        "1  row that cannot be read",
+        "'DE' (1 row)",
+        "1  row that repeats an earlier one",
+        "1  group of labels",
+    ):
+        assert words in said
+    path.write_text("label,text\na,ab\n")
+    assert run("check", path).out.startswith("1 row, 1 class of 1 row; texts of 1 token")
 
 
 def test_scripts_and_languages_are_listed(run, tmp_path: Path) -> None:
@@ -79,7 +95,7 @@ def test_bad_input_is_one_line(run, tmp_path: Path) -> None:
 def test_several_labels(run, sets_file: Path, tmp_path: Path) -> None:
     answer = run("check", sets_file, "--multi-label")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith("12 rows, 3 labels of 5 to 5 rows, 1.2 labels per row, 2 rows without any; texts of ")
+    assert answer.out.startswith("12 rows, 3 labels of 5 rows each, 1.2 labels per row, 2 rows without any; texts of ")
     assert json.loads(run("check", sets_file, "--multi-label", "--json").out)["labels_per_row"]["0"] == 2
     assert "labels_per_row" not in json.loads(run("check", sets_file, "--label-column", "text", "--json").out)
     answer = run("check", sets_file, "--label-separator", ";")

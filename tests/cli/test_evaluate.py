@@ -39,6 +39,13 @@ def test_tables(run, model: Path, wrong_rows: Path) -> None:
     assert ["money", "sport", "1"] in cells
 
 
+def test_one_text_is_no_texts(run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(f"label,text\nsport,{SPORT}\n")
+    answer = run("evaluate", model, tmp_path / "one.csv", "--report", tmp_path / "page.html")
+    assert answer.out.splitlines()[0].endswith("   1 text")
+    assert f"Measured on 1 text of {tmp_path / 'one.csv'}." in (tmp_path / "page.html").read_text()
+
+
 def test_a_label_that_training_never_saw(run, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("label,text\nsport,the match\nart,a painting\n")

@@ -87,7 +87,7 @@ def test_a_file_with_label_lists_can_be_predicted(run, sets_model: Path, tmp_pat
     ("content", "flags", "message"),
     [
         ("label,text\n,a\n,b\n", ["--multi-label"], "none of 2 rows has a label, expected at least two labels"),
-        ("label,text\nx,a\n,b\n", ["--multi-label"], "the only label of the 2 rows is 'x', expected at least two"),
+        ("label,text\nx,a\n,b\n", ["--multi-label"], "the only label of 2 rows is 'x', expected at least two"),
         ("label,text\nx,a\ny,b\n", ["--label-separator", ";"], "--label-separator is for multi-label rows"),
         ("label,text\nx,a\ny,b\n", ["--multi-label", "--label-separator", ""], "--label-separator is empty"),
         ("label,text\nx,a\ny,b\n", ["--class-weight", "nowhere.json"], "--class-weight is 'nowhere.json': expected"),
@@ -107,7 +107,8 @@ def test_input_that_cannot_be_trained_on(run, tiny, tmp_path: Path, content: str
 
 def test_a_separator_that_never_occurs_is_told(run, tiny, rows_csv: Path, tmp_path: Path) -> None:
     answer = run("train", rows_csv, "--out", tmp_path / "model", "--multi-label", *tiny)
-    assert "note: no text has more than one label: set --label-separator if" in answer.err
+    separated = "another character than '|' separates them, set --label-separator"
+    assert f"note: no text has several labels. If {separated}" in answer.err
 
 
 def test_evaluating_what_the_model_is_not_for(run, model: Path, sets_model: Path, sets_file: Path, rows_file) -> None:
@@ -131,7 +132,7 @@ def uneven(tmp_path: Path) -> Path:
 
 def test_classes_too_small_to_validate_are_named(run, tiny, uneven: Path, tmp_path: Path) -> None:
     answer = run("train", uneven, "--out", tmp_path / "model", *tiny, "--epochs", 1, "--valid-fraction", 0.1)
-    note = "note: 1 of 3 classes have fewer than 5 validation texts (food: 1), too few to validate"
+    note = "note: 1 of 3 classes has fewer than 5 validation texts (food: 1), too few to validate"
     assert answer.status == 0 and note in answer.err
 
 

@@ -96,6 +96,12 @@ def test_texts_of_the_same_kind_are_no_drift(classifier: capsulet.Classifier) ->
     assert capsulet.drift(classifier, texts=texts_of(100, 100)) == report
 
 
+def test_what_has_not_changed_is_said() -> None:
+    assert module.change_of("length", 5, 5, (), (), ()) == "median length unchanged: 5 tokens"
+    assert module.change_of("probability", 0.9, 0.9, (), (), ()) == "median probability unchanged: 0.900"
+    assert module.change_of("length", 5, 7, (), (), ()) == "texts longer: median 5 → 7 tokens"
+
+
 def test_what_moved_is_named(classifier: capsulet.Classifier) -> None:
     def moved(texts: list[str]) -> dict[str, str]:
         report = capsulet.drift(classifier, texts=texts)

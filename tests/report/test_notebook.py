@@ -123,4 +123,8 @@ def test_results_of_a_model(model: Path, rows_file: Path) -> None:
     assert found.text == "the match" and repr(found).startswith(f"<Explanation: {found.label}, probability 0.")
     assert [row["left_out"] for row in found.records()] == list(found.occlusion)
     assert "<details><summary>capsules and codewords</summary>" in found._repr_html_()
+    found = classifier.explain("the match", found.label, contrast="food")
+    differences = [f"{row['difference']:+.4f}" for row in found.records()]
+    cells = Reader(found._repr_html_()).words["td"]
+    assert set(differences) <= set(cells) and "; differences to food: " in repr(found)
     assert classifier.predict(["the match"])[0].to_dict(3).keys() == {"label", "probability"}

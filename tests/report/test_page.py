@@ -19,7 +19,7 @@ from capsulet.report.elements import plain_bytes
 from capsulet.report.measures import Mistake
 from capsulet.report.page import MOST_BARS, Report, length_bars, render
 from capsulet.report.svg import percent
-from capsulet.report.trust import SHARES
+from capsulet.report.trust import SHARES, TOO_FEW
 from capsulet.results import Explanation, TokenContribution
 
 Make = Callable[..., Report]
@@ -139,7 +139,7 @@ def test_labels_and_texts_have_their_own_direction(make_report: Make, number: in
     assert head in page if number == 4 else tooltip in page
     without_tooltips = re.sub(r"<title>.*?</title>", "", page)
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", without_tooltips)
-    assert "p[dir=auto] { unicode-bidi: plaintext; }" in page and "\u202e" not in page
+    assert "p[dir=auto] { unicode-bidi: plaintext; max-width: none; }" in page and "\u202e" not in page
 
 
 def test_words_are_marked_by_what_they_gave(make_report: Make) -> None:
@@ -192,7 +192,15 @@ def test_no_mistakes_no_epochs_and_calibrated_probabilities(make_report: Make) -
 
 @pytest.mark.parametrize("count", [1, 2, 15])
 def test_few_texts(make_report: Make, count: int) -> None:
-    assert Reader(render(make_report(3, count))).open == []
+    reader = Reader(render(make_report(3, count)))
+    assert reader.open == [] and "Coverage" not in reader.words["h3"]
+    assert TOO_FEW in reader.words["p"]
+
+
+def test_tiles_stand_in_one_row_or_in_two_equal_ones(make_report: Make) -> None:
+    page = render(make_report(3))
+    assert page.count('<dl class="tiles" style="--n:6;--half:3">') == 1
+    assert "Coverage" in Reader(page).words["h3"] and TOO_FEW not in page and "`" not in page.partition("<h1>")[2]
 
 
 def test_a_thousand_classes_stay_a_page(make_report: Make) -> None:

@@ -14,6 +14,7 @@ import pytest
 import capsulet
 from capsulet.errors import InputError
 from capsulet.evaluation.evaluate import evaluate_pairs
+from capsulet.runtime.class_words import class_words
 from capsulet.runtime.classifier import FIRST_WINDOW, LARGEST_WINDOW, Classifier, windows
 
 WORDS = ("the", "match", "bank", "bread", "goal", "shares", "soup", "rates", "onions", "team", "profit", "unheard-of")
@@ -131,6 +132,16 @@ def test_top_k_that_cannot_be(classifier: Classifier, top_k: int) -> None:
         classifier.predict(["the match"], top_k=top_k)
 
 
+def test_a_prediction_shows_why_there_is_no_label(classifier: Classifier) -> None:
+    text = ["zzz qqq"]
+    (found,) = classifier.predict(text, abstain=True, sets=0.9)
+    assert (found.label, found.reason) == (None, "unknown words")
+    shown = f"reason='unknown words', guess={found.top[0][0]!r}, label_set={found.label_set!r}"
+    assert repr(found) == f"Prediction(label=None, probability={found.probability!r}, {shown})"
+    (plain,) = classifier.predict(text)
+    assert repr(plain) == f"Prediction(label={plain.label!r}, probability={plain.probability!r})"
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "\0", "\u200b", "😀" * 50, "the match " * 10_000])
 def test_any_text_has_an_answer(classifier: Classifier, text: str) -> None:
     (prediction,) = classifier.predict([text])
@@ -160,6 +171,22 @@ def test_an_unknown_label(classifier: Classifier) -> None:
         classifier.explain("the match", "art")
     with pytest.raises(InputError, match="label 'art' is unknown to the model"):
         evaluate_pairs(classifier, [("the match", "art")])
+
+
+def test_labels_may_be_numbers_as_in_training(tmp_path: Path) -> None:
+    texts = ["a good match", "a late goal", "the bank rate", "new shares"] * 3
+    for name, labels in {"numbers": [1, 1, 2, 2] * 3, "truths": [True, True, False, False] * 3}.items():
+        capsulet.train((texts, labels), tmp_path / name, linear_only=True, report=None)
+        model = capsulet.load(tmp_path / name)
+        for label, other in ((labels[0], labels[2]), (np.array(labels)[0], np.array(labels)[2])):
+            found = model.explain("a match", label=label, contrast=other)
+            assert (found.label, found.contrast and found.contrast.label) == (str(labels[0]), str(labels[2]))
+            assert [one.label for one in model.explain_labels("a match", contrast=other)] == [str(labels[0])]
+            assert "match" in [word.word for word in class_words(model, label)]
+        with pytest.raises(InputError, match="label and contrast are both"):
+            model.explain("a match", label=labels[0], contrast=str(labels[0]))
+        with pytest.raises(InputError, match="label 3 is unknown to the model: expected one of"):
+            model.explain("a match", label=3)
 
 
 def test_evaluate_counts_what_predict_says(classifier: Classifier, texts: list[str]) -> None:

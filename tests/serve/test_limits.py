@@ -52,6 +52,7 @@ def raw(server: Running, data: bytes, seconds: float = 10.0) -> bytes:
         (b'{"input": "a", "explain": 1}', 422, "explain is a number"),
         (b'{"input": "a", "contrast": "rain"}', 422, "contrast is 'rain'"),
         (b'{"input": "a", "abstain": "yes"}', 422, "abstain is a string: expected true or false"),
+        (b'{"input": "a", "coverage": 0.9}', 422, "'coverage' is unknown: expected the fields input, model, top_k"),
         (b'{"input": "a", "model": "rain"}', 404, "expected one of topics, sets"),
         (b'{"input": "a", "model": "sets", "abstain": true}', 422, "sets is multi-label"),
         (json.dumps({"input": ["a"] * 51}).encode(), 413, "51 texts: expected at most 50"),
@@ -63,6 +64,19 @@ def raw(server: Running, data: bytes, seconds: float = 10.0) -> bytes:
 def test_wrong_bodies(server: Running, body: bytes, status: int, words: str) -> None:
     answer = server.post("/v1/classify", body)
     assert (answer.status, words in answer.json["error"]) == (status, True), answer.body[:300]
+
+
+def test_unknown_fields_are_refused_in_our_shapes_only(server: Running) -> None:
+    paths = server.get("/openapi.json").json["paths"]
+    asked = {"input": TEXT}
+    for path, body in {"/v1/classify": asked, "/v1/next": asked, "/v1/feedback": {"text": TEXT, "label": "x"}}.items():
+        schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        known = server.post(path, {**body, "foo": 1}).json["error"].partition("expected the fields ")[2].split(", ")
+        assert set(known) == set(schema["properties"]) and schema["additionalProperties"] is False
+    for path, body in {"/predict": {"inputs": TEXT}, "/classify": asked}.items():
+        assert server.post(path, {**body, "foo": 1}).status == 200
+    refused = server.post("/v1/classify?topk=2", b'"a"\n', Content_Type="application/x-ndjson")
+    assert refused.status == 422 and "'topk' is unknown: expected the parameters model" in refused.json["error"]
 
 
 def test_texts_that_are_unusual_but_right(server: Running) -> None:

@@ -140,6 +140,11 @@ def test_streams_of_lines(server: Running) -> None:
     assert [row.get("label") for row in rows] == ["sport", "food", None, "sport"] * 100
     assert rows[2]["error"].startswith("line 3: ") and rows[398]["error"].startswith("line 399: ")
     assert len(rows[0]["top"]) == 2
+    body = b'"who is it"\nbad\n{"input":"x"}\n\n5\n'
+    for end in (b"", b" "):  # blanks after the last line are no line
+        answer = server.post("/v1/classify", body + end, Content_Type="application/x-ndjson")
+        errors = [json.loads(line).get("error", "")[:24] for line in answer.body.splitlines()]
+        assert errors == ["", "line 2: the body is not ", "", "line 4: the line is blan", "line 5: the text is a nu"]
     refused = server.post("/v1/classify?top_k=x", b'"a"\n', Content_Type="application/x-ndjson")
     assert refused.status == 422 and "top_k" in refused.json["error"]
 

@@ -65,6 +65,12 @@ def test_a_folder_is_what_was_written(tmp_path: Path) -> None:
     assert (read_card(tmp_path / "new" / "model"), read_log(tmp_path / "new" / "model")) == (b"a card", b"a log")
 
 
+def test_an_empty_log_is_no_file(tmp_path: Path) -> None:
+    write(tmp_path / "model")
+    write_folder(tmp_path / "model", whole(), b"a card", b"")
+    assert set(contents(tmp_path / "model")) == {MODEL, CARD} and read_log(tmp_path / "model") == b""
+
+
 def test_a_folder_without_card_and_log(tmp_path: Path) -> None:
     write(tmp_path / "model")
     for name in (CARD, LOG):

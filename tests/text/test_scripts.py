@@ -27,8 +27,8 @@ def test_script(text: str, name: str) -> None:
 
 
 def test_a_script_of_one_language_has_its_name() -> None:
-    assert [named_script(script_of(letter)) for letter in "한かaα"] == [
-        "Hangul (Korean)", "Kana (Japanese)", "Latin", "Greek",
+    assert [named_script(script_of(letter)) for letter in "한かaαーｰ"] == [
+        "Hangul (Korean)", "Kana (Japanese)", "Latin", "Greek", "Kana (Japanese)", "Kana (Japanese)",
     ]  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def test_several_labels_per_row(tmp_path: Path) -> None:
 
 
 def test_few_rows_and_bad_options_are_one_line(rows_file: Path, many_rows: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="too few for a learning curve: expected at least 80"):
+    with pytest.raises(InputError, match="expected at least 80 rows for a learning curve"):
         capsulet.curve(rows_file, linear_only=True)
     with pytest.raises(InputError, match="draws is 0"):
         capsulet.curve(many_rows, draws=0)

@@ -48,7 +48,11 @@ def test_rows_of_several_labels_are_drawn_by_their_rarest_label(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [(3, "3 labelled rows, expected at least 10"), (20, "1 label, expected at least two")],
+    [
+        (1, "1 labelled row, expected"),
+        (3, "3 labelled rows, expected at least 10"),
+        (20, "1 label, expected at least two"),
+    ],
 )
 def test_too_little_data_is_one_line(lines: int, message: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"

@@ -12,6 +12,7 @@ from capsulet.checking.similarity import THRESHOLD
 from capsulet.checking.survey import Survey, labelled_rows, one_line
 from capsulet.checking.suspects import check_out, contradictions, out_of_fold, write_suspects
 from capsulet.errors import InputError
+from capsulet.presentation import agreed, count
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.spelling import speller, spoken
 from capsulet.text.columns import Columns
@@ -78,7 +79,7 @@ def checked(
     finder = Finder(survey)
     counts = finder.class_counts()
     if not counts:
-        problem = f"{named(train_files)}: none of {survey.first_test:,} rows has a label"
+        problem = f"{named(train_files)}: none of {count(survey.first_test, 'row')} has a label"
         raise InputError(f"{problem}; name the right column with --label-column")
     findings = with_texts([*unreadable(skipped), *finder.findings()], every_file, reading)
     suspects, more = list[SuspectLabel](), list[Finding]()
@@ -134,7 +135,8 @@ def unreadable(skipped: SkippedRows) -> list[Finding]:
     """Return a finding about the rows that no command can read, if there are any."""
     examples = tuple(Example(error.source, error.line, "", note=error.problem) for error in skipped.first)
     advice = "correct them: training stops at such a row, or leaves it out with --on-bad-row skip"
-    finding = Finding("unreadable", "rows that cannot be read", skipped.count, advice, examples=examples)
+    title = agreed("row{s} that cannot be read", skipped.count)
+    finding = Finding("unreadable", title, skipped.count, advice, examples=examples)
     return [finding] if skipped.count else []
 
 

@@ -10,28 +10,28 @@ KINDS: dict[str, tuple[str, str, str]] = {  # kind -> pattern, title, advice
     "mojibake": (
         f"[\u00c2-\u00c5][{_TAIL}]|\u00e2[\u0080\u20ac][{_TAIL}]|\u00f0[\u009f\u0178][{_TAIL}]"
         f"|(?:[\u00d0\u00d1][{_TAIL}]){{2}}",
-        "texts with UTF-8 that was read as another encoding (Ã© for é)",
+        "text{s} with UTF-8 that was read as another encoding (Ã© for é)",
         "read the source again as UTF-8; often text.encode('cp1252').decode('utf-8') repairs the text",
     ),
     "replacement_characters": (
         "\ufffd",
-        "texts with characters that were lost in decoding (U+FFFD)",
+        "text{s} with characters that were lost in decoding (U+FFFD)",
         "read the source again in its own encoding: this file does not contain the characters any more",
     ),
     "control_characters": (
         "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]",
-        "texts with control or invisible characters",
+        "text{s} with control or invisible characters",
         "remove them: each one is a token of its own to the model",
     ),
     "html": (
         r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});|(?<![&\w])#[0-9]{2,4};"
         r"|</?(?:br|p|div|span|b|i|em|strong|li|ul|ol|tr|td|table|font|h[1-6]|a|img|script|style)(?:\s[^<>]*)?/?>",
-        "texts with HTML entities or tags",
+        "text{s} with HTML entities or tags",
         "decode entities with html.unescape and remove tags: a model reads them as words",
     ),
     "escapes": (
         r"(?:\b[A-Za-z]:|\\)\\\S*|(?P<trace>\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"']))",  # a path is no trace
-        "texts with undecoded escapes (a backslash and an n for a new line)",
+        "text{s} with undecoded escapes (a backslash and an n for a new line)",
         "decode the source once more, e.g. as JSON, or replace them by their characters",
     ),
 }

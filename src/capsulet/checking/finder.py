@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from capsulet.checking.damage import KINDS
 from capsulet.checking.findings import Example, Finding, TextLengths
-from capsulet.checking.similarity import HASHES, THRESHOLD, run_starts, similar_pairs
+from capsulet.checking.similarity import THRESHOLD, run_starts, similar_pairs
 from capsulet.checking.survey import MAX_TOKENS, MOST_EXAMPLES, Survey
 from capsulet.errors import some
+from capsulet.presentation import agreed
+from capsulet.presentation import count as numbered
 from capsulet.text.files import printable
 from capsulet.text.label_names import labels_alike
 from capsulet.text.scripts import NO_LETTERS
@@ -26,39 +28,40 @@ MAIN, RARE = 0.7, 0.1
 Examples = Sequence[Example]
 CHECK_ODD = "check whether they belong here: with few examples, a model learns little about them"
 PROBLEMS = {  # kind -> title, advice
-    "empty": ("empty texts", "remove them, or find out where their text was lost"),
-    "long": ("very long texts (more than {limit:,.0f} tokens; the median is {median:,.0f})",
+    "empty": ("empty text{s}", "remove them, or find out where their text was lost"),
+    "long": ("very long text{s} (more than {limit:,.0f} tokens; the median is {median:,.0f})",
              "check whether rows were joined by mistake (a quote that is never closed); a model reads "
              f"{MAX_TOKENS:,} tokens of a text (--max-tokens)"),
-    "duplicates": ("rows that repeat an earlier one (the same tokens)",
+    "duplicates": ("row{s} that repeat{verb} an earlier one (the same tokens)",
                    "keep one of each: duplicates count more in training, and make validation results too good"),
-    "conflicts": ("rows with the text of another row and a different label",
+    "conflicts": ("row{s} with the text of another row and a different label",
                   "decide which label is right: no model can learn both"),
-    "overlap": ("test rows that are also training rows",
+    "overlap": ("test row{s} that {are} also {a}training row{s}",
                 "remove them from the training files: results on texts that were trained on are too good"),
-    "near_duplicates": (f"rows that are nearly an earlier one ({THRESHOLD:.0%} of their pairs of neighbouring tokens "
-                        f"or more, estimated from {HASHES} hashes)",
-                        "look at a few: templates and edited copies add little; keep one of each"),
-    "near_conflicts": ("rows that are nearly another row and have a different label",
+    "near_duplicates": (f"row{{s}} that {{are}} nearly an earlier one: at least {100 * THRESHOLD:.0f} % of the token "
+                        "pairs are equal (estimate)",
+                        "look at some of them. Keep one of each; near-copies add little"),
+    "near_conflicts": ("row{s} that {are} nearly another row and {have} a different label",
                        "look at them: often one of the two labels is wrong"),
-    "near_overlap": ("test rows that are nearly training rows",
+    "near_overlap": ("test row{s} that {are} nearly {a}training row{s}",
                      "remove them from the training files, or report them with the results"),
     "one_class": ("label in all rows", "add rows of another class, or name another column with --label-column"),
-    "small_classes": (f"classes with fewer than {SMALL_CLASS} rows", "add examples, or merge with a similar class"),
-    "imbalance": (f"classes that are {LARGEST_RATIO} times smaller than the largest, or more",
+    "small_classes": (f"class{{es}} with fewer than {SMALL_CLASS} rows", "add examples, or merge with a similar class"),
+    "imbalance": (f"class{{es}} that {{are}} {LARGEST_RATIO} times smaller than the largest, or more",
                   "add examples of the rare classes; compare models by macro-F1 and not by accuracy"),
-    "similar_labels": ("labels that differ only in case, spaces, punctuation or accents",
+    "similar_labels": ("group{s} of labels that differ only in case, spaces, punctuation or accents",
                        "use one spelling: now each spelling is a class of its own"),
-    "leaking_columns": ("columns that determine the label", "keep them out of the text (--text-column): a model that "
-                        "reads them learns nothing else, and new rows may not have them"),
-    "leaking_tokens": ("tokens that give a class away: nearly all of its rows have them and no others",
+    "leaking_columns": ("column{s} that determine{verb} the label",
+                        "keep them out of the text (--text-column): a model that reads them learns nothing else, and "
+                        "new rows may not have them"),
+    "leaking_tokens": ("token{s} that give{verb} a class away: nearly all of its rows have {them} and no others",
                        "remove them if new texts will not have them: a model learns the token and nothing else"),
-    "boilerplate": ("phrases that many texts of one class share, such as signatures and headers",
+    "boilerplate": ("phrase{s} that many texts of one class share, such as signatures and headers",
                     "remove them if they are not content: a model learns where a text is from, not what it says"),
-    "unknown_labels": ("labels that only the test files have", "correct them, or add training rows"),
-    "no_letters": ("texts without a letter", "check whether numbers and signs alone are enough for a label"),
-    "scripts": ("texts in another script than most ({main})", CHECK_ODD),
-    "languages": ("texts in another language than most ({main})", CHECK_ODD),
+    "unknown_labels": ("label{s} that only the test files have", "correct them, or add training rows"),
+    "no_letters": ("text{s} without a letter", "check whether numbers and signs alone are enough for a label"),
+    "scripts": ("text{s} in another script than most ({main})", CHECK_ODD),
+    "languages": ("text{s} in another language than most ({main})", CHECK_ODD),
     **{kind: (title, advice) for kind, (_, title, advice) in KINDS.items()},
 }  # fmt: skip
 
@@ -67,7 +70,7 @@ def finding(kind: str, count: int, details: str = "", examples: Examples = (), *
     """Yield a finding if its count is not zero; `values` are the numbers and names in its title."""
     if count:
         title, advice = PROBLEMS[kind]
-        yield Finding(kind, title.format(**values), count, advice, details, tuple(examples))
+        yield Finding(kind, agreed(title, count, **values), count, advice, details, tuple(examples))
 
 
 class Finder:
@@ -184,11 +187,13 @@ class Finder:
         small = [f"{printable(label)} ({count})" for label, count in counts.items() if count < SMALL_CLASS]
         yield from finding("small_classes", len(small), some(small))
         rare = sum(counts[largest] >= LARGEST_RATIO * count for count in counts.values())
-        details = f"{printable(largest)} has {counts[largest]:,} rows, {printable(smallest)} {counts[smallest]:,}"
+        details = f"{printable(largest)} has {numbered(counts[largest], 'row')}, "
+        details += f"{printable(smallest)} {counts[smallest]:,}"
         yield from finding("imbalance", rare, details)
         known = dict.fromkeys(label for labels in self.rows_per_combination for label in labels)
         alike = [sorted(names, key=lambda name: -counts.get(name, 0)) for names in labels_alike(known)]
-        groups = [" and ".join(f"{name!r} ({counts.get(name, 0):,} rows)" for name in names) for names in alike]
+        rows = {name: numbered(counts.get(name, 0), "row") for names in alike for name in names}
+        groups = [" and ".join(f"{name!r} ({rows[name]})" for name in names) for names in alike]
         yield from finding(
             "similar_labels", len(alike), "; ".join(groups[:MOST_LEAKS]) + " …" * (len(groups) > MOST_LEAKS)
         )

@@ -84,7 +84,14 @@ class Check(Table):
 
     def __repr__(self) -> str:
         found = count(len(self.findings), "finding")
-        return f"<Check: {count(self.rows + self.test_rows, 'row')}, {len(self.class_counts):,} classes, {found}>"
+        return f"<Check: {count(self.rows + self.test_rows, 'row')}, {count(len(self.class_counts), 'class')}, {found}>"
+
+    @property
+    def rows_per_class(self) -> str:
+        """The sizes of the classes: 5 to 9 rows, or 5 rows each."""
+        sizes = self.class_counts.values()
+        low, high = min(sizes, default=0), max(sizes, default=0)
+        return f"{low:,} to {count(high, 'row')}" if low < high else count(low, "row") + " each" * (len(sizes) > 1)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row per finding; the examples are in `findings`."""

@@ -20,6 +20,8 @@ from capsulet.checking.similarity import keys, run_starts
 from capsulet.checking.survey import EXCERPT, MOST_EXAMPLES, chunks, labelled_rows, labels_of, one_line
 from capsulet.choices import UNICODE
 from capsulet.errors import InputError
+from capsulet.presentation import agreed
+from capsulet.presentation import count as numbered
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.cells import safe_cell
@@ -43,7 +45,7 @@ def contradictions(classifier: Classifier, files: Sequence[Source], reading: Rea
     """List the labels that a model contradicts. Rows that it was trained on are rarely among them."""
     judge = Judge(classifier.multi_label)
     judge.compare(classifier, labelled_rows(files, reading, SkippedRows()))
-    what = "labels, given or left out, that" if classifier.multi_label else "rows whose label"
+    what = "label{s}, given or left out, that" if classifier.multi_label else "row{s} whose label"
     title = f"{what} the model contradicts with confidence"
     suspects, findings = listed(judge, title, labelled_rows(files, reading, SkippedRows()), np.arange(judge.rows))
     return suspects, [*unjudged_labels(judge.unknown, classifier), *findings]
@@ -51,12 +53,12 @@ def contradictions(classifier: Classifier, files: Sequence[Source], reading: Rea
 
 def unjudged_labels(unknown: Counter[str], classifier: Classifier) -> list[Finding]:
     """Return a finding about labels that the model does not know, if there are any."""
-    title = f"{'labels' if classifier.multi_label else 'rows'} not judged: the model does not know the label"
+    title = f"{'label' if classifier.multi_label else 'row'}{{s}} not judged: the model does not know the label"
     known = [repr(printable(label, EXCERPT)) for label in classifier.labels]
     named = [f"{printable(label, EXCERPT)!r} ({times:,})" for label, times in unknown.most_common()]
     advice = "name a model that was trained on these labels, or the right --label-column; this one knows "
     count, advice = sum(unknown.values()), advice + first_few(known)
-    return [Finding("unjudged_labels", title, count, advice, first_few(named))] if unknown else []
+    return [Finding("unjudged_labels", agreed(title, count), count, advice, first_few(named))] if unknown else []
 
 
 def first_few(names: Sequence[str]) -> str:
@@ -78,10 +80,11 @@ def out_of_fold(files: Sequence[Source], reading: ReadOptions, folds: int, seed:
             train(others, model, reading=options, seed=seed, multi_label=multi_label, **QUIET, **BUDGET)
             judge.compare(load(model), labelled_rows([str(part)], options, SkippedRows()))
     order = np.concatenate([np.flatnonzero(part_of == number) for number in range(folds)])
-    what = "labels, given or left out, that are" if multi_label else "rows whose label is"
+    what = "label{s}, given or left out, that {are}" if multi_label else "row{s} whose label is"
     title = f"{what} contradicted with confidence by a model trained on {folds - 1} other parts of {folds}"
     if alone:
-        tell(f"note: {alone:,} rows are the only text of their class and were not judged")
+        rows = numbered(alone, "row")
+        tell(agreed("note: {rows} {are} not judged, for lack of other texts of the class", alone, rows=rows))
     return listed(judge, title, labelled_rows(files, reading, SkippedRows()), order)
 
 
@@ -100,7 +103,7 @@ def assign(files: Sequence[Source], reading: ReadOptions, folds: int) -> tuple[N
     if reading.multi_label:
         classes = rarest_labels(list(label_numbers), np.bincount(classes))[classes]
     if len({label for labels in label_numbers for label in labels}) < 2:
-        problem = f"{source}: all {len(classes):,} rows have the same label, expected at least two labels"
+        problem = f"{source}: {numbered(len(classes), 'row')} with one label, expected at least two labels"
         raise InputError(f"{problem}; name the right column with --label-column")
     order = np.lexsort((texts, classes))  # by class, then by hash: a random order in which equal texts are neighbours
     new_class = run_starts(classes[order])
@@ -112,10 +115,11 @@ def assign(files: Sequence[Source], reading: ReadOptions, folds: int) -> tuple[N
     if reading.multi_label:
         return part, 0
     num_texts = np.bincount(classes[order][new_text])  # different texts of each class
-    usable = np.count_nonzero(num_texts >= 2)
+    usable = int(np.count_nonzero(num_texts >= 2))
     if usable < 2:
         raise InputError(
-            f"{source}: {usable} classes have two different texts, expected at least two such classes: add rows"
+            f"{source}: {numbered(usable, 'class')} with two different texts, expected at least two such classes: add "
+            "rows"
         )
     single = num_texts[classes] < 2
     part[single] = -1
@@ -161,7 +165,7 @@ def listed(judge: Judge, title: str, rows: Iterator[Row], order: NDArray[np.int6
         note = f"{suspect.predicted} {suspect.probability:.2f}, "
         note += f"not {suspect.label or 'none'} {suspect.label_probability:.2f}"
         examples.append(Example(suspect.file, suspect.line, suspect.label, one_line(suspect.text), note))
-    finding = Finding("suspect_labels", title, count, ADVICE, examples=tuple(examples))
+    finding = Finding("suspect_labels", agreed(title, count), count, ADVICE, examples=tuple(examples))
     return suspects, [finding] if count else []
 
 

@@ -72,7 +72,7 @@ def print_check(result: Check) -> None:
         print_suspects(result.suspects)
     if result.suspects_file:
         rows = len({(suspect.file, suspect.line) for suspect in result.suspects})
-        labels = f"{len(result.suspects):,} labels of " if rows < len(result.suspects) else ""
+        labels = f"{count(len(result.suspects), 'label')} of " if rows < len(result.suspects) else ""
         tell(f"{labels}{count(rows, 'row')} to review in {result.suspects_file}")
     if not result.findings:
         show("no findings")
@@ -83,17 +83,16 @@ def summary(result: Check) -> str:
     from capsulet.text.scripts import named_script
 
     tested = f" and {result.test_rows:,} to test on" if result.test_files else ""
-    counts, total = result.class_counts.values(), result.rows + result.test_rows
-    kind, labels_per_row = "classes", ""
+    total, kind, labels_per_row = result.rows + result.test_rows, "class", ""
     if result.labels_per_row:
         pairs = sum(int(size) * rows for size, rows in result.labels_per_row.items())
         without = result.labels_per_row.get("0", 0)
-        kind, labels_per_row = "labels", f", {pairs / result.rows:.1f} labels per row"
-        labels_per_row += f", {without:,} rows without any" if without else ""
+        kind, labels_per_row = "label", f", {pairs / result.rows:.1f} labels per row"
+        labels_per_row += f", {count(without, 'row')} without any" if without else ""
     scripts = shares({named_script(name): rows for name, rows in result.scripts.items()}, total)
     return (
-        f"{result.rows:,} rows{tested}, {len(counts):,} {kind} of {min(counts):,} to {max(counts):,} rows"
-        f"{labels_per_row}; texts of {result.lengths.median:,} tokens (median), 95 % of them up to "
+        f"{count(result.rows, 'row')}{tested}, {count(len(result.class_counts), kind)} of {result.rows_per_class}"
+        f"{labels_per_row}; texts of {count(result.lengths.median, 'token')} (median), 95 % of them up to "
         f"{result.lengths.percentile_95:,}; {scripts}"
     )
 

@@ -10,7 +10,7 @@ example:
 from __future__ import annotations
 
 from capsulet.cli.options import add_verb
-from capsulet.cli.output import cut, show, tell
+from capsulet.cli.output import count, cut, show, tell
 from capsulet.errors import InputError
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     write_rows(test_file, test_pairs)
     modules = sorted({label for _, label in train_pairs})
     tell(
-        f"{len(train_pairs)} docstrings to train on, {len(test_pairs)} to test on, "
+        f"{count(len(train_pairs), 'docstring')} to train on, {len(test_pairs):,} to test on, "
         f"of {len(modules)} modules: {', '.join(modules)}"
     )
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     result = measure(classifier, test_file)
     evaluate.print_tables(result)
     show()
-    show(f"accuracy on {result.count} test docstrings:")
+    show(f"accuracy on {count(result.count, 'test docstring')}:")
     show(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
     show(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
     show(f"  capsulet                     {100 * result.accuracy:5.1f} %")

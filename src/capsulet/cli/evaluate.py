@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
 def measured(result: Evaluation) -> str:
     """What the reliability is measured on."""
     if result.micro_f1 is None:
-        return f"{result.count:,} texts"
-    return f"{result.count * len(result.classes):,} pairs of text and label"
+        return count(result.count, "text")
+    return f"{count(result.count * len(result.classes), 'pair')} of text and label"
 
 
 def print_tables(result: Evaluation) -> None:
     """Print the figures."""
-    accuracy, macro_f1, texts = percent(result.accuracy), percent(result.macro_f1), f"{result.count:,} texts"
+    accuracy, macro_f1, texts = percent(result.accuracy), percent(result.macro_f1), count(result.count, "text")
     if result.micro_f1 is None:
         show(f"accuracy {accuracy}   macro-F1 {macro_f1}   {texts}")
     else:

@@ -33,7 +33,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
     return {
         f"{description['model']}: a text classifier with {len(labels):,} labels, {kind}": {
             "labels": label_list(labels),
-            "texts": f"{length:,.0f} tokens per training text on average",
+            "texts": f"{count(round(length), 'token')} per training text on average",
             **script_rows(trained),
         },
         f"Quality {measured}": quality(description),
@@ -42,7 +42,7 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
             "parameters": f"{description['parameters']:,}",
             "vocabulary": f"{description['vocab_size']:,} words",
             **({"network": NO_NETWORK} if "linear_only" in description else {}),
-            "trained on": f"{trained['train_rows']:,} texts, {trained['train_tokens']:,} tokens",
+            "trained on": f"{count(trained['train_rows'], 'text')}, {count(trained['train_tokens'], 'token')}",
         },
         "Use": {
             "label texts": f'capsulet predict {path} --text "…"',

@@ -14,9 +14,10 @@ examples:
   capsulet train new.csv --from model --out larger                 grow a model; --replay old.csv adds its old rows
   capsulet train tickets.tsv --text-column subject --text-column body --label-column team --out model
 
-FILE is CSV or TSV (with a header, or with the label in the first column), JSONL, Parquet or fastText lines, also
-gzipped; - is standard input. Ctrl-C stops after the current step and keeps the best model so far. The same command with
---resume continues from there, or after a crash from the last checkpoint.
+FILE is CSV or TSV (with a header, or with the label in the first column), a spreadsheet (.xlsx), JSONL, a JSON array,
+Parquet or fastText lines, also gzipped, or a folder with one folder of .txt files per class; - is standard input.
+Ctrl-C stops after the current step and keeps the best model so far. The same command with --resume continues from
+there, or after a crash from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from capsulet.cli.options import (
     reading_options,
     values_of,
 )  # fmt: skip
-from capsulet.cli.output import clock, percent, print_json, tell
+from capsulet.cli.output import clock, count, percent, print_json, tell
 from capsulet.spelling import told_in_flags
 from capsulet.training.progress import LineMonitor, bar_monitor
 
@@ -162,7 +163,7 @@ def measured_on(result: Training) -> str:
     if result.folds:
         from capsulet.report.measures import interval
 
-        texts = f"in {result.folds}-fold cross-validation, on {result.judged:,} texts"
+        texts = f"in {result.folds}-fold cross-validation, on {count(result.judged, 'text')}"
         if result.best.valid_micro_f1 is not None or not result.judged:
             return texts
         low, high = interval(round(result.best.valid_accuracy * result.judged), result.judged)

@@ -17,6 +17,7 @@ from capsulet.drifting.sentences import Values, sentence
 from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
+from capsulet.presentation import count as numbered
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
 from capsulet.spelling import spoken
@@ -282,11 +283,13 @@ def change_of(
     if part == "unknown":
         return f"unknown words {100 * was:.1f} % → {100 * now:.1f} %"
     if part == "length":
-        word = "as long" if was == now else "longer" if now > was else "shorter"
-        return f"texts {word}: median {was:g} → {now:g} tokens"
+        if was == now:
+            return f"median length unchanged: {numbered(round(now), 'token')}"
+        return f"texts {'longer' if now > was else 'shorter'}: median {was:g} → {now:g} tokens"
     if part == "probability":
-        word = "as high" if abs(was - now) < 0.5 / PROBABILITY_STEPS else "higher" if now > was else "lower"
-        return f"probabilities {word}: median {was:.3f} → {now:.3f}"
+        if abs(was - now) < 0.5 / PROBABILITY_STEPS:
+            return f"median probability unchanged: {now:.3f}"
+        return f"probabilities {'higher' if now > was else 'lower'}: median {was:.3f} → {now:.3f}"
     title, verb = ("codes", "stands out in ") if part == "codes" else ("predicted classes", "")
     most = sorted(range(len(names)), key=lambda place: -abs(after[place] - before[place]))[:2]
     shares = (f"{names[place]} {verb}{100 * before[place]:.1f} % → {100 * after[place]:.1f} %" for place in most)

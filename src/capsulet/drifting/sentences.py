@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from capsulet.presentation import count
 from capsulet.results import DriftPart
 from capsulet.text.visible import isolated
 
@@ -44,7 +45,7 @@ def sentence(
 
 def unknown_clause(was: float, now: float, words: Sequence[tuple[str, int]], texts: int) -> str:
     """Return how many words are unknown, and which."""
-    shown = [f"{quoted(word)} ({count:,} texts)" for word, count in words if count >= SMALLEST_SHARE * texts]
+    shown = [f"{quoted(word)} ({count(number, 'text')})" for word, number in words if number >= SMALLEST_SHARE * texts]
     such_as = f", such as {', '.join(shown[:MOST_WORDS])}" if shown else ""
     return f"{100 * now:.1f} % of the words are unknown to the model instead of {100 * was:.1f} %{such_as}"
 

@@ -10,6 +10,7 @@ from typing import Any
 from capsulet.errors import InputError
 from capsulet.evaluation.labels import LabelledTexts, Places, label_places
 from capsulet.evaluation.metrics import LabelCounts, ReliabilityCounts
+from capsulet.presentation import count
 from capsulet.report.measures import Recorder
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
@@ -51,7 +52,7 @@ def evaluate(
         words = ["capsulet", "evaluate", classifier.path, *map(str, labelled), *reading.flags(), "--report", str(page)]
         write_report(
             page, f"{Path(classifier.path).name} on {', '.join(Path(str(file)).name for file in labelled)}",
-            f"{evaluation.count:,} texts of {named(labelled)}", Path(classifier.path), classifier.config,
+            f"{count(evaluation.count, 'text')} of {named(labelled)}", Path(classifier.path), classifier.config,
             recorder.finish(evaluation), [classifier.config.command, shlex.join(words)],
         )  # fmt: skip
     return evaluation

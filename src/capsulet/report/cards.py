@@ -26,7 +26,7 @@ from capsulet.report.elements import (
 )
 from capsulet.report.explanations import article
 from capsulet.report.learning import learning_charts
-from capsulet.report.page import metric_tiles
+from capsulet.report.page import NOT_MEASURED, metric_tiles
 from capsulet.report.svg import Series, axis
 from capsulet.report.svg import percent as short_percent
 from capsulet.report.trust import reliability_figure
@@ -40,7 +40,7 @@ def evaluation_card(result: Evaluation) -> list[str]:
     """Return the metrics, the classes, the confusions and the reliability."""
     classes, remark = result.classes, ""
     if len(classes) > MOST_CLASSES:
-        remark = f"The {MOST_CLASSES} of {len(classes):,} classes with the lowest F1. `to_pandas` returns all of them."
+        remark = f"The {MOST_CLASSES} of {len(classes):,} classes with the lowest F1. to_pandas() returns all of them."
         classes = tuple(sorted(classes, key=lambda one: one.f1)[:MOST_CLASSES])
     rows = (
         (label_cell(one.label), *map(share_cell, (one.f1, one.precision, one.recall)), number_cell(one.count))
@@ -71,11 +71,11 @@ def training_card(result: Training) -> list[str]:
     best, multi_label = result.best, result.best.valid_micro_f1 is not None
     name, value = ("micro-F1", best.valid_micro_f1) if multi_label else ("accuracy", best.valid_accuracy)
     where = f"{result.folds}-fold cross-validation" if result.folds else "on the validation texts"
+    measured = [(name, percent(value), where if result.folds or result.valid_rows else "on the training texts")]
+    if best.valid_macro_f1 is not None:
+        measured.append(("macro-F1", percent(best.valid_macro_f1), "mean over classes"))
     figures = [
-        (name, percent(value), where if result.folds or result.valid_rows else "on the training texts")
-        if result.measured
-        else (name, "not measured", "one row per class"),
-        *([] if best.valid_macro_f1 is None else [("macro-F1", percent(best.valid_macro_f1), "mean over classes")]),
+        *(measured if result.measured else [NOT_MEASURED]),
         ("training texts", f"{result.train_rows:,}", f"{len(result.labels):,} classes"),
         ("time", clock(result.seconds), {"early": "stopped early"}.get(result.stopped, result.stopped)),
     ]
@@ -169,11 +169,10 @@ def small_histogram(part: DriftPart) -> str:
 
 def check_card(result: Check) -> list[str]:
     """Return the size of the data, the findings with their examples, and the suspect labels."""
-    counts = result.class_counts.values()
     tested = f"and {result.test_rows:,} to test on" if result.test_files else f"in {count(len(result.files), 'file')}"
     figures = [
         ("rows", f"{result.rows:,}", tested),
-        ("classes", f"{len(counts):,}", f"of {min(counts, default=0):,} to {max(counts, default=0):,} rows"),
+        ("classes", f"{len(result.class_counts):,}", f"of {result.rows_per_class}"),
         ("tokens per text", f"{result.lengths.median:,}", f"median; 95 % up to {result.lengths.percentile_95:,}"),
         ("findings", f"{len(result.findings):,}", ""),
     ]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from capsulet.evaluation.metrics import Confusions
+from capsulet.presentation import count as numbered
 from capsulet.report.svg import LEFT, RIGHT, TOP, WIDTH, Axis, Box, Frame, Series, axis, percent, plain, share_axis
 from capsulet.results import ReliabilityBin
 from capsulet.text.visible import isolated
@@ -36,12 +37,12 @@ def reliability_chart(bins: Sequence[ReliabilityBin], of: str, before: Sequence[
     for place, part in enumerate(bins):
         if part.count:
             right = percent(round(part.accuracy, 4))
-            words = f"{part.count:,} answers with a mean {of} of {part.confidence:.2f}: {right} right"
+            words = f"{numbered(part.count, 'answer')} with a mean {of} of {part.confidence:.2f}: {right} right"
             frame.bar((place / len(bins), (place + 1) / len(bins)), (0, part.accuracy), "one", words)
     frame.line("diagonal", [(0, 0), (1, 1)])
     for part in before:
         if part.count:
-            frame.dot(part.confidence, part.accuracy, "two", f"class lengths: {part.count:,} answers")
+            frame.dot(part.confidence, part.accuracy, "two", f"class lengths: {numbered(part.count, 'answer')}")
     return frame.chart(f"accuracy by {of}")
 
 

@@ -85,12 +85,12 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def tiles(figures: Iterable[tuple[str, str, str]]) -> str:
-    """Return figures side by side: name, value and remark of each."""
-    shown = "".join(
+    """Return figures side by side, or in two rows of nearly equal length: name, value and remark of each."""
+    shown = [
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(rest)}</small></dd></div>"
         for name, value, rest in figures
-    )
-    return f'<dl class="tiles">{shown}</dl>'
+    ]
+    return f'<dl class="tiles" style="--n:{len(shown)};--half:{-(-len(shown) // 2)}">{"".join(shown)}</dl>'
 
 
 def table(

@@ -51,13 +51,21 @@ def article(text: str, explanation: Explanation) -> str:
 
 
 def tables(explanation: Explanation) -> list[str]:
-    """Return the largest contributions of words, with the change when a word is left out, of capsules and codewords."""
-    tokens, changes = explanation.tokens, explanation.occlusion
-    numbers = [[token.contribution for token in tokens], *([] if changes is None else [changes])]
+    """Return the largest contributions of words, of capsules and codewords.
+
+    Words also have the change when they are left out, and the difference to another label.
+    """
+    tokens, contrast = explanation.tokens, explanation.contrast
+    numbers: dict[str, Sequence[float]] = {"contribution": [token.contribution for token in tokens]}
+    if explanation.occlusion is not None:
+        numbers["left out"] = explanation.occlusion
+    if contrast:
+        numbers["difference"] = [token.contribution for token in contrast.tokens]
     places = sorted(range(len(tokens)), key=lambda place: -abs(tokens[place].contribution))[:MOST_ROWS]
     listed: dict[tuple[str, ...], list[tuple[str, ...]]] = {
-        ("word", "contribution", "left out")[: 1 + len(numbers)]: [
-            (word_cell(tokens[place]), *(cell(f"{values[place]:+.4f}") for values in numbers)) for place in places
+        ("word", *numbers): [
+            (word_cell(tokens[place]), *(cell(f"{values[place]:+.4f}") for values in numbers.values()))
+            for place in places
         ],
         ("primary capsule", "coupling", "contribution"): [
             (cell(str(part.capsule)), cell(f"{part.coupling:.3f}"), cell(f"{part.contribution:+.4f}"))

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from capsulet.presentation import count
 from capsulet.report import charts
 from capsulet.report.classes import class_table, labels_per_text
 from capsulet.report.confusions import confusion
@@ -32,6 +33,7 @@ from capsulet.storage.model_config import ModelConfig
 from capsulet.text.scripts import script_shares
 
 MOST_BARS = 25  # bars of a histogram
+NOT_MEASURED = "accuracy", "not measured", "one row per class"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Report:
     """Everything that a report is made of."""
 
     title: str
-    measured: str  # the texts, such as "500 texts of test.csv"
+    measured: str  # the texts, such as "500 texts of test.csv"; empty: the quality could not be measured
     measures: Measures
     config: ModelConfig
     epochs: Sequence[Epoch]
@@ -52,23 +54,29 @@ class Report:
 
 def render(report: Report) -> str:
     """Return the whole page."""
-    measures, trained = report.measures, report.config.data.label_counts
-    classes = class_table(measures, trained)
-    sections = [confusion(measures), classes] if measures.answers else [classes, labels_per_text(measures)]
-    first, last = [header(report), learning_curves(report.epochs, report.config)], [data(report), sizes(report)]
-    parts = [*first, *sections, trust(measures), mistakes(measures), *last, origin(report)]
+    quality = quality_sections(report) if report.measured else []
+    parts = [header(report), *quality, data(report), sizes(report), origin(report)]
     return document(report.title, parts, SCRIPT)
+
+
+def quality_sections(report: Report) -> list[str]:
+    """Return the sections about the quality of the model."""
+    measures = report.measures
+    classes = class_table(measures, report.config.data.label_counts)
+    sections = [confusion(measures), classes] if measures.answers else [classes, labels_per_text(measures)]
+    return [learning_curves(report.epochs, report.config), *sections, trust(measures), mistakes(measures)]
 
 
 def header(report: Report) -> str:
     """Return the title, what was measured, and the most important figures."""
     figures = [
-        *metric_tiles(report.measures.evaluation),
+        *(metric_tiles(report.measures.evaluation) if report.measured else [NOT_MEASURED]),
         ("parameters", plain_count(report.config.parameters), f"{plain_count(report.config.vocab_size)} words"),
-        ("on disk", plain_bytes(sum(report.sizes.values())), f"{len(report.sizes)} files"),
+        ("on disk", plain_bytes(sum(report.sizes.values())), count(len(report.sizes), "file")),
     ]
     network = ("The model has n-gram features only, and no network.",) if report.config.linear_only else ()
-    notes = "".join(map(soft, (f"Measured on {report.measured}.", *network, *report.notes)))
+    measured = (f"Measured on {report.measured}.",) if report.measured else ()
+    notes = "".join(map(soft, (*measured, *network, *report.notes)))
     return f"<h1>{escape(report.title)}</h1>\n{notes}\n{tiles(figures)}"
 
 
@@ -127,16 +135,21 @@ def learning_curves(epochs: Sequence[Epoch], config: ModelConfig) -> str:
 
 
 def data(report: Report) -> str:
-    """Return the amount of text in the training and in this evaluation."""
-    known, tokens = report.config.data, report.measures.tokens
-    ranked = sorted(tokens)
-    median, high = percentile(ranked, 50), percentile(ranked, 95)
+    """Return the amount of text in the training and, if there is one, in this evaluation."""
+    known = report.config.data
     pairs = [
         ("training texts", f"{known.train_rows:,}"),
         ("validation texts", f"{known.valid_rows:,}"),
         ("training tokens", f"{known.train_tokens:,}"),
         *([] if known.scripts is None else [("scripts", f"{script_shares(known.scripts)} of the letters")]),
         ("vocabulary", f"{report.config.vocab_size:,} words"),
+    ]
+    if not report.measured:
+        return section("Data", facts(pairs))
+    tokens = report.measures.tokens
+    ranked = sorted(tokens)
+    median, high = percentile(ranked, 50), percentile(ranked, 95)
+    pairs += [
         ("texts measured", f"{len(tokens):,}"),
         ("tokens per text", f"{median:,.0f} (median), 95 % up to {high:,.0f}, longest {ranked[-1]:,}"),
         ("unknown words", f"{100 * report.measures.unknown_share:.1f} % of the tokens measured"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from capsulet.presentation import count
 from capsulet.report.svg import Box, Frame, picture, share_axis, text
 from capsulet.results import Reliability, ReliabilityBin
 
@@ -32,7 +33,7 @@ def reliability_diagram(left: float, of: str, error: float, bins: Sequence[Relia
         if part.count:
             inset = 0.4 - 0.4 * (part.count / most) ** 0.25  # bins of few texts are thinner
             across = (number + inset) / len(bins), (number + 1 - inset) / len(bins)
-            words = f"{part.count:,} texts: {of} {part.confidence:.3f}, right {part.accuracy:.3f}"
+            words = f"{count(part.count, 'text')}: {of} {part.confidence:.3f}, right {part.accuracy:.3f}"
             frame.bar(across, (0, part.accuracy), "one", words)
             frame.bar(across, (part.accuracy, part.confidence), "gap", words)
     frame.line("diagonal", [(0, 0), (1, 1)])

@@ -9,11 +9,13 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 sy
 main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 8px 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 44px 0 8px; padding-top: 14px; border-top: 1px solid var(--line); }
-p { margin: 6px 0; max-width: 75ch; } p[dir=auto] { unicode-bidi: plaintext; }
+p { margin: 6px 0; max-width: 75ch; } p[dir=auto] { unicode-bidi: plaintext; max-width: none; }
 .soft, figcaption { color: var(--soft); font-size: 0.87rem; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 10px 12px; margin: 6px 0;
   font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 10px; margin: 18px 0 0; }
+.tiles { display: grid; gap: 10px; margin: 18px 0 0; /* one row if it fits, else two: --lack is huge or negative */
+  --lack: (var(--n) * 148px - 10px - 100%) * 9999;
+  grid-template-columns: repeat(auto-fit, minmax(max(138px, min(100% / var(--half) - 10px, var(--lack))), 1fr)); }
 .tiles > div { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 10px 12px; }
 .tiles dt { color: var(--soft); font-size: 0.82rem; } .tiles dd { margin: 0; font-size: 1.35rem; font-weight: 600; }
 .tiles small { display: block; color: var(--soft); font-size: 0.78rem; font-weight: 400; }

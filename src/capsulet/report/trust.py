@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 from capsulet.evaluation.metrics import BINS
 from capsulet.report import charts
-from capsulet.report.elements import cell, columns, figure, scrolled, section, table
+from capsulet.report.elements import cell, columns, figure, scrolled, section, soft, table
 from capsulet.report.measures import Measures, coverage
 from capsulet.report.svg import Series, percent, share_axis
 from capsulet.results import Reliability
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.5)
 FEWEST = 20  # answers that the line of coverage begins with: with fewer, one mistake makes it jump
+TOO_FEW = f"There is no chart of accuracy by coverage, because it needs more than {FEWEST} texts."
 
 
 def trust(measures: Measures) -> str:
@@ -28,6 +29,8 @@ def trust(measures: Measures) -> str:
         wrong = round((1 - accuracy[last]) * (last + 1))
         rows.append((cell(percent(part)), cell(f"{100 * accuracy[last]:.2f} %"), cell(f"{wrong:,}")))
     numbers = scrolled(table(("answered", "accuracy", "mistakes"), rows), "fit")
+    if len(share) <= FEWEST:
+        return section("Trust", drawn, numbers, soft(TOO_FEW))
     return section("Trust", columns(drawn, coverage_figure(share, accuracy)), numbers)
 
 
@@ -48,9 +51,9 @@ def reliability_figure(reliability: Reliability, of: str) -> str:
 
 def coverage_figure(share: Sequence[float], accuracy: Sequence[float]) -> str:
     """Return accuracy by the share of texts that are answered."""
-    start = min(max(len(share) // 50, FEWEST), len(share)) - 1
+    start = max(len(share) // 50, FEWEST) - 1
     low = min(max(math.floor(min(accuracy[start:]) * 20) / 20, 0.0), 0.95)
     curve = Series("accuracy", "one", list(zip(share, accuracy, strict=True))[start:])
     across = share_axis("share of texts answered, most certain first")
-    words = "Accuracy if only the most certain texts are answered, as with `predict --coverage`."
+    words = "Accuracy if only the most certain texts are answered, as with predict --coverage."
     return figure("Coverage", charts.line_chart([curve], across, share_axis("", low)), words)

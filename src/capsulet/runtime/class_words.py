@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from capsulet.errors import unknown_label
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
+from capsulet.text.strings import known_label
 
 MOST_WORDS, NEAREST = 20, 5
 
@@ -23,12 +23,10 @@ class ClassWord:
 
 
 def class_words(
-    classifier: Classifier, label: str, texts: Iterable[str] = (), most: int = MOST_WORDS
+    classifier: Classifier, label: str | int, texts: Iterable[str] = (), most: int = MOST_WORDS
 ) -> list[ClassWord]:
     """Words with the largest mean contribution to a label, in `texts` or, without texts, each read alone."""
-    if label not in classifier.labels:
-        raise unknown_label(label, classifier.labels)
-    session, place = classifier.session, classifier.labels.index(label)
+    session, place = classifier.session, classifier.labels.index(known_label(label, classifier.labels))
     word_ids = session.word_ids
     given = list(texts)
     read = given or [session.word(number) for number in range(word_ids.first_word, word_ids.size)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from capsulet.errors import InputError, unknown_label
+from capsulet.errors import InputError
 from capsulet.prediction import Prediction
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import Session, open_session, session_of
@@ -235,7 +235,7 @@ class Classifier:
         return {MODEL: data, CARD: card, LOG: read_log(Path(self.path)) if beside else b""}
 
     def explain(
-        self, text: str, label: str | None = None, contrast: str | None = None, check: bool = False,
+        self, text: str, label: str | int | None = None, contrast: str | int | None = None, check: bool = False,
         spelled: bool = False,
     ) -> Explanation:  # fmt: skip
         """Return the contribution of each token to a label (default: the predicted one).
@@ -244,17 +244,15 @@ class Classifier:
         `contrast` is predicted. `check` adds the change of the length when a token is left out. A text that is
         `spelled` is tokens separated by spaces, spelled as the model spells them.
         """
-        for name in (label, contrast):
-            if name is not None and name not in self.labels:
-                raise unknown_label(name, self.labels)
+        named, other = self.label_of(label), self.label_of(contrast)
         list(checked([text]))
-        if contrast is not None and contrast == label:
-            raise InputError(f"label and contrast are both {contrast!r}: choose another label to contrast with")
+        if other is not None and other == named:
+            raise InputError(f"label and contrast are both {other!r}: choose another label to contrast with")
         import dataclasses
 
         from capsulet.runtime.explanation import explain, occlusion
 
-        explanation = explain(self.session, text, label, contrast, spelled)
+        explanation = explain(self.session, text, named, other, spelled)
         place = self.labels.index(explanation.label)
         changes: dict[str, Any] = {}
         if (thresholds := self.probability_thresholds) is not None:
@@ -263,13 +261,20 @@ class Classifier:
             changes["occlusion"] = occlusion(self.session, text, place, explanation.length_before_squash)
         return dataclasses.replace(explanation, **changes)
 
-    def explain_labels(self, text: str, contrast: str | None = None, check: bool = False) -> list[Explanation]:
+    def label_of(self, label: str | int | None) -> str | None:
+        """The label as the model names it, or None."""
+        from capsulet.text.strings import known_label  # loads collections, which a prediction does not need
+
+        return None if label is None else known_label(label, self.labels)
+
+    def explain_labels(self, text: str, contrast: str | int | None = None, check: bool = False) -> list[Explanation]:
         """Explain every label that a multi-label model gives, best first. Otherwise explain the best label."""
+        other = self.label_of(contrast)
         list(checked([text]))
         lengths = self.lengths([text])[0].tolist()
         given = self.given(lengths, lengths) if self.multi_label else ()
-        labels: list[str | None] = [label for label, _ in given if label != contrast]
-        return [self.explain(text, label, contrast, check) for label in labels or [None]]
+        labels: list[str | None] = [label for label, _ in given if label != other]
+        return [self.explain(text, label, other, check) for label in labels or [None]]
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, precision: str = "auto") -> Classifier:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import InputError
-from capsulet.serve.fields import check_text, kind, name_of, read_object, whole_number
+from capsulet.serve.fields import check_text, kind, name_of, read_fields, whole_number
 from capsulet.serve.messages import RefusalError, Request, Response, json_response
 from capsulet.serve.models import Model
 from capsulet.serve.shapes.own import some_texts
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from capsulet.serve.server import Server
 
 LONGEST_LABEL, MOST_LABELS = 200, 1000
+FIELDS = "text", "label", "model", "predicted"
+NEXT_FIELDS = "input", "model", "count"
 MOST_NEXT = 100  # texts to label next; the time of the choice grows with their square
 
 
@@ -26,7 +28,7 @@ def feedback(server: Server, request: Request) -> Awaitable[Response]:
     path = server.settings.feedback
     if path is None:
         raise RefusalError(404, "the server stores no feedback: start it with --feedback FILE")
-    values = read_object(request)
+    values = read_fields(request, FIELDS)
     model = server.models.find(name_of(values))
     check_text(values.get("text"), "text", server.settings.max_length)
     if not values["text"].strip():
@@ -101,7 +103,7 @@ async def next_texts(server: Server, request: Request) -> Response:
     """The texts to label next, as places in the list, most useful first."""
     from capsulet.labelling.selection import select
 
-    values = read_object(request)
+    values = read_fields(request, NEXT_FIELDS)
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
     count = whole_number(values, "count", 20, 1, MOST_NEXT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from capsulet.serve.messages import JSON, RefusalError, Request
@@ -17,6 +18,19 @@ def read_object(request: Request) -> dict[str, Any]:
         found = repr(request.content_type) if request.content_type else "missing"
         raise RefusalError(415, f"the header Content-Type is {found}: expected {JSON}")
     return parse_object(request.body)
+
+
+def read_fields(request: Request, names: Sequence[str]) -> dict[str, Any]:
+    """The JSON object in the body of a request, which has no other fields than these."""
+    values = read_object(request)
+    check_names(values, names, "fields")
+    return values
+
+
+def check_names(values: Iterable[str], names: Sequence[str], what: str) -> None:
+    """Refuse a name that is not among those that are known."""
+    if unknown := next((name for name in values if name not in names), None):
+        raise RefusalError(422, f"{shown(unknown)} is unknown: expected the {what} {', '.join(names)}")
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

@@ -45,8 +45,13 @@ def texts_schema(settings: Settings) -> Schema:
 
 
 def record(required: list[str], **properties: Schema) -> Schema:
-    """An object with these fields; others are ignored in requests."""
+    """An object with these fields; in requests in the shapes of other servers, others are ignored."""
     return {"type": "object", "properties": properties, "required": required}
+
+
+def closed(schema: Schema) -> Schema:
+    """An object without other fields."""
+    return {**schema, "additionalProperties": False}
 
 
 def array_of(items: Schema) -> Schema:
@@ -82,19 +87,19 @@ def own_paths(texts: Schema, names: Schema, settings: Settings) -> Schema:
         abstain={"type": ["boolean", "null"]},
     )  # fmt: skip
     classify = operation("Classify texts", record(["model", "results"], model=STRING, results=array_of(result)))
-    classify |= body(question)
+    classify |= body(closed(question))
     classify["requestBody"]["content"][NDJSON] = {
         "schema": STRING, "x-description": "one JSON string or object with the field input per line"
     }  # fmt: skip
     classify["responses"]["200"]["content"][NDJSON] = {"schema": STRING}
     right = {"anyOf": [{**STRING, "minLength": 1, "maxLength": 200}, array_of({**STRING, "minLength": 1})]}
-    feedback = operation("Store the right label of a text", None, status=204) | body(
-        record(["text", "label"], text={**STRING, "minLength": 1}, label=right, model=names, predicted=OPTIONAL_STRING)
+    correction = record(
+        ["text", "label"], text={**STRING, "minLength": 1}, label=right, model=names, predicted=OPTIONAL_STRING
     )
+    feedback = operation("Store the right label of a text", None, status=204) | body(closed(correction))
     chosen = operation("Choose texts to label next", record(["order"], order=array_of({"type": "integer"})))
-    chosen |= body(record(["input"], input=texts, model=names, count={
-        "type": ["integer", "null"], "minimum": 1, "maximum": MOST_NEXT,
-    }))  # fmt: skip
+    count = {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_NEXT}
+    chosen |= body(closed(record(["input"], input=texts, model=names, count=count)))
     paths: Schema = {"/v1/classify": {"post": classify}, "/v1/next": {"post": chosen}}
     return {**paths, "/v1/feedback": {"post": feedback}} if settings.feedback else paths
 

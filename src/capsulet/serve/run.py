@@ -16,6 +16,7 @@ from capsulet.cores import available_cores
 from capsulet.errors import CapsuletError, InputError, MissingExtraError
 from capsulet.serve.settings import Settings
 
+MOST_PORT = 65_535
 BACKLOG = 4096  # connections that the system keeps until they are accepted
 SPARE = 64  # file descriptors for other things than connections
 
@@ -42,6 +43,8 @@ def serve(
         raise InputError(f"--workers is {count}: expected at least 1, or 0 for one per core")
     if count > 1 and not hasattr(os, "fork"):
         raise InputError("--workers is above 1, which this system cannot do: expected 1")
+    if not 0 <= port <= MOST_PORT:
+        raise InputError(f"--port is {port}: expected 0 to {MOST_PORT}")
     if engine == "ray" and count > 1:
         raise InputError("--engine ray has replicas in place of workers: leave out --workers, or use --replicas")
     if settings.feedback is not None:
@@ -145,10 +148,10 @@ def listening_socket(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
         sock.listen(BACKLOG)
         sock.setblocking(False)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         sock.close()
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CapsuletError(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from None
+        problem = f"cannot listen on {host} port {port}: {error.strerror}"
+        raise CapsuletError(f"{problem}; choose another --host or --port") from None
     return sock
 
 

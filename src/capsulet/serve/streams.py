@@ -77,7 +77,10 @@ class BodyStream:
 
 
 async def lines_of(stream: BodyStream, longest: int) -> AsyncIterator[list[bytes]]:
-    """Yield the lines that have arrived, some at a time; the last one may lack its end."""
+    """Yield the lines that have arrived, some at a time; the last one may lack its end.
+
+    Blanks after the last end are no line.
+    """
     rest = b""
     while data := await stream.read():
         *lines, rest = (rest + data).split(b"\n")
@@ -85,7 +88,7 @@ async def lines_of(stream: BodyStream, longest: int) -> AsyncIterator[list[bytes
             raise RefusalError(413, f"a line has more than {longest:,} bytes: expected one JSON value per line")
         for start in range(0, len(lines), AT_ONCE):
             yield lines[start : start + AT_ONCE]
-    if rest:
+    if rest.strip():
         yield [rest]
 
 
@@ -98,10 +101,9 @@ async def answer_lines(server: Server, connection: Connection, stream: BodyStrea
     async for lines in lines_of(stream, server.settings.max_body):
         texts: list[str] = []
         problems: dict[int, str] = {}
-        lines = [line for line in lines if line.strip()]
         for place, line in enumerate(lines):
             try:
-                texts.append(text_of(parse(line), server.settings.max_length))
+                texts.append(text_of(line, server.settings.max_length))
             except RefusalError as refusal:  # noqa: PERF203 - each line may be bad
                 problems[place] = f"line {number + place + 1}: {refusal.message}"
         answers = iter(await shape.answers(texts) if texts else ())
@@ -113,8 +115,11 @@ async def answer_lines(server: Server, connection: Connection, stream: BodyStrea
         await stream.sent()
 
 
-def text_of(value: Any, longest: int) -> str:
+def text_of(line: bytes, longest: int) -> str:
     """The text of a line: a string, or an object with the field `input` or `text`."""
+    if not line.strip():
+        raise RefusalError(422, "the line is blank: expected a text in quotes or an object with input")
+    value = parse(line)
     if isinstance(value, dict):
         value = value.get("input", value.get("text"))
     check_text(value, "the text", longest)

@@ -2,7 +2,7 @@
 
 model.safetensors  the model file (storage/model_file.py): everything that a prediction needs
 README.md          the model card, which users may edit
-training.jsonl     one line per epoch
+training.jsonl     one line per epoch of the network; missing if none was trained
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ def is_model(folder: Path) -> bool:
 def write_folder(path: Path, model: bytes, card: bytes, log: bytes) -> None:
     """Write a model folder; a crash or a full disk leaves the old model."""
     check_target(path)
-    replace_folder(path.resolve(), {MODEL: model, CARD: card, LOG: log})
+    replace_folder(path.resolve(), {MODEL: model, CARD: card, **({LOG: log} if log else {})})
 
 
 def read_config(path: Path) -> ModelConfig:

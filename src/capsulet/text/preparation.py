@@ -15,6 +15,7 @@ from capsulet.automatic import FEWEST_ROWS, held_out_fraction, most_tokens, reso
 from capsulet.choices import PAPER
 from capsulet.config import TextOptions, decided
 from capsulet.errors import CapsuletError, InputError
+from capsulet.presentation import agreed, count
 from capsulet.text.cache import Cache, default_folder
 from capsulet.text.columns import Columns
 from capsulet.text.corpus import Corpora, DamagedCorpusError, open_corpora
@@ -137,7 +138,8 @@ def build(
     if label_starts is not None and np.diff(label_starts).max() < 2:
         separator = reading.label_separator or LABEL_SEPARATOR
         note(
-            f"note: no text has more than one label: set --label-separator if labels are not separated by {separator!r}"
+            f"note: no text has several labels. If another character than {separator!r} separates them, set "
+            "--label-separator"
         )
     if files.valid:
         if shared := [str(file) for file in files.valid if is_file(file) and file in files.train]:
@@ -161,9 +163,10 @@ def build(
     if writer.cut_texts:
         whole = writer.tokens_of_cut_texts
         unread = whole - writer.cut_texts * max_tokens
+        texts = f"{writer.cut_texts:,} of {count(len(writer), 'text')} {agreed('{have}', writer.cut_texts)}"
         note(
-            f"note: {writer.cut_texts:,} of {len(writer):,} texts have more than --max-tokens {max_tokens:,} "
-            f"tokens: {unread:,} of their {whole:,} tokens are not read ({100 * unread / whole:.0f} %)"
+            f"note: {texts} more than --max-tokens {max_tokens:,} tokens: {unread:,} of their {whole:,} tokens are not "
+            f"read ({100 * unread / whole:.0f} %)"
         )
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
@@ -187,9 +190,9 @@ def check_classes(labels: Sequence[str], rows: int, files: Sequence[Source]) -> 
     """Raise an InputError if there are fewer than two labels."""
     if len(labels) >= 2:
         return
-    problem, remedy = f"none of {rows:,} rows has a label", ""
+    problem, remedy = f"none of {count(rows, 'row')} has a label", ""
     if labels:
-        problem, remedy = f"the only label of the {rows:,} rows is {labels[0]!r}", "add rows of another class, or "
+        problem, remedy = f"the only label of {count(rows, 'row')} is {labels[0]!r}", "add rows of another class, or "
     raise InputError(
         f"{named(files)}: {problem}, expected at least two labels; {remedy}name the right column with --label-column"
     )

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from capsulet.errors import InputError
+from capsulet.presentation import count
 from capsulet.text.tables import plain_value
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Records:
             if reading.labelled and "label" not in names:
                 raise InputError(f"{self.name}: texts without labels, expected {KINDS}")
             return ("text",), "label" if "label" in names else None
+        if not names:
+            raise InputError(f"the {self.name} has no columns: expected {reading.expected}")
         texts, label = reading.columns(names)
         return tuple(names[place] for place in texts), None if label is None else names[label]
 
@@ -201,7 +204,9 @@ def pair_records(texts: Any, labels: Any) -> Records:
     """Return texts with as many labels."""
     texts, labels = (values.to_pylist() if library(values) == "pyarrow" else values for values in (texts, labels))
     if len(texts) != len(labels):
-        raise InputError(f"{len(texts):,} texts and {len(labels):,} labels: expected as many labels as texts")
+        raise InputError(
+            f"{count(len(texts), 'text')} and {count(len(labels), 'label')}: expected as many labels as texts"
+        )
 
     def records(names: Sequence[str]) -> Iterator[Record]:
         return (

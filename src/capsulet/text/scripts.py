@@ -8,7 +8,9 @@ from collections.abc import Mapping
 NO_LETTERS = "none"
 LETTERS = 1000  # characters of a text that are enough to tell its script
 HAN, KANA, JAPANESE = "Han", "Kana", "Japanese"
-NAMES = {"CJK": HAN, "IDEOGRAPHIC": HAN, "HIRAGANA": KANA, "KATAKANA": KANA, "FULLWIDTH": "Latin"}
+NAMES = {
+    "CJK": HAN, "IDEOGRAPHIC": HAN, "HIRAGANA": KANA, "KATAKANA": KANA, "KATAKANA-HIRAGANA": KANA, "FULLWIDTH": "Latin",
+}  # fmt: skip
 # languages of scripts whose name is not that of their one language; Greek, Thai and others have that name
 LANGUAGES = {"Hangul": "Korean", KANA: JAPANESE, "Gurmukhi": "Punjabi", "Oriya": "Odia"}
 SMALLEST_SHARE = 0.005  # scripts with a smaller share are not listed

@@ -1,10 +1,22 @@
-"""A text and its labels: their types, and the check that a value is a text that can be read."""
+"""A text and its labels: their types, and the checks of values that are to be a text or a label."""
 
 from collections.abc import Sequence
 
-from capsulet.errors import InputError
+from capsulet.errors import InputError, unknown_label
 
 Labels = str | Sequence[str]  # of one text; multi-label: a list or tuple
+
+
+def known_label(label: object, labels: Sequence[str]) -> str:
+    """Return a label as the model names it; like a label of a training row, it may be a number."""
+    name = label
+    if not isinstance(label, str):
+        from capsulet.text.tables import label_name, plain_value
+
+        name = label_name(plain_value(label))
+    if not isinstance(name, str) or name not in labels:
+        raise unknown_label(label, labels)
+    return name
 
 
 def check_text(text: object, index: int) -> None:

@@ -6,6 +6,8 @@ from capsulet.choices import PRINTED
 from capsulet.config import Options
 from capsulet.errors import some
 from capsulet.model.shapes import num_parameters, parameter_shapes
+from capsulet.presentation import agreed
+from capsulet.presentation import count as numbered
 from capsulet.report.measures import interval
 from capsulet.text.corpus import Corpora
 from capsulet.text.label_names import labels_alike
@@ -27,7 +29,7 @@ def linear_line(history: History, texts: int, seconds: float, out: Path, one_row
     if one_row_each:
         return f"{minutes} linear model: accuracy cannot be estimated from one row per class; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
-    how = f"{history.folds}-fold cross-validation" if history.folds else f"{texts:,} validation texts"
+    how = f"{history.folds}-fold cross-validation" if history.folds else numbered(texts, "validation text")
     single = epoch.valid_micro_f1 is None
     spread = f", 95 % interval {100 * low:.1f} to {100 * high:.1f}" if single else ""
     return f"{minutes} linear model: {name}{100 * value:.1f} % ({how}{spread}); saved in {out}"
@@ -38,8 +40,8 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
     warnings = warnings_of(corpora, options)
     for warning in warnings:
         tell(f"note: {warning}")
-    held_out = f"{len(corpora.valid):,} validation texts" if len(corpora.valid) else "cross-validation"
-    line = f"{len(corpora.train):,} training texts, {held_out}, {len(corpora.labels):,} classes, "
+    held_out = numbered(len(corpora.valid), "validation text") if len(corpora.valid) else "cross-validation"
+    line = f"{numbered(len(corpora.train), 'training text')}, {held_out}, {len(corpora.labels):,} classes, "
     line += f"{corpora.vocab_size:,} words"
     if options.training.linear_only:
         tell(line)
@@ -74,6 +76,7 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if alike := labels_alike(corpora.labels):
         groups = some([" and ".join(map(repr, names)) for names in alike])
         lines.append(f"the labels {groups} differ only in spelling: if they are one class, give them one name")
+        lines.append(f"{share(len(single), number)} only one training row ({some(single)}): add examples")
     counts = [count for count in corpora.train_counts.values() if count]
     uneven = max(counts) >= UNEVEN * min(counts)
     if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:
@@ -84,15 +87,18 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if not len(corpora.valid):
         return lines
     if absent := [label for label, count in corpora.valid_counts.items() if not count]:
-        lines.append(
-            f"{len(absent)} of {number} classes have no validation text ({some(absent)}): add examples or give --valid"
-        )
+        lines.append(f"{share(len(absent), number)} no validation text ({some(absent)}): add examples or give --valid")
     if small := [f"{label}: {count}" for label, count in corpora.valid_counts.items() if 0 < count < FEW]:
         lines.append(
-            f"{len(small)} of {number} classes have fewer than {FEW} validation texts ({some(small)}), too few to "
+            f"{share(len(small), number)} fewer than {FEW} validation texts ({some(small)}), too few to "
             "validate: add examples, raise --valid-fraction or give --valid"
         )
     return lines
+
+
+def share(part: int, classes: int) -> str:
+    """The first words about a part of the classes."""
+    return agreed("{part} of {classes} classes {have}", part, part=part, classes=classes)
 
 
 def announce_checkpoint(path: Path, resume: bool, tell: Tell) -> None:

@@ -21,6 +21,7 @@ from capsulet.config import ALWAYS, AUTO, Options, TextOptions, build_options, d
 from capsulet.cores import let_waiting_threads_sleep
 from capsulet.errors import InputError, MissingExtraError
 from capsulet.model.shapes import num_parameters, shapes_of
+from capsulet.presentation import count as numbered
 from capsulet.report.measures import Measures
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Training
@@ -311,15 +312,15 @@ def report_training(page: Path, out: Path, measures: Measures) -> None:
     config = read_config(out)
     count, data, folds = measures.evaluation.count, config.data, config.metrics.folds
     rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
-    part = f"{count:,} of the {rows:,}" if count < rows else f"the {rows:,}"
+    part = f"{count:,} of the " if count < rows else "the "
     which = "" if config.linear_only else ", which also selected the epoch"
     if folds:
         which = f", each answered by a model that was trained without it ({folds}-fold cross-validation)"
-    notes = ["Texts are shown as the model spells them: in lower case, with a space between the tokens."]
+    measured = f"{part}{numbered(rows, f'{texts} text')}{which}"
+    note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
     if not config.measured:
-        notes.insert(0, "With one training row per class, the quality cannot be measured: each text was answered by a "
-                        "model that did not know its class.")  # fmt: skip
+        measured, note = "", "With one training row per class, no text is left to measure the quality on."
     write_report(
-        page, f"Training of {out.name}", f"{part} {texts} texts{which}", out, config,
-        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], notes,
+        page, f"Training of {out.name}", measured, out, config,
+        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], [note],
     )  # fmt: skip

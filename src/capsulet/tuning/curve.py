@@ -11,6 +11,7 @@ import numpy as np
 
 from capsulet.config import build_options
 from capsulet.errors import InputError
+from capsulet.presentation import count as numbered
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
@@ -79,7 +80,8 @@ def held_out_rows(stored: StoredRows) -> tuple[Rows, Rows]:
     _, first = np.unique(stored.classes, return_index=True)
     fixed = np.setdiff1d(fixed, first)
     if not len(fixed):
-        raise InputError(f"{len(stored)} rows in {stored.num_classes} classes: expected some rows per class. Add rows")
+        problem = f"{numbered(len(stored), 'row')} in {numbered(stored.num_classes, 'class')}"
+        raise InputError(f"{problem}: expected some rows per class. Add rows")
     return fixed, np.setdiff1d(np.arange(len(stored)), fixed)
 
 
@@ -89,8 +91,8 @@ def part_sizes(rows: int, classes: int) -> list[int]:
     found = [rows >> power for power in range(MOST_LEVELS) if power == 0 or rows >> power >= fewest]
     if len(found) < 3:
         raise InputError(
-            f"{rows} training rows in {classes} classes are too few for a learning curve: expected at least "
-            f"{4 * fewest}. Add rows"
+            f"{numbered(rows, 'training row')} in {numbered(classes, 'class')}: expected at least {4 * fewest} rows "
+            "for a learning curve. Add rows"
         )
     return sorted(found)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capsulet.errors import InputError
+from capsulet.presentation import count as numbered
 from capsulet.text.labelled import Data, Tell, labelled_pairs, named, sources
 from capsulet.text.rows import ReadOptions
 from capsulet.text.split import strata
@@ -65,7 +66,9 @@ def store_rows(files: Data, reading: ReadOptions, tell: Tell, target: Path) -> S
             targets.extend(numbers.setdefault(label, len(numbers)) for label in labels)
             starts.append(len(targets))
     if len(starts) - 1 < FEWEST_ROWS:
-        raise InputError(f"{names}: {len(starts) - 1} labelled rows, expected at least {FEWEST_ROWS}. Add examples")
+        raise InputError(
+            f"{names}: {numbered(len(starts) - 1, 'labelled row')}, expected at least {FEWEST_ROWS}. Add examples"
+        )
     if len(numbers) < 2:
         raise InputError(f"{names}: {len(numbers)} label, expected at least two. Add another class")
     found = np.array(targets, dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capsulet.serve.fields import flag, label_of, name_of, read_object, texts_of, whole_number
+from capsulet.serve.fields import check_names, flag, label_of, name_of, read_fields, texts_of, whole_number
 from capsulet.serve.messages import NDJSON, RefusalError, Request, Response, json_response
 from capsulet.serve.models import Answers, Model
 from capsulet.serve.server import Question
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from capsulet.serve.server import Server
 
 PLACES = 6  # decimals of a probability
+FIELDS = "input", "model", "top_k", "abstain", "explain", "contrast"
+PARAMETERS = "model", "top_k", "abstain"  # of a stream
 
 
 def failure(refusal: RefusalError) -> Response:
@@ -25,7 +27,7 @@ def classify(server: Server, request: Request) -> Question | Awaitable[Response]
     """Labels and probabilities of one text or several, with explanations if they are wanted."""
     if request.content_type == NDJSON:
         raise RefusalError(400, "a stream of JSON lines follows a request without an answer: wait for the answer first")
-    values = read_object(request)
+    values = read_fields(request, FIELDS)
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
     top_k, abstain = whole_number(values, "top_k", 1, 1, 1_000_000), flag(values, "abstain")
@@ -102,6 +104,7 @@ class LineShape:
 
     def __init__(self, server: Server, request: Request) -> None:
         values: dict[str, Any] = dict(request.parameters())
+        check_names(values, PARAMETERS, "parameters")
         self.server, self.model = server, server.models.find(values.get("model"))
         top_k, abstain = values.get("top_k", "1"), values.get("abstain", "false")
         if not top_k.isascii() or not top_k.isdigit() or not 1 <= len(top_k) <= 7 or int(top_k) < 1:
