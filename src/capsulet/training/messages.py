@@ -67,7 +67,7 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
             "try --loss margin+focal, or --focal softmax"
         )
     if single := [label for label, count in corpora.train_counts.items() if count == 1]:
-        lines.append(f"{len(single)} of {number} classes have only one training row ({some(single)}): add examples")
+        lines.append(f"{share(len(single), number)} only one training row ({some(single)}): add examples")
     if number > MOST_SINGLE and number > len(corpora.train) / 2:
         lines.append(
             f"{number:,} classes in {len(corpora.train):,} rows: if the columns of text and label are exchanged, name "
@@ -76,7 +76,6 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
     if alike := labels_alike(corpora.labels):
         groups = some([" and ".join(map(repr, names)) for names in alike])
         lines.append(f"the labels {groups} differ only in spelling: if they are one class, give them one name")
-        lines.append(f"{share(len(single), number)} only one training row ({some(single)}): add examples")
     counts = [count for count in corpora.train_counts.values() if count]
     uneven = max(counts) >= UNEVEN * min(counts)
     if uneven and options.training.select != "macro-f1" and options.training.class_weight == NONE:
