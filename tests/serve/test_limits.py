@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import socket
 import threading
 import time
@@ -210,14 +211,16 @@ def test_a_full_queue_refuses_at_once(start: Callable[..., Running], model: Path
 def test_a_full_queue_refuses_small_requests(start: Callable[..., Running], model: Path) -> None:
     """Many connections with one short text each: their requests are read and refused, and do not wait unseen."""
     server = start(model, "--queue", 32, "--max-texts", 32)
-    body = json.dumps({"input": " ".join([TEXT] * 60)}).encode()
+    body = json.dumps({"input": " ".join([TEXT] * 500)}).encode()  # a few milliseconds each
     head = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     request = head + b"content-length: %d\r\n\r\n%b" % (len(body), body)
     with contextlib.ExitStack() as stack:
         address = ("127.0.0.1", server.port)
         clients = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(400)]
+        server.process.send_signal(signal.SIGSTOP)  # all requests are there when it goes on
         for client in clients:
             client.sendall(request)
+        server.process.send_signal(signal.SIGCONT)
         answers = [client.recv(65536) for client in clients]
     right = [answer for answer in answers if answer.startswith(b"HTTP/1.1 200") and b'"label":"sport"' in answer]
     refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503") and b"\r\nretry-after: 1" in answer]
