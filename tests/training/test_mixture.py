@@ -34,6 +34,10 @@ def flags_of(classes: np.ndarray, number: int = 2) -> np.ndarray:
     return np.asarray(classes[:, None] == np.arange(number))
 
 
+def capsules(values: Floats, multi_label: bool = False) -> Mixture:
+    return Mixture(1.0, values, Output(True, multi_label))
+
+
 def answers(truth: np.ndarray, right: float, seed: int) -> Floats:
     """Values that are right about this share of the texts, more confident where they are right."""
     generator = np.random.default_rng(seed)
@@ -98,7 +102,10 @@ def test_few_texts_do_not_show_that_a_network_helps() -> None:
     linear = np.array([[1.0, 0.0]] * 8 + [[0.0, 1.0]] * 2, np.float32)  # right about 8 of 10 texts
     mixed = linear + np.array([[0.4, 0.0]] * 4 + [[-0.4, 0.0]] * 4 + [[0.4, 0.0], [-0.1, 0.0]], np.float32)
     gains = [
-        gain_of(np.tile(linear, (n, 1)), np.tile(mixed, (n, 1)), flags_of(np.zeros(10 * n)), False) for n in (1, 100)
+        gain_of(
+            linear_alone(np.tile(linear, (n, 1)), False), capsules(np.tile(mixed, (n, 1))), flags_of(np.zeros(10 * n))
+        )
+        for n in (1, 100)
     ]
     assert 0 < gains[0] < 1 < gains[1] == pytest.approx(10 * gains[0], rel=0.2)
 
@@ -111,7 +118,35 @@ def test_clearly_fewer_right_answers_gain_nothing() -> None:
     mixed = np.tile(np.array([1.0, 0.0], np.float32), (200, 1))
     mixed[10:60] = 0.0, 0.01
     assert (log_losses(linear, flags_of(truth), False) - log_losses(mixed, flags_of(truth), False)).mean() > 0
-    assert gain_of(linear, mixed, flags_of(truth), False) == -math.inf
+    assert gain_of(linear_alone(linear, False), capsules(mixed), flags_of(truth)) == -math.inf
+
+
+def several_labels(texts: int, labels: int, seed: int) -> tuple[Floats, np.ndarray]:
+    """Scores as those of a regression per label, nearly all below zero, and the two true labels of each text."""
+    generator = np.random.default_rng(seed)
+    truth = np.zeros((texts, labels), bool)
+    truth[np.arange(texts), np.arange(texts) % labels] = truth[np.arange(texts), (np.arange(texts) + 1) % labels] = True
+    return (generator.normal(-5, 1, truth.shape) + 3.0 * truth).astype(np.float32), truth
+
+
+def test_more_wrong_labels_gain_nothing() -> None:
+    """Squash makes zero of all values below zero, so thresholds cannot tell them apart, whatever the log loss is."""
+    scores, truth = several_labels(200, 20, 1)
+    alone = linear_alone(scores, True)
+    better = scores + np.where(truth, 0.5, 0.0).astype(np.float32)
+    assert gain_of(alone, capsules(better, multi_label=True), truth) == -math.inf
+    assert gain_of(alone, Mixture(1.0, better, Output(False, True)), truth) > 1
+
+
+def test_a_multi_label_mixture_has_room_below_the_thresholds() -> None:
+    scores, truth = several_labels(200, 20, 1)
+    values = np.where(truth, 0.4, 0.1).astype(np.float32) + np.random.default_rng(2).random(truth.shape, np.float32)
+    found = choose_mixture(scores, values, truth, Output(True, True), 3.0)
+    assert found.strength is not None and found.offset > 0
+    wanted = values + np.float32(found.strength) * scores + np.float32(found.offset)
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-5)
+    assert (found.lengths[truth] > 0).mean() > 0.95 and (wanted - found.offset < 0)[truth].mean() > 0.5
+    assert choose_mixture(scores, values, truth, Output(False, True), 3.0).offset == 0, "only squash needs room"
 
 
 def test_clearly_fewer_right_answers_end_it_with_many_texts_too(monkeypatch: pytest.MonkeyPatch) -> None:

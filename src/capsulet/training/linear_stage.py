@@ -88,9 +88,12 @@ def fold_count(first: LinearStage) -> int:
 
 
 def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
-    """Add class offsets (C,) to a mixture if that raises the metric of the judged texts; also return the offsets."""
+    """Add class offsets (C,) to a mixture if that raises the metric of the judged texts; also return the offsets.
+
+    A multi-label mixture has its offset already, the same for all labels.
+    """
     if options.model.multi_label or mixture.strength == 0:
-        return mixture, np.zeros(mixture.values.shape[1], np.float32)
+        return mixture, np.full(mixture.values.shape[1], mixture.offset, np.float32)
     truth = first.corpus.targets[rows].astype(np.int64)
     strength = mixture.strength or 1.0  # factor of the scores of the regression in the mixture
     offsets = strength * fit_offsets(mixture.values / strength, truth, decided(options.training.select), first.weights)

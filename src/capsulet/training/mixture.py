@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from capsulet.evaluation import calibration
 from capsulet.evaluation.arrays import Flags
+from capsulet.evaluation.thresholds import fit_thresholds
 
 # candidates for the share, and the one that is taken unless another is clearly better, usually and with many texts or
 # classes: with few training texts, the regression is the better of the two models (docs/results/log.md)
@@ -25,6 +26,7 @@ MATERIAL = 0.05  # part of the log loss that another share of the n-gram feature
 # gain above which the network is kept, in standard errors; with many texts, it is kept unless it does harm
 # (docs/results/log.md)
 GAIN_OF_FEW, GAIN_OF_MANY = 1.0, -1.0
+LEAST_PROBABILITY = 0.02  # of a label whose threshold may lie there
 TINY = 1e-12  # scores with a smaller spread do not distinguish the classes
 
 Floats = NDArray[np.float32]
@@ -56,6 +58,7 @@ class Mixture:
     output: Output
     gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
     right: tuple[float, float] | None = None  # accuracy without and with the network; multi-label: None
+    offset: float = 0.0  # of a multi-label model: what was added to all values, through the n-gram scores
 
     @property
     def lengths(self) -> Floats:
@@ -85,14 +88,26 @@ def choose_mixture(
     unit = (spread(values) or 1.0) / spread(scores)  # strength at which both have the same spread
     mixed = {share: values + np.float32(share * unit) * scores for share in SHARES}
     share = choose_share({share: log_losses(one, truth, multi_label) for share, one in mixed.items()}, usual)
-    gain = gain_of(scores, mixed[share], truth, multi_label)
+    offset = room_below(mixed[share], truth) if multi_label and output.capsules else 0.0
+    together = Mixture(share * unit, mixed[share] + np.float32(offset), output, offset=offset)
+    gain = gain_of(alone, together, truth)
     right = None
     if not multi_label:
-        without, together = (float(right_answers(one, truth).mean()) for one in (scores, mixed[share]))
-        right = without, together
+        right = float(right_answers(scores, truth).mean()), float(right_answers(together.values, truth).mean())
     if gain <= needed and not always:
         return replace(alone, gain=gain, right=right)
-    return Mixture(share * unit, mixed[share], output, gain, right)
+    return replace(together, gain=gain, right=right)
+
+
+def room_below(values: Floats, truth: Flags) -> float:
+    """What to add to the values (n, C) of a multi-label model, so that the squash of capsules keeps their order.
+
+    Every value below zero has a length of zero. Most labels are not those of a text, so the scores of a regression are
+    mostly negative. Values of labels with a probability of at least `LEAST_PROBABILITY` become positive.
+    """
+    slope, offset = calibration.fit_logistic(values.astype(np.float64).ravel(), truth.ravel())
+    lowest = (math.log(LEAST_PROBABILITY / (1 - LEAST_PROBABILITY)) - offset) / slope if slope > TINY else 0.0
+    return max(-lowest, 0.0)
 
 
 def verdict(mixture: Mixture, texts: int, always: bool = False) -> str:
@@ -138,18 +153,25 @@ def right_answers(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
     return np.asarray(truth[np.arange(len(truth)), lengths.argmax(1)], np.int64)
 
 
-def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> float:
-    """Reduction of the mean log loss by a mixture, in standard errors, from the values (n, C) of both models.
+def gain_of(linear: Mixture, mixed: Mixture, truth: Flags) -> float:
+    """Reduction of the mean log loss by a mixture, in standard errors.
 
-    A few hundred texts are enough for log losses, but not for accuracy. A mixture with clearly fewer right answers has
-    a gain of minus infinity, whatever its log loss is.
+    A few hundred texts are enough for log losses, but not for accuracy. A mixture with clearly fewer right answers, or
+    more wrong labels, has a gain of minus infinity, whatever its log loss is.
     """
-    gain = log_losses(linear, truth, multi_label) - log_losses(mixed, truth, multi_label)
+    multi_label = mixed.output.multi_label
+    gain = log_losses(linear.values, truth, multi_label) - log_losses(mixed.values, truth, multi_label)
     found = float(gain.mean() / max(gain.std() / max(len(gain), 1) ** 0.5, TINY))
     if multi_label:
-        return found
-    change = right_answers(mixed, truth) - right_answers(linear, truth)
-    return -math.inf if change.sum() < -(np.abs(change).sum() ** 0.5) else found
+        lost = wrong_labels(mixed.lengths, truth) - wrong_labels(linear.lengths, truth)
+    else:
+        lost = right_answers(linear.values, truth) - right_answers(mixed.values, truth)
+    return -math.inf if lost.sum() > float(np.square(lost).sum()) ** 0.5 else found
+
+
+def wrong_labels(lengths: Floats, truth: Flags) -> NDArray[np.int64]:
+    """Number of labels of each text that are missing or wrong: (n,), at thresholds that are fitted to these texts."""
+    return np.asarray(((lengths >= fit_thresholds(lengths, truth)) != truth).sum(1), np.int64)
 
 
 def log_losses(values: Floats, truth: Flags, multi_label: bool) -> NDArray[np.float64]:
