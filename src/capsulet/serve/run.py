@@ -28,8 +28,8 @@ def serve(
     """Serve models, each a path or NAME=PATH, until SIGTERM or Ctrl-C; return the exit status.
 
     `workers` is the number of processes; None: one per core that this process may use. `ready` is called with the port
-    when requests are answered. With the engine `ray`, models run in replicas of Ray Serve, at least and at most as many
-    as `replicas` says.
+    when requests are answered. With the engine `ray`, models run in replicas of Ray Serve; `replicas` has their minimum
+    and maximum number.
     """
     require_packages()
     from capsulet.serve.log import Log
@@ -72,7 +72,7 @@ def serve(
         ready(port)
 
     gc.collect()
-    gc.freeze()  # what stays is not looked at again, and memory that processes share stays shared
+    gc.freeze()  # the collector skips objects that exist now, so memory that processes share stays shared
     if count == 1:
         run_loop(
             lambda: serve_process(
@@ -86,7 +86,7 @@ def serve(
 
 
 def make_engine(kind: str, threads: int, replicas: tuple[int, int]) -> Any:
-    """What runs the models."""
+    """The engine that runs the models: in this process, or on Ray Serve."""
     if kind == "ray":
         from capsulet.serve.ray import RayEngine
 
