@@ -66,7 +66,7 @@ OLD_CALIBRATION = (
     "with texts of all classes"
 )
 USED = {"seed", "threads"}  # options of a training that have an effect without old rows
-MOST_LOST = 0.0005  # share of the made-up texts that may get a new class before the margin is applied
+MOST_LOST = 0.0005  # share of the made-up texts that may be predicted as a new class before the margin is applied
 MARGIN = 5.0  # by how much scores of new classes are lowered beyond that
 TRANSFORMS, HEAD = "head.transforms", "head.weight"  # (N, P, C, L) and (C, H)
 NEEDS_OLD_ROWS = "give the rows that it was trained on with --replay"
@@ -87,7 +87,7 @@ class OldModel:
 
 
 def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
-    """Open the model that grows; InputError if it cannot, or if `out` would replace it."""
+    """Open the model that grows; InputError if it cannot grow, or if `out` would replace it."""
     path = Path(path)
     file, classifier = read_model(path), load(path, threads)
     if path.resolve() == out.resolve():

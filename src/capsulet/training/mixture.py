@@ -3,8 +3,8 @@
 A model has n-gram features, a network, or both. With both, the scores of the n-gram features times a strength are
 added to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
 
-The share of the n-gram features is the strength in other units: the spread of their scores in the sum, relative to the
-spread of the values of the network. n is the number of validation texts.
+The share of the n-gram features expresses the strength as a ratio: the spread of their scores in the sum, divided by
+the spread of the values of the network. n is the number of validation texts.
 """
 
 import math
@@ -124,8 +124,8 @@ def spread(values: Floats) -> float:
 def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> float:
     """The share with the smallest mean log loss, if that is clearly below the loss of the usual share; else the usual.
 
-    `losses` are the log losses of the texts (n,) at each share. Clearly is by a standard error and by a twentieth: near
-    its minimum the log loss hardly changes, and other texts than these may need the network more.
+    `losses` are the log losses of the texts (n,) at each share. Clearly means by one standard error and by a twentieth:
+    near its minimum the log loss hardly changes, and for new texts the network may be more important.
     """
     best = min(losses, key=lambda share: float(losses[share].mean()))
     gain = losses[usual] - losses[best]
