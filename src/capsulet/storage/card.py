@@ -138,7 +138,7 @@ def label_rows(config: ModelConfig) -> list[str]:
 
 
 def limits(config: ModelConfig) -> str:
-    """What not to expect of the model."""
+    """The limits of the model, as Markdown."""
     calibrated = "Its probabilities are not calibrated: use them only to rank labels."
     if config.calibration:
         kind = "training" if config.metrics.folds else "validation"
