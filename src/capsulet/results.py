@@ -83,7 +83,7 @@ class Explanation(Table):
     length_before_squash: float  # linear head: the logit
     tokens: tuple[TokenContribution, ...]
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # none without a network; with `ngrams` they sum to the same
+    capsules: tuple[CapsuleShare, ...] = ()  # empty without a network; with `ngrams` they sum to `length_before_squash`
     ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # codewords with the largest contributions
     threshold: float | None = None  # multi-label: smallest probability at which the label is predicted

@@ -181,7 +181,7 @@ def check_out(path: Path) -> None:
 
 
 def write_suspects(path: Path, suspects: Sequence[SuspectLabel], raw_cells: bool = False) -> None:
-    """Write suspect labels as CSV or JSON lines, whole or not at all."""
+    """Write suspect labels as CSV or JSON lines, completely or not at all."""
 
     def cells(suspect: SuspectLabel) -> dict[str, object]:
         values = dataclasses.asdict(suspect).items()

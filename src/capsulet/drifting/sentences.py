@@ -38,7 +38,7 @@ def sentence(
             clauses.append(certainty_clause(was, now))
         elif part.name == "classes":
             clauses.append(classes_clause(part))
-    if not clauses:  # only the codes moved, which nobody can read
+    if not clauses:  # only the codes moved, which mean nothing to a reader
         return "The new texts use other words than the validation texts, all of which the model knows."
     return f"Compared with the validation texts, {'; '.join(clauses)}."
 
