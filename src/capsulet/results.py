@@ -286,7 +286,7 @@ class Growth(Result):
     rows: tuple[GrowthRow, ...]
     forgotten: float | None  # loss of accuracy on texts of the old classes; None: not measured
     note: str  # how it was measured, or why not
-    kept: float | None = None  # without old rows: share of made-up texts of old words that keep their answer
+    kept: float | None = None  # without old rows: share of generated texts of old words that keep their label
 
     def __repr__(self) -> str:
         lost = "not measured" if self.forgotten is None else f"{100 * self.forgotten:.2f} points"

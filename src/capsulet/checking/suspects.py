@@ -84,7 +84,7 @@ def out_of_fold(files: Sequence[Source], reading: ReadOptions, folds: int, seed:
     title = f"{what} contradicted with confidence by a model trained on {folds - 1} other parts of {folds}"
     if alone:
         rows = numbered(alone, "row")
-        tell(agreed("note: {rows} {are} not judged, for lack of other texts of the class", alone, rows=rows))
+        tell(agreed("note: {rows} {are} not judged, because no other text has the label", alone, rows=rows))
     return listed(judge, title, labelled_rows(files, reading, SkippedRows()), order)
 
 

@@ -42,11 +42,11 @@ def serve(
     if count < 1:
         raise InputError(f"--workers is {count}: expected at least 1, or 0 for one per core")
     if count > 1 and not hasattr(os, "fork"):
-        raise InputError("--workers is above 1, which this system cannot do: expected 1")
+        raise InputError("--workers is above 1, which this system does not support: expected 1")
     if not 0 <= port <= MOST_PORT:
         raise InputError(f"--port is {port}: expected 0 to {MOST_PORT}")
     if engine == "ray" and count > 1:
-        raise InputError("--engine ray has replicas in place of workers: leave out --workers, or use --replicas")
+        raise InputError("--engine ray uses replicas instead of workers: leave out --workers, or use --replicas")
     if settings.feedback is not None:
         from capsulet.serve.feedback import check_feedback_file
 

@@ -56,8 +56,8 @@ class Settings:
             setattr(self, name, value)
         if self.queue < self.max_texts:
             raise InputError(
-                f"--queue is {self.queue} and --max-texts {self.max_texts}, so that the largest request never finds "
-                "room: expected --queue of at least --max-texts"
+                f"--queue is {self.queue} and --max-texts {self.max_texts}, so the largest request would never fit "
+                "into the queue: expected --queue of at least --max-texts"
             )
 
     @property

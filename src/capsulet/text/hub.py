@@ -33,7 +33,7 @@ def download(address: str) -> list[str]:
     """Download the files of a data set, and return their paths."""
     match = NAME.fullmatch(address)
     if not match:
-        raise InputError(f"{address}: expected hf://datasets/OWNER/NAME, with /PATH or /SPLIT if you like")
+        raise InputError(f"{address}: expected hf://datasets/OWNER/NAME, optionally followed by /PATH or /SPLIT")
     name, revision, path = match.group(1), unquote(match.group(2) or "") or None, match.group(3) or "train"
     hub = import_hub(f"Reading {address}")
     try:

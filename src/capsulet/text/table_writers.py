@@ -178,7 +178,7 @@ class SpreadsheetWriter(TableWriter):
         """Write the cells of one row."""
         self.count += 1
         if self.count > MOST_ROWS:
-            raise InputError(f"more than {MOST_ROWS:,} rows, which is the most that a sheet can have: write .csv")
+            raise InputError(f"more than {MOST_ROWS:,} rows, the maximum of a sheet: write .csv")
         self.sheet.write(f'<row r="{self.count}">{"".join(map(xml_cell, values))}</row>'.encode(errors="replace"))
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ def open_folder(folder: Path, identity: dict[str, Any], resume: bool) -> bool:
             found = None
         if found != identity:
             raise InputError(
-                f"{folder} belongs to a search with other files or options: repeat its command, or start anew "
+                f"{folder} belongs to a search with other files or options: repeat its command, or start again "
                 "without --resume"
             )
         return True

@@ -26,7 +26,7 @@ def failure(refusal: RefusalError) -> Response:
 def classify(server: Server, request: Request) -> Question | Awaitable[Response]:
     """Labels and probabilities of one text or several, with explanations if they are wanted."""
     if request.content_type == NDJSON:
-        raise RefusalError(400, "a stream of JSON lines follows a request without an answer: wait for the answer first")
+        raise RefusalError(400, "a stream of JSON lines follows an unanswered request: wait for the answer first")
     values = read_fields(request, FIELDS)
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
