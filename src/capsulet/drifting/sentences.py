@@ -39,7 +39,7 @@ def sentence(
         elif part.name == "classes":
             clauses.append(classes_clause(part))
     if not clauses:  # only the codes moved, which mean nothing to a reader
-        return "The new texts use other words than the validation texts, all of which the model knows."
+        return "The new texts use other words than the validation texts, but the model knows these words."
     return f"Compared with the validation texts, {'; '.join(clauses)}."
 
 
