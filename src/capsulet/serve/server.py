@@ -209,7 +209,7 @@ class Server:
         respond(outcome)
 
     async def answers(self, model: Model, texts: list[str], abstain: bool = False) -> Answers:
-        """Answers of a model, when it is the turn of the texts."""
+        """Wait in the queue, and return the answers of a model."""
         found = await self.queue.answers(model, texts, abstain)
         self.metrics.count_texts(model.name, len(texts))
         self.log.texts(texts)
@@ -236,7 +236,7 @@ class Server:
         from capsulet.serve.shapes.own import LineShape
 
         if self.streaming >= self.settings.max_streams:
-            raise overloaded(f"{self.streaming} streams are open, which is as many as the server keeps")
+            raise overloaded(f"{self.streaming} streams are open, which is the maximum")
         shape = LineShape(self, request)
         self.run(self.stream_lines(connection, request, route, shape))
 
@@ -278,7 +278,7 @@ class Server:
         self.log.request(request.method, route.name, status, seconds, request.texts)
 
     def head(self, request: Request, response: Response, close: bool, size: int | None = -1) -> bytes:
-        """The head of a response; a size of None is not known in advance."""
+        """The head of a response; a size of None means that it is not known in advance."""
         lines = [
             b"HTTP/1.1 %d %b\r\n" % (response.status, STATUSES[response.status].encode()), self.date, self.gate.headers,
         ]  # fmt: skip
@@ -324,7 +324,7 @@ class Server:
                 continue
             self.models.replace(new)
             self.metrics.count_reload(new.name, True)
-            self.log.say(f"{new.name}: took up the new model, {len(new.labels)} labels, {len(new.data):,} bytes")
+            self.log.say(f"{new.name}: loaded the new model, {len(new.labels)} labels, {len(new.data):,} bytes")
 
     # ---- the end ----
 
@@ -354,9 +354,9 @@ class Server:
 def refuse_new_connections(sock: socket.socket) -> None:
     """Let the system drop requests for new connections, and keep those that it has already made or is making.
 
-    Closing a listening socket would cut off connections that wait in its queue. A filter that drops the first packet
-    of a connection, on Linux, does not; clients then try again and find the socket closed, or another server. The last
-    packet of a handshake must pass: its client counts the connection as made, and sends its request.
+    Closing a listening socket would cut off the connections that wait in its queue. On Linux, a filter that drops the
+    first packet of a connection does not; clients then try again and find the socket closed, or another server. The
+    last packet of a handshake must pass: for its client the connection exists, and it sends its request.
     """
     with contextlib.suppress(OSError, AttributeError, ImportError):
         import ctypes

@@ -54,7 +54,7 @@ class Mixture:
     strength: float | None  # factor of the n-gram scores; None: no network; 0: no n-gram features
     values: Floats  # (n, C) before squash, softmax or sigmoid
     output: Output
-    gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
+    gain: float = 0.0  # reduction of the log loss by the network, in standard errors
     right: tuple[float, float] | None = None  # accuracy without and with the network; multi-label: None
 
     @property
@@ -142,7 +142,7 @@ def gain_of(linear: Floats, mixed: Floats, truth: Flags, multi_label: bool) -> f
     """Reduction of the mean log loss by a mixture, in standard errors, from the values (n, C) of both models.
 
     A few hundred texts are enough for log losses, but not for accuracy. A mixture with clearly fewer right answers has
-    a gain of minus infinity, whatever its log loss is.
+    a gain of minus infinity, independently of its log loss.
     """
     gain = log_losses(linear, truth, multi_label) - log_losses(mixed, truth, multi_label)
     found = float(gain.mean() / max(gain.std() / max(len(gain), 1) ** 0.5, TINY))
