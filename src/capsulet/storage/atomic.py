@@ -39,7 +39,7 @@ def check_place(path: Path, ending: str = "") -> None:
 def closed_folder(place: Path) -> Path | None:
     """The nearest existing folder above this absolute path, if no file can be created in it.
 
-    It tries to create one, because permissions are not enough: /sys and a full disk refuse it although they allow it.
+    It tries to create a file: /sys and a disk without free inodes refuse new files although permissions allow them.
     """
     existing = next(folder for folder in place.parents if folder.exists())
     try:

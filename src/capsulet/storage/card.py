@@ -155,7 +155,7 @@ def limits(config: ModelConfig) -> str:
     unknown = "It reads all words outside its vocabulary as one unknown word."
     if config.linear_only:
         pieces = ", pairs of words and pieces of words" if config.options.model.pieces else " and pairs of words"
-        unknown = f"It has no network: it reads the words{pieces} that it was trained on, but no longer phrases."
+        unknown = f"It has no network: it reads the words{pieces} that it was trained on. Other word order is ignored."
     elif config.reads_similar_words:
         unknown = "It reads a word outside its vocabulary as a known word with the same beginning, if there is one."
     drift = "`capsulet drift` tests whether new texts still look like its validation texts."
