@@ -35,8 +35,8 @@ side, and **cannot be told** if all contain zero. *Close* means at most one poin
 zero. Intervals are a paired bootstrap over the test texts, and over the seeds where there are several.
 
 The formulas of the paper are checked against loops, and its [numbers of
-parameters](#table-7-parameters-of-the-components) are compared to the last digit. How far our accuracies on a part of
-AG News are from the published ones, and why: [the size of the data](#the-size-of-the-data).
+parameters](#table-7-parameters-of-the-components) are compared to the last digit. [The size of the
+data](#the-size-of-the-data) describes how far our accuracies on a part of AG News are from the published ones, and why.
 """
 
 COMPARED = """\
@@ -60,8 +60,8 @@ routing, are no larger than these.
 
 **Half of AG News.** 61,513 of the 120,000 training rows are used, no text twice, and the whole test file.
 
-**What stays ours in both recipes.** Padding is not read; the authors' code averages over it. The epoch is chosen on
-validation texts. CC draws no choices in evaluation.
+**What both recipes take from capsulet.** Padding is not read; the authors' code averages over it. The epoch is chosen
+on validation texts. CC draws no choices in evaluation.
 
 ```sh
 python -m paper all --data DATA --plan                               # hours on this machine, and what is missing
@@ -76,31 +76,32 @@ the data sets that are not in DATA.
 """
 
 ABOUT = {
-    "sota": "The claim is a competitive accuracy with fewer parameters, so the figure to look at is that of the first "
-    "row. Our figures of other systems are from [the comparison with other classifiers](peers.md), on the same rows.",
+    "sota": "The claim is a competitive accuracy with fewer parameters, so compare the first row with the others. "
+    "Our figures of other systems are from [the comparison with other classifiers](peers.md), on the same rows.",
     "losses": "The authors measured this table with the conventional embedding and the linear head (their README), so "
-    "that its best row is row 1 of table 6. The last row is the focal loss on capsules: with the printed formula "
-    "nothing shortens wrong classes, and capsules only guess; on the softmax over the scores the same network learns.",
+    "that its best row is row 1 of table 6. The last row is the focal loss on capsules: the printed formula "
+    "does not shorten the capsules of wrong classes, so the accuracy stays near chance level. With the softmax over "
+    "the scores, the same network learns.",
     "routing": "The authors' code has a switch that trains the head of the other routing on frozen features. The rows "
     "*head on frozen features* repeat this for both routings, on the network that k-means routing trained.",
-    "components": "CC has two readings. *Codes as drawn* is the published one: 50 draws decide each choice, and no "
-    "gradient reaches the codes (`--code-draws 50`). *Codes trained* uses straight-through Gumbel-softmax. The "
+    "components": "CC has two versions here. *Codes as drawn* is the published one: 50 draws decide each choice, and "
+    "no gradient reaches the codes (`--code-draws 50`). *Codes trained* uses straight-through Gumbel-softmax. The "
     "README of the authors has 73.11, 81.05 and 83.13 % for 10, 30 and 50 draws with the linear head on AG News: the "
     "fewer draws, the more the vector of a word changes from one step to the next.",
 }
 EMBEDDINGS = """\
 **Holds.** The figures show one vector per word, one chosen codeword per codebook (CC) and a weighted sum over all
 codewords (CWC): `--embedding plain`, `cc` and `cwc`. Formula 2 is checked against a loop, and the rule for K gives the
-published number of parameters of every network (table 7). Whether words of a kind get like codes:"""
+published number of parameters of every network (table 7). Do similar words get similar codes?"""
 ROUTING = """\
 **Holds.** The network has the published number of parameters only with 16 primary capsules of 8 and one matrix per
 primary capsule and class. Algorithm 1 is checked against a loop, with cosine and with dot-product agreement. The paper
 argues that dynamic routing polarises with more iterations and k-means routing does not:"""
 SIZE = (
-    "The same network with fewer rows, and its error continued as a power of the rows. The interval is a bootstrap "
-    "over the test texts. It knows nothing of seeds, of a curve that is not a power, or of texts that occur twice: the "
-    "whole data set has them, this part does not. Made by `python -m paper all --data DATA --sets ag_news_61k --stages "
-    "1 5`."
+    "The same network trained on fewer rows, with its error extrapolated as a power of the number of rows. The "
+    "interval is a bootstrap over the test texts. It does not include the variation between seeds, errors that do not "
+    "follow a power, or texts that occur twice: the whole data set has such texts, this part does not. Made by "
+    "`python -m paper all --data DATA --sets ag_news_61k --stages 1 5`."
 )
 
 
@@ -124,7 +125,7 @@ def render_page(results: Path = RESULTS) -> str:
     lines += [
         "## Runs of the plan",
         "",
-        "Runs made, of all that `python -m paper all` makes:",
+        "Runs that were made, of all runs of `python -m paper all`:",
         "",
         *missing_lines(results),
     ]

@@ -57,8 +57,8 @@ def changed(name: str, runs: list[dict[str, Any]], trained: list[dict[str, Any]]
         return []
     return [
         "",
-        "These rows of capsulet are of an earlier recipe, another network; [accuracy.md](accuracy.md) has its accuracy "
-        "today.",
+        "These rows of capsulet are of an earlier recipe with another network; [accuracy.md](accuracy.md) has its "
+        "accuracy today.",
     ]
 
 

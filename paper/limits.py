@@ -1,4 +1,4 @@
-"""How far accuracy on a part of a data set is from the published figure, and what that can be put down to."""
+"""How far accuracy on a part of a data set is from the published figure, and possible reasons."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def limits_of(name: str, data_set: DataSet, results: Path) -> list[str]:
         f"{ours_said(name, results)}"
     )
     said.append(
-        "- **Not the program.** Ten training steps on texts of equal length end at the parameters that a "
-        "plain PyTorch version of the authors' formulas gives (`pytest tests/training/test_published_steps.py`). What "
+        "- **Not an error of the program.** Ten training steps on texts of equal length give the same parameters as a "
+        "plain PyTorch version of the authors' formulas (`pytest tests/training/test_published_steps.py`). What "
         "differs is listed under [what is compared](#what-is-compared)."
     )
     said += remainders(name, data_set, results)
@@ -94,9 +94,9 @@ def remainders(name: str, data_set: DataSet, results: Path) -> list[str]:
     if not found:
         return []
     return [
-        f"- **What is left** when the curve is continued to {data_set.train_rows:,} rows: {' and '.join(found)}. The "
-        "choice on the test file must have a share in it, and texts of the whole data set that occur twice may have. "
-        "Only the whole data set can tell."
+        f"- **What is left** when the curve is continued to {data_set.train_rows:,} rows: {' and '.join(found)}. A "
+        "part of it must come from the choice on the test file; another may come from texts that occur twice in the "
+        "whole data set. Only runs on the whole data set can show this."
     ]
 
 

@@ -112,7 +112,7 @@ def held_out_fraction(fraction: float | None, rows: int) -> float:
 
 def smallest_num_codewords(vocab_size: int, num_codebooks: int) -> int:
     """The smallest K with K^M >= V, computed in integers: a floating-point root is off by one at exact powers."""
-    low, high = 1, 1 << -(-vocab_size.bit_length() // num_codebooks)  # the latter to the power of M is above V
+    low, high = 1, 1 << -(-vocab_size.bit_length() // num_codebooks)  # high^M > V
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if middle**num_codebooks >= vocab_size else (middle + 1, high)

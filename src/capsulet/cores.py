@@ -1,4 +1,4 @@
-"""How many cores this process may use, and threads that wait without using one.
+"""How many cores this process may use, and a setting of OpenMP so that waiting threads use none.
 
 A container may have a CPU quota, which neither the number of cores nor the affinity mask shows: `cpu.max` in version 2
 of Linux control groups, `cpu.cfs_quota_us` and `cpu.cfs_period_us` in version 1. Quotas of the groups above hold too.

@@ -65,7 +65,7 @@ class RowError(InputError):
 
 
 class ModelError(InputError):
-    """A model folder or file is missing, damaged, foreign or too new."""
+    """A model folder or file is missing, damaged, not of capsulet or too new."""
 
 
 class MissingExtraError(InputError):

@@ -1,4 +1,4 @@
-"""Colours of pages, charts, notebooks and the terminal. `one` marks words for a label, `two` words against it.
+"""Colours of pages, charts, notebooks and the terminal: `one` for words that support a label, `two` for the others.
 
 serve/page has the same colours and the same FAINT; tests/report/test_palette.py compares them.
 """
@@ -27,11 +27,11 @@ def channels(colour: str) -> tuple[int, ...]:
 
 
 def middle(name: str) -> str:
-    """Return a colour that can be seen on light and on dark ground: a page that does not know which it is on."""
+    """Return a colour that is visible on light and on dark backgrounds, where a page does not know which it has."""
     return mixed(LIGHT[name], DARK[name], 0.5)
 
 
 def terminal_mark(contribution: float, strength: float) -> str:
-    """Return the style of a word on a terminal, whose ground may be light or dark: grey if weak, coloured if strong."""
+    """Return the style of a word on a terminal with a light or dark background: grey if weak, coloured if strong."""
     name, line = ("one", "") if contribution > 0 else ("two", " underline")  # the line: also without colours
     return f"{DARK['on-deep']} on {mixed(DARK['soft'], DARK[name], 0.3 + 0.7 * strength)}{line}"

@@ -1,4 +1,4 @@
-"""The answer for one text. It is no dataclass: importing `dataclasses` takes longer than a prediction."""
+"""The prediction for one text. The class is not a dataclass: importing `dataclasses` takes longer than a prediction."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Explanation(Table):
     length_before_squash: float  # linear head: the logit
     tokens: tuple[TokenContribution, ...]
     contrast: Contrast | None = None
-    capsules: tuple[CapsuleShare, ...] = ()  # none without a network; with `ngrams` they sum to the same
+    capsules: tuple[CapsuleShare, ...] = ()  # empty without a network; with `ngrams` they sum to `length_before_squash`
     ngrams: float = 0.0  # contribution of the n-gram features
     codewords: tuple[CodewordShare, ...] = ()  # codewords with the largest contributions
     threshold: float | None = None  # multi-label: smallest probability at which the label is predicted
@@ -286,7 +286,7 @@ class Growth(Result):
     rows: tuple[GrowthRow, ...]
     forgotten: float | None  # loss of accuracy on texts of the old classes; None: not measured
     note: str  # how it was measured, or why not
-    kept: float | None = None  # without old rows: share of made-up texts of old words that keep their answer
+    kept: float | None = None  # without old rows: share of generated texts of old words that keep their label
 
     def __repr__(self) -> str:
         lost = "not measured" if self.forgotten is None else f"{100 * self.forgotten:.2f} points"

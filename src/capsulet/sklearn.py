@@ -76,7 +76,7 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, texts, ensure_non_negative=True)
-            kept = np.flatnonzero(weights)  # a text of weight 0 is not there
+            kept = np.flatnonzero(weights)  # texts of weight 0 are left out
             texts, labels, weights = [texts[row] for row in kept], [labels[row] for row in kept], weights[kept]
             weights = None if (weights == weights[:1]).all() else weights
         given = {label for own in labels for label in own}
@@ -119,7 +119,7 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found.reshape(-1, len(self.model_.labels))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """What decides between the classes: (n, C)."""
+        """Scores of the classes: (n, C). Multi-label: above 0 if the class is predicted."""
         found = self._lengths(X).astype(np.float64)
         if self.multi_label_:
             return self._by_class(found - np.array(self.model_.thresholds), -1.0)

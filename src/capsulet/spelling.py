@@ -87,10 +87,10 @@ def told_in_flags(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def speller(tell: Callable[[str], None]) -> Callable[[str], str]:
-    """Return how messages are spelled for a caller with this `tell`."""
+    """Return the function that writes messages for a caller with this `tell`: with flags, or with arguments."""
     return str if getattr(tell, "flags", False) else for_python
 
 
 def spoken(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a `tell` that is given messages in the words of its caller: Python, or the command line."""
+    """Return a `tell` whose messages name options as its caller does: as arguments of Python, or as flags."""
     return tell if getattr(tell, "flags", False) else lambda line: tell(for_python(line))

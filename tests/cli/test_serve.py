@@ -25,7 +25,7 @@ pytest.importorskip("httptools")
         (["{model}", "--feedback", "{tmp}/none/feedback.jsonl"], "cannot be written"),
         (["{model}", "--token-file", "{tmp}/none"], "--token-file"),
         (["{model}", "--token-file", "{tmp}/empty"], "the token is empty"),
-        (["{model}", "--engine", "ray", "--workers", "2"], "--engine ray has replicas in place of workers"),
+        (["{model}", "--engine", "ray", "--workers", "2"], "--engine ray uses replicas instead of workers"),
         (["{model}", "--engine", "ray", "--replicas", "3", "--max-replicas", "2"], "--replicas is 3"),
     ],
 )

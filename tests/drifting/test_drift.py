@@ -261,9 +261,9 @@ def test_calibrating_makes_them_without_training(folder: Path, rows: Path, tmp_p
     capsulet.calibrate(old, rows)
     assert stored(old) == stored(folder)
     assert (old / "README.md").read_bytes() == (folder / "README.md").read_bytes()
-    # few texts can calibrate, but what was counted under another calibration would be wrong
-    capsulet.calibrate(old, valid=write_rows(tmp_path / "few.jsonl", made_up(12, 3)))
-    assert stored(old) is None
+    with pytest.raises(InputError, match="12 validation texts, but the model is already calibrated on"):
+        capsulet.calibrate(old, valid=write_rows(tmp_path / "few.jsonl", made_up(12, 3)))
+    assert stored(old) == stored(folder)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_broken_model_is_refused(start: Callable[..., Running], model: Path, t
     assert len([line for line in server.log if "refused" in line]) <= 1  # it is not read again and again
     if damage != "gone":
         file.write_bytes(data)
-        server.wait_for("took up the new model")
+        server.wait_for("loaded the new model")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -31,7 +31,7 @@ def check(
 ) -> Check:  # fmt: skip
     """Look for problems in labelled files or data: duplicates, contradictions, overlap with `test`, odd classes, leaks.
 
-    `model` lists the labels that this model contradicts with confidence. `labels` trains `folds` small models, and
+    `model` lists the labels that this model contradicts with high probability. `labels` trains `folds` small models and
     lists the labels that a model contradicts among the rows it was not trained on. Either list is also written to `out`
     (.csv or .jsonl); in CSV, an apostrophe stands before cells that a spreadsheet would read as formulas, unless
     `raw_cells`. `multi_label` reads rows with any number of labels; a multi-label `model` implies it. `columns` are

@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[str, str, str]] = {  # kind -> pattern, title, advice
         "decode entities with html.unescape and remove tags: a model reads them as words",
     ),
     "escapes": (
-        r"(?:\b[A-Za-z]:|\\)\\\S*|(?P<trace>\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"']))",  # a path is no trace
+        r"(?:\b[A-Za-z]:|\\)\\\S*|(?P<trace>\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\"']))",  # a path is not damage
         "text{s} with undecoded escapes (a backslash and an n for a new line)",
         "decode the source once more, e.g. as JSON, or replace them by their characters",
     ),
@@ -45,7 +45,7 @@ _SUSPICIOUS = re.compile(
 
 
 def damages(text: str) -> list[tuple[str, int]]:
-    """Return the kinds of damage in a text, each with the place of its first trace."""
+    """Return the kinds of damage in a text, each with the position of its first occurrence."""
     if not _SUSPICIOUS.search(text):
         return []
     places = []

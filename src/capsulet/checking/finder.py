@@ -38,12 +38,12 @@ PROBLEMS = {  # kind -> title, advice
                   "decide which label is right: no model can learn both"),
     "overlap": ("test row{s} that {are} also {a}training row{s}",
                 "remove them from the training files: results on texts that were trained on are too good"),
-    "near_duplicates": (f"row{{s}} that {{are}} nearly an earlier one: at least {100 * THRESHOLD:.0f} % of the token "
-                        "pairs are equal (estimate)",
+    "near_duplicates": (f"row{{s}} that {{are}} nearly equal to an earlier one: at least {100 * THRESHOLD:.0f} % of "
+                        "the token pairs are equal (estimate)",
                         "look at some of them. Keep one of each; near-copies add little"),
-    "near_conflicts": ("row{s} that {are} nearly another row and {have} a different label",
+    "near_conflicts": ("row{s} that {are} nearly equal to another row and {have} a different label",
                        "look at them: often one of the two labels is wrong"),
-    "near_overlap": ("test row{s} that {are} nearly {a}training row{s}",
+    "near_overlap": ("test row{s} that {are} nearly equal to {a}training row{s}",
                      "remove them from the training files, or report them with the results"),
     "one_class": ("label in all rows", "add rows of another class, or name another column with --label-column"),
     "small_classes": (f"class{{es}} with fewer than {SMALL_CLASS} rows", "add examples, or merge with a similar class"),

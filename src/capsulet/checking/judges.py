@@ -1,4 +1,4 @@
-"""Suspect labels: labels that a model contradicts with confidence, on rows that it was not trained on.
+"""Suspect labels: labels that a model contradicts with high probability, on rows that it was not trained on.
 
 Single-label: a row is suspect if the model gives it another label, with a probability that at least three of four rows
 of that other label reach. Each class has its own threshold, because probabilities of different classes need not be

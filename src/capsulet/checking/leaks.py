@@ -1,5 +1,5 @@
-"""Leaks: what gives the label away without being content. A column or a token that determines the label, and
-boilerplate that most texts of one class share.
+"""Leaks reveal the label but are not content: a column or a token that determines the label, or boilerplate that many
+texts of one class share.
 
 Columns are counted value by value, in bounded memory. Tokens are counted by class. Boilerplate is looked for in a
 sample of the texts of each class.
@@ -16,7 +16,7 @@ from capsulet.text.columns import plain
 from capsulet.text.files import printable
 from capsulet.text.numbering import NO_WORD, Words
 
-FEWEST_ROWS = 10  # of a class, or with a value: fewer are chance
+FEWEST_ROWS = 10  # of a class, or with a value; fewer may agree by chance
 MOST_VALUES = 2_000  # different values of a column that are counted
 # a column leaks if at least these shares of the rows have a repeated value, and of these the main class of their value
 REPEATED, PURE = 0.9, 0.98

@@ -33,7 +33,7 @@ def mix(values: Numbers) -> Numbers:
 
 
 def run_starts(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values differ from the value before; the first one does."""
+    """Return which values differ from the value before; the first one counts as different."""
     starts = np.ones(len(values), bool)
     starts[1:] = values[1:] != values[:-1]
     return starts

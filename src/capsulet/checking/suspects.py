@@ -84,7 +84,7 @@ def out_of_fold(files: Sequence[Source], reading: ReadOptions, folds: int, seed:
     title = f"{what} contradicted with confidence by a model trained on {folds - 1} other parts of {folds}"
     if alone:
         rows = numbered(alone, "row")
-        tell(agreed("note: {rows} {are} not judged, for lack of other texts of the class", alone, rows=rows))
+        tell(agreed("note: {rows} {are} not judged, because no other text has the label", alone, rows=rows))
     return listed(judge, title, labelled_rows(files, reading, SkippedRows()), order)
 
 
@@ -181,7 +181,7 @@ def check_out(path: Path) -> None:
 
 
 def write_suspects(path: Path, suspects: Sequence[SuspectLabel], raw_cells: bool = False) -> None:
-    """Write suspect labels as CSV or JSON lines, whole or not at all."""
+    """Write suspect labels as CSV or JSON lines, completely or not at all."""
 
     def cells(suspect: SuspectLabel) -> dict[str, object]:
         values = dataclasses.asdict(suspect).items()

@@ -116,7 +116,7 @@ def answered(rows: Iterable[Row], predict: Callable[[Iterator[str]], Iterable[Pr
 
 
 def complete(rows: Iterable[tuple[dict[str, object], bool]]) -> Iterator[dict[str, object]]:
-    """Yield rows for a table; the first one has all columns, also if it was skipped and is not complete (False)."""
+    """Yield rows for a table; the first one has all columns, even if it was skipped and is not complete (False)."""
     source, skipped = iter(rows), list[dict[str, object]]()
     for row, is_complete in source:
         skipped.append(row)

@@ -1,4 +1,4 @@
-"""Parse the plain calls of a verb without argparse, which takes longer to import than a small model takes to answer.
+"""Parse the plain calls of a verb without argparse, whose import takes longer than a prediction by a small model.
 
 A plain call has only known flags, each followed by its value, and all positional arguments in one place. Every other
 call, wrong or unusual, is left to argparse, which reads the same tables.

@@ -1,6 +1,6 @@
 """Print the completion script of a shell: bash, zsh or fish.
 
-The script has the verbs, flags and choices of this version. Python is not started while you type.
+The script has the verbs, flags and choices of this version. Completion does not start Python.
 
 examples:
   capsulet completion bash    for ~/.local/share/bash-completion/completions/capsulet

@@ -6,9 +6,9 @@ examples:
   capsulet compress model train.csv --out small.safetensors --max-loss 0.1 --plot curve.svg
   capsulet compress model --out small.safetensors                        without texts: no adaptation, all words kept
 
-TRAIN are the training files of the model. They are split as in training: the held-out part chooses the settings, and
-the network is adapted to low precision on the rest. A cross-validated model has no held-out part: the training texts
-choose, or better the texts of --valid. A model without a network gets a smaller table of n-gram features.
+TRAIN are the training files of the model. They are split as in training: settings are chosen on the held-out part, and
+the network is adapted to low precision on the rest. A cross-validated model has no held-out part: settings are chosen
+on the training texts, or better on the texts of --valid. A model without a network gets a smaller n-gram table.
 """
 
 from __future__ import annotations

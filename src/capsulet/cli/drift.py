@@ -7,9 +7,9 @@ examples:
   capsulet drift model month.jsonl --window 1000        one line per 1,000 texts, then all texts
 
 Five histograms of the new texts (unknown words, lengths, codes, predicted classes, probabilities) are compared with
-those of the validation texts. Similar texts are reported as drift with probability --false-alarm at most. With many
-texts even a tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance` the share
-expected by chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
+those of the validation texts. If nothing has changed, drift is reported with a probability of at most --false-alarm.
+With many texts even a tiny change is significant: `moved` is its size, the share of texts in other bins, and `chance`
+the share expected by chance. No labels are needed. The exit status is 0; with --strict it is 1 if there is drift.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARGUMENTS = {
     **MODEL,
     "FILE…": "new texts, labelled or not, in any format or one per line; - is standard input",
     "--false-alarm SHARE=0.01": "probability of reporting drift for texts like the validation texts",
-    "--window N": "also test every N consecutive texts, each test at the rate --false-alarm",
+    "--window N": "also test each run of N consecutive texts, at the same false alarm rate",
     "--strict": "exit with status 1 if there is drift",
     **JSON,
     **READING,

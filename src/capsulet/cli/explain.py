@@ -3,14 +3,14 @@
 examples:
   capsulet explain model --text "what a match"
   capsulet explain model --text "what a match" --label Business     contributions to another label
-  capsulet explain model --text "what a match" --contrast World     against another label
+  capsulet explain model --text "what a match" --contrast World     also the difference to another label
   capsulet explain model --text "what a match" --check              also measure the effect of leaving out each word
   capsulet explain model --text "what a match" --details            also capsules and codewords of the network
   capsulet explain model texts.csv --html page.html
   capsulet explain model --text "what a match" --json
 
 With routing and gates held fixed, the contributions sum to the length of the class capsule before squash (with a linear
-head or without a network: to the logit). Without a word, routing and gates would change, too: --check measures the
+head or without a network: to the logit). If a word is left out, routing and gates also change: --check measures the
 total effect. `probability` is that of `predict`, `length` the length of the class capsule.
 """
 
@@ -160,7 +160,7 @@ def largest_contribution(tokens: Iterable[TokenContribution]) -> float:
 
 
 def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> list[Part]:
-    """Mark words for the label and words against it, by strength."""
+    """Mark words that support the label and words that oppose it, by strength."""
     shown, place, largest = list[Part](), 0, largest_contribution(tokens)
     for token in tokens:
         strength = abs(token.contribution) / largest

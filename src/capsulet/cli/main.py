@@ -112,7 +112,7 @@ def open_streams() -> None:
 
 
 def let_go_of_streams() -> None:
-    """Discard output that cannot be written: Python would try again at exit and change the exit status."""
+    """Discard output that cannot be written; otherwise Python would try again at exit and change the exit status."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -8,7 +8,7 @@ examples:
   capsulet predict model texts.xlsx --out labels.xlsx --columns id
   capsulet predict model texts.csv --abstain                label null if the model abstains
   capsulet predict model texts.csv --max-error 0.02         abstain so that 98 % of the answers are right
-  capsulet predict model texts.csv --sets 0.95              also a set with the true label, in 95 % of cases
+  capsulet predict model texts.csv --sets 0.95              also a set that has the true label in 95 % of cases
   capsulet predict model shards/ --engine ray --workers 8 --out labels/ --columns id
 
 The output for each row of a file has its number, the columns of the file, label and probability. An input column with
@@ -197,7 +197,7 @@ def write_jsonl(predictions: Iterable[Prediction], top_k: int) -> None:
 
 
 def write_line(line: str) -> None:
-    """Write a line to standard output; somebody at a terminal sees it at once."""
+    """Write a line to standard output; a terminal shows it immediately."""
     sys.stdout.write(line + "\n")
     if sys.stdout.isatty():
         sys.stdout.flush()

@@ -7,9 +7,9 @@ examples:
   capsulet serve model --workers 0 --host 0.0.0.0          every core, every network: set CAPSULET_TOKEN
   capsulet serve model --engine ray --replicas 4           models run on Ray Serve
 
-The first model is the default. A new model at the same path is taken up without a restart. The token of
-CAPSULET_TOKEN or --token-file is asked for in the header Authorization: Bearer TOKEN. docs/how-to/serve.md describes
-the paths and how to deploy.
+The first model is the default. A new model at the same path is loaded without a restart. With CAPSULET_TOKEN or
+--token-file, requests need the header Authorization: Bearer TOKEN. docs/how-to/serve.md describes the paths and how to
+deploy.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ examples:
   capsulet tune reviews.csv --out model --time 20m --resume                 after Ctrl-C or a crash
 
 About half of the time is for trials, the rest for a final: the best trials and the default are trained several times
-without a part of the rows and measured on this part. The options that are best there are used, which may be the
+without a part of the rows and measured on this part. The options with the best result are used, which may be the
 default. Then the model is trained on all rows. Give no test file to this command.
 The first Ctrl-C ends the search and trains with the best options so far.
 """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 # alternations of the two steps, passes over the codebooks in the second step, and iterations of k-means
 ROUNDS, SWEEPS, KMEANS_ROUNDS = 12, 2, 8
 RIDGE = 1e-6  # codewords that no word chooses stay at zero
-LARGEST_SAMPLE = 65536  # codewords are fitted to at most so many words, those with the largest mass
+LARGEST_SAMPLE = 65536  # codewords are fitted to at most this many words, those with the largest mass
 
 Floats = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ def gate_weighting(input_weights: Floats) -> Floats:
 def start(
     sample: Floats, weights: Floats, num_codebooks: int, num_codewords: int, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """First choices (n, M) and codebooks (M, K, D): each codebook is k-means of what the codebooks before it leave."""
+    """First choices (n, M) and codebooks (M, K, D): each codebook is k-means of the residuals of those before it."""
     residuals = sample.copy()
     choices = np.zeros((len(sample), num_codebooks), np.int64)
     books = np.zeros((num_codebooks, num_codewords, sample.shape[1]), np.float32)

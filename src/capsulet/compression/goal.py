@@ -14,9 +14,9 @@ from capsulet.errors import CapsuletError, InputError
 from capsulet.text.labelled import Tell, silent
 
 DEFAULT_LOSS = 0.3  # percentage points
-MOST_ATTEMPTS = 3  # files until one loses little enough
+MOST_ATTEMPTS = 3  # maximum number of files to make until the loss of one is small enough
 NEW_FILE = "the new file"  # in errors
-NEARLY = 0.9  # estimates are too large, so a target from this share of the smallest estimate on is still tried
+NEARLY = 0.9  # estimates are too large, so a target of at least this share of the smallest estimate is still tried
 FEWEST_WORDS, SMALLEST_SHARE = 256, 0.1  # words of the smallest file: this number or this share, whichever is less
 
 

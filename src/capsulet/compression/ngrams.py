@@ -1,7 +1,7 @@
 """N-gram features of a compressed model: fewer rows, and fewer bits per number.
 
 A table is halved by merging neighbouring rows: row r becomes row r / 2, and of two features the one with the larger
-effect stays. The place of a feature in a table of half the rows is half its place (core/ngrams.h), so the features
+effect stays. A feature of row r is in row r / 2 of a table of half the rows (core/ngrams.h), so the features
 themselves need not be known.
 """
 

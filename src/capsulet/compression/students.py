@@ -141,7 +141,7 @@ class Students:
         batches = training_batches(train, decided(self.training.batch_size), steps, self.training.seed)
         for step, (rows, batch) in enumerate(batches):
             lengths, head = torch.from_numpy(batch.lengths), self.teacher.head
-            # the teacher has all n-gram features: the student learns what its own, fewer or none, leave out
+            # the teacher has all n-gram features: the student learns to replace those that it does not have
             whole, few = self.ngrams.whole_scores(train, rows), self.ngrams.scores(setting.ngram_rows, train, rows)
             with torch.no_grad():
                 taught = self.teacher(renumbered(batch, self.sample.model_ids), lengths)

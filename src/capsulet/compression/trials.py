@@ -104,7 +104,7 @@ class Judge:
         return Trial(setting, accuracy, agreement, error, size, adapted, expected)
 
     def expected_loss(self, lengths: Floats, rows: Ids | slice) -> float:
-        """How much less probable the labels by class lengths (n, C) are than those of the whole model, in the mean."""
+        """How much less probable the labels of class lengths (n, C) are than those of the whole model, on average."""
         if self.probabilities is None:
             return 0.0
         probabilities, texts = self.probabilities[rows], np.arange(len(lengths))

@@ -26,7 +26,7 @@ from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
-SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # p-values end at 1 / 10,000, for five parts at 1 / 2,000
+SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # the smallest p-value is 1 / 10,000, for five parts 1 / 2,000
 AT_ONCE = 1024  # texts in memory
 MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
 PROBABILITY_STEPS = 1000  # probabilities are counted in steps of 1 / 1000 to find their median
@@ -85,7 +85,7 @@ def drift(
 
 
 def refuse_texts(files: Data) -> None:
-    """Raise an InputError for a list of texts in place of files; a text has a space, and no file has its name."""
+    """Raise an InputError for a list of texts instead of files: an item has a space, and no file has its name."""
     if not isinstance(files, (list, tuple)) or not files:
         return
     if all(isinstance(item, str) and " " in item and not is_file(item[:200]) for item in files):

@@ -43,7 +43,7 @@ EDGES: Mapping[str, tuple[float, ...]] = {
 FEWEST_TEXTS = 20  # smallest number of texts to make histograms from, and to compare with them
 EVERY = 3  # every third text is used for the means and standard deviations of codewords, and not counted for codes
 MOST_CLASSES = 200  # largest number of bins of classes; if there are more classes, neighbours share a bin
-PARTS_OF_ONE = 10_000  # weights of codes are stored as whole numbers of this fraction
+PARTS_OF_ONE = 10_000  # weights of codes are stored as integers, in ten-thousandths
 MOST_TEXTS = 1 << 48  # largest number of texts that are counted; more would not be exact in the arithmetic of the test
 
 Counts = Sequence[int]  # texts in each bin

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from capsulet.native import _permutation
 
 DRAWS = 9_999  # largest number of divisions: no p-value is below 1 / 10,000
-ENOUGH = 100  # drawing stops after so many divisions that differ at least as much as the samples
+ENOUGH = 100  # drawing stops after this many divisions that differ at least as much as the samples
 FIRST = 200  # divisions whose mean is `chance`
 
 
@@ -42,7 +42,7 @@ def moved(reference: Sequence[int], new: Sequence[int]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust the p-values of several tests: the chance that any is below a rate is at most that rate (Holm 1979)."""
+    """Adjust the p-values of several tests: any is below a rate with a probability of at most that rate (Holm 1979)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     products = [min(1.0, (len(order) - place) * p_values[row]) for place, row in enumerate(order)]
     adjusted = dict(zip(order, accumulate(products, max), strict=True))

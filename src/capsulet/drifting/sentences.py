@@ -38,8 +38,8 @@ def sentence(
             clauses.append(certainty_clause(was, now))
         elif part.name == "classes":
             clauses.append(classes_clause(part))
-    if not clauses:  # only the codes moved, which nobody can read
-        return "The new texts use other words than the validation texts, all of which the model knows."
+    if not clauses:  # only the codes moved, which mean nothing to a reader
+        return "The new texts use other words than the validation texts, but the model knows these words."
     return f"Compared with the validation texts, {'; '.join(clauses)}."
 
 

@@ -52,7 +52,7 @@ def answered_traits(
 
 
 def longest_given(lengths: Sequence[float], thresholds: Sequence[float]) -> int:
-    """Return the longest class that reaches its threshold; C if none does."""
+    """Return the class with the largest length of those that reach their thresholds; C if none does."""
     given = [length if length >= least else -1.0 for length, least in zip(lengths, thresholds, strict=True)]
     longest = max(given)
     return given.index(longest) if longest >= 0 else len(given)

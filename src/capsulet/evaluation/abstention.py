@@ -23,7 +23,7 @@ from typing import Protocol
 
 from capsulet.errors import InputError
 
-NOTHING = -math.inf  # a threshold that every text passes
+NOTHING = -math.inf  # a threshold that every text reaches
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def label_matrix(labels: Sequence[Labels], names: Sequence[str], multi_label: bo
 
 
 def given_matrix(lengths: NDArray[Any], thresholds: Sequence[float] | NDArray[np.float64] | None) -> Flags:
-    """Return the predicted labels of class lengths (n, C): the longest, or all that reach their thresholds (C,)."""
+    """Return the labels that class lengths (n, C) predict: the largest, or all that reach their thresholds (C,)."""
     if thresholds is not None:
         return np.asarray(lengths >= np.asarray(thresholds))
     given = np.zeros(lengths.shape, bool)

@@ -28,7 +28,7 @@ Classes = NDArray[np.int64]
 
 SMALLEST = 1e-6  # smallest distance of a length from 0 and 1, and of a probability from 0
 FOLDS = 5
-MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # of the sample to fit on: at most so many lengths, at least so many texts
+MOST_LENGTHS, FEWEST_TEXTS = 200_000, 1_000  # maximum of lengths and minimum of texts in the sample to fit on
 MOST_KNOTS = 50  # of an isotonic regression
 FEWEST_ROWS = {"temperature": 2, "platt": 50, "isotonic": 200}  # smallest number of texts for a method
 LARGEST_FACTOR = 1e4
@@ -228,8 +228,8 @@ def fit_one(method: str, scale: str, lengths: NDArray[Any], truth: Classes, star
 def fit_factor(scores: Numbers, truth: Classes, start: float = 1.0) -> float:
     """Return the factor with the smallest log loss, by Newton's method; the loss is convex in the factor.
 
-    One text with equal shares of all classes is added. Without it, the best factor would be infinite if every answer is
-    right.
+    One text with equal shares of all classes is added. Without it, the best factor would be infinite if every
+    prediction is correct.
     """
     scores = scores - scores.max(1, keepdims=True)
     width = float(np.abs(scores).mean()) or 1.0

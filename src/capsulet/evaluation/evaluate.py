@@ -108,7 +108,7 @@ def answers(scores: Rows, multi_label: bool) -> list[float]:
 
 
 def right_answers(truth: Sequence[Places], lengths: Rows, multi_label: bool) -> list[int]:
-    """Places of the right answers in the list that `answers` returns for these class lengths."""
+    """Indices of the right answers in the list that `answers` returns for these class lengths."""
     pairs = enumerate(zip(truth, lengths, strict=True))
     if multi_label:
         return [text * len(row) + place for text, (own, row) in pairs for place in own]

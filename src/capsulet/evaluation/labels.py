@@ -1,6 +1,6 @@
-"""Labels as places in the list of classes: which labels texts have, and which labels a model gives them.
+"""Labels as indices into the list of classes: the true labels of texts, and the labels that a model predicts.
 
-A single-label text has one place. A multi-label text has any number of them, in ascending order.
+A single-label text has one index. A multi-label text has any number of them, in ascending order.
 """
 
 from array import array
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from capsulet.errors import unknown_label
 from capsulet.text.strings import Labels
 
-Places = tuple[int, ...]  # of the labels of one text
+Places = tuple[int, ...]  # indices of the labels of one text
 
 
 class LabelledTexts(NamedTuple):
@@ -24,7 +24,7 @@ class LabelledTexts(NamedTuple):
 
 
 def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bool) -> list[Places]:
-    """Return the places of the labels of each text in `names`. A label that is not in `names` is an error."""
+    """Return the indices of the labels of each text in `names`. A label that is not in `names` is an error."""
     places = {name: place for place, name in enumerate(names)}
     truth = []
     for own in labels:
@@ -37,7 +37,7 @@ def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bo
 
 
 def given_labels(lengths: Sequence[float], thresholds: Sequence[float] | None) -> Places:
-    """Return the predicted labels of a text by its class lengths: the longest, or all that reach their thresholds."""
+    """Return the labels that class lengths of a text predict: the largest, or all that reach their thresholds."""
     if thresholds is None:
         return (lengths.index(max(lengths)),)
     return tuple([place for place, length in enumerate(lengths) if length >= thresholds[place]])

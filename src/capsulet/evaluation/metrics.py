@@ -48,7 +48,7 @@ class LabelCounts:
         self.texts += len(truth)
 
     def add_hits(self, own: Places, lengths: Sequence[float]) -> None:
-        """Count the true labels among the k labels with the longest lengths, for each k of precision at k."""
+        """Count the true labels among the k labels with the largest lengths, for each k of precision at k."""
         longest = nlargest(max(self.hits), range(len(lengths)), key=lengths.__getitem__)
         for cut in self.hits:
             self.hits[cut] += sum(place in own for place in longest[:cut])
@@ -117,7 +117,7 @@ class ReliabilityCounts:
         self.counts, self.rights, self.sums = [0] * bins, [0] * bins, [0.0] * bins
 
     def add(self, scores: Sequence[float], right: Iterable[int]) -> None:
-        """Count answers by their scores. `right` are the places of the right answers among the scores."""
+        """Count answers by their scores. `right` are the indices of the right answers among the scores."""
         edges, sums = self.edges, self.sums
         bins = [bisect_left(edges, score) for score in scores]
         for place, score in zip(bins, scores, strict=True):

@@ -44,7 +44,7 @@ class Ranking:
 
 
 def rank(values: NDArray[Any], wrong: NDArray[np.bool_]) -> Ranking:
-    """Rank texts by their values (n,); `wrong` (n,) are the wrong answers. Of many values, only some are kept."""
+    """Rank texts by their values (n,); `wrong` (n,) marks wrong answers. Of many values, only some are kept."""
     values = np.floor(values * 1e6) / 1e6  # few digits to keep; a text still reaches its own value
     order = np.argsort(-values, kind="stable")
     ranked, errors = values[order], np.cumsum(wrong[order])

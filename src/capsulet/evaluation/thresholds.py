@@ -1,4 +1,4 @@
-"""Fit the thresholds of a multi-label model: the score from which a label is given."""
+"""Fit the thresholds of a multi-label model: the lowest score with which a label is predicted."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def ranked(scores: NDArray[np.float32], truth: NDArray[np.bool_]) -> tuple[NDArr
 
 
 def between(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Middles between neighbouring scores that differ, with 1 and 0 as the outermost scores."""
+    """Midpoints between neighbouring scores that differ, with 1 and 0 as the outermost scores."""
     steps = np.concatenate([[1.0], scores[np.insert(np.diff(scores) != 0, 0, True)], [0.0]])
     return np.asarray((steps[:-1] + steps[1:]) / 2)
 

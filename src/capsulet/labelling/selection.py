@@ -24,7 +24,7 @@ LEAST_DISTANCE = 1e-6  # texts with a smaller distance have the same words
 
 
 def select(classifier: Classifier, texts: Sequence[str], count: int = 20) -> list[int]:
-    """Return the places of at most `count` texts to label next, most useful first.
+    """Return the indices of at most `count` texts to label next, most useful first.
 
     Texts with the same words are selected once.
     """
@@ -51,7 +51,7 @@ def select(classifier: Classifier, texts: Sequence[str], count: int = 20) -> lis
 
 
 def uncertainties(classifier: Classifier, texts: Sequence[str]) -> list[float]:
-    """How uncertain a model is about each text, from 0 to 1; never quite 0, so that distance still decides."""
+    """How uncertain a model is about each text, from 0.001 to 1; not 0, so that the distance also counts then."""
     lengths = classifier.lengths(texts)
     if classifier.multi_label:
         thresholds = classifier.thresholds or (0.5,) * len(classifier.labels)

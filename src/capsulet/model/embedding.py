@@ -25,7 +25,7 @@ from capsulet.native import core_module
 from capsulet.text.corpus import Spellings
 from capsulet.text.vocabulary import UNKNOWN_ID
 
-# purposes of random numbers: the choice of codewords, and which words are read by their pieces only
+# purposes of random numbers: the choice of codewords, and the choice of words that are read by their pieces only
 CHOICE, OWN_ROW = 102, 103
 WITHOUT_OWN_ROW = 0.2  # share of the words of a batch that are read by their pieces only, as unknown words are
 

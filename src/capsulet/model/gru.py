@@ -38,7 +38,7 @@ def bidirectional_gru(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]
 
 
 def _check(inputs: Tensor, lengths: Tensor, weights: Sequence[Tensor]) -> None:
-    """Check shapes and types: the compiled code gets bare pointers and cannot check them."""
+    """Check shapes and types: the compiled code gets plain pointers and cannot check them."""
     if len(weights) != 8:
         raise ValueError(f"{len(weights)} weights, expected 8: {', '.join(_NAMES)} of both directions")
     if inputs.dim() != 3:

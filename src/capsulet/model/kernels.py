@@ -1,4 +1,4 @@
-"""Whether compiled kernels compute instead of torch, and on how many threads."""
+"""Decide whether compiled kernels compute instead of torch, and on how many threads."""
 
 import logging
 from collections.abc import Iterator

@@ -72,7 +72,7 @@ def cross_entropy(
 
 
 class Reading(NamedTuple):
-    """Variants of the losses. The published code of the paper uses the second choice of each."""
+    """Variants of the losses. The published code of the paper uses the second variant of each."""
 
     sum_margin: bool = False  # margin loss: mean or sum over the classes
     focal: str = PRINTED  # input of the focal loss: the lengths, or the softmax over the class scores

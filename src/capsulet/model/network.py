@@ -1,4 +1,4 @@
-"""The whole network on one screen.
+"""The whole network: embedding, encoder and head.
 
 Ren and Lu, "Compositional Coding Capsule Network with K-Means Routing for Text Classification", 2022, arXiv:1810.09177.
 docs/concepts/method.md lists the differences from the paper: padding never changes a prediction, compositional codes

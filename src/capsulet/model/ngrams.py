@@ -1,7 +1,7 @@
 """The table of n-gram features: words, pairs of words and pieces of words add to the class scores directly.
 
 A recurrent encoder generalises, but it does not memorise a pair of words that occurred twice with one class, and it
-does not know words that it has never seen. A linear layer over n-grams does ("wide and deep", Cheng et al. 2016,
+does not know words that it has never seen. A linear layer over n-grams does both ("wide and deep", Cheng et al. 2016,
 arXiv:1606.07792). Its scores are added to the lengths of the class capsules before squash, or to the logits of a
 linear head; they are the logits of a model without a network. training/ngram_table.py makes it, and core/ngrams.h
 defines the features.
@@ -30,7 +30,7 @@ class NgramTable:
     checks: NDArray[np.uint8]  # (S,), 0: an empty row
     longest: int  # characters of the longest piece
     bias: Floats  # (C,), added to the scores of every text
-    counts: bool = False  # a feature counts by its occurrences in the text; else once
+    counts: bool = False  # True: a feature counts by its occurrences in the text; False: once per text
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """The tensors of the table by name."""

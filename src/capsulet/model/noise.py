@@ -1,4 +1,4 @@
-"""Random numbers as a function of seed, step, place of the text in the batch and purpose, without a generator.
+"""Random numbers as a function of seed, step, index of the text in the batch and purpose, without a generator.
 
 A training that is resumed in the middle of an epoch therefore continues exactly, and several processes that share a
 batch drop the same values as one process. The numbers are hashes of their position (the finaliser of splitmix64), eight
@@ -38,7 +38,7 @@ def mix(numbers: Tensor) -> Tensor:
 
 
 def step_noise(seed: int, step: int, places: Tensor) -> Noise:
-    """Keys of this step; `places` (B,) are the places of the texts in the whole batch."""
+    """Keys of this step; `places` (B,) are the indices of the texts in the whole batch."""
     key = mix(mix(torch.full((1,), seed, device=places.device)) * _GOLDEN + step)
     return Noise(key, derive(key, places))
 

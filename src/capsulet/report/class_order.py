@@ -44,7 +44,7 @@ def connected(links: Sequence[dict[int, int]]) -> list[list[int]]:
 
 
 def ordered(group: Sequence[int], links: Sequence[dict[int, int]]) -> list[int]:
-    """Order linked classes by the eigenvector; its direction is that in which the first class is in the first half."""
+    """Order linked classes by the eigenvector, in the direction that puts the first class into the first half."""
     if len(group) < 3:
         return list(group)
     rows = [[-float(links[place].get(other, 0)) for other in group] for place in group]

@@ -66,7 +66,7 @@ def labels_per_text(measures: Measures) -> str:
     rows = [(label_cell(k), share_cell(value)) for k, value in (measures.evaluation.precision_at or {}).items()]
     numbers = figure(
         "Number of labels", charts.paired_bars(names, ("in the files", "given"), sizes, "labels", "texts"),
-        "Number of texts by how many labels they have, and by how many they were given.",
+        "Number of texts with 0, 1, 2 … true labels, and with 0, 1, 2 … predicted labels.",
     )  # fmt: skip
     highest = figure(
         "Most probable labels", table(("k", "precision@k"), rows, "full"),

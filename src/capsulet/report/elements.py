@@ -4,7 +4,7 @@ A page needs no network. Its content security policy allows nothing but its own 
 by its digest: a text that contains a script stays a text. All words that come from outside go through `escape`.
 
 Texts and labels may be written from right to left. A text has the direction of its first letter. A label or a word is a
-<bdi> element, whose direction does not reorder what is around it. Controls of direction are shown as escapes.
+<bdi> element, whose direction does not reorder what is around it. Direction control characters are shown as escapes.
 """
 
 import base64
@@ -64,12 +64,12 @@ def named(label: str) -> str:
 
 
 def own(words: str) -> str:
-    """Return words with their own direction."""
+    """Return words with their own writing direction."""
     return f"<bdi>{escape(words)}</bdi>"
 
 
 def paragraph(marked: str) -> str:
-    """Return a text that `highlighted` has marked, in its own direction."""
+    """Return a text that `highlighted` has marked, in its own writing direction."""
     return f'<p dir="auto">{marked}</p>'
 
 
@@ -119,7 +119,7 @@ def label_cell(label: str, kind: str = "", more: str = "") -> str:
 
 
 def words_cell(*words: str) -> str:
-    """Return a cell of words, each with its own direction."""
+    """Return a cell of words, each with its own writing direction."""
     return f"<td>{' '.join(map(own, words))}</td>"
 
 

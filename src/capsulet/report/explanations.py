@@ -28,7 +28,7 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
     if any(explanation.capsules for _, explanation in pairs):
         total = "the length of the class capsule before squash, with routing and gates as they were for the whole text."
     words = (
-        "Words that speak for the label are blue, words against it are orange. The contributions of all words sum to"
+        "Words that support the label are blue, words that oppose it are orange. The contributions of all words sum to"
     )
     note = f"{words} {total}"
     articles = (article(text, explanation) for text, explanation in pairs)

@@ -115,7 +115,7 @@ class Recorder:
     def largest_margin(
         self, own: Places, given: Places, probabilities: Sequence[float], missed: bool
     ) -> Iterator[tuple[float, int]]:
-        """Yield the most confident label of a text that was given wrongly, or missed, with its margin; if there is one.
+        """Yield the most confident label of a text that was given wrongly, or missed, with its margin, if there is one.
 
         The margin is the probability. For a multi-label model it is its distance from the threshold, as a share of
         the largest possible distance.

@@ -11,7 +11,7 @@ EXCERPT = 500  # characters of a text
 
 def mistakes(measures: Measures) -> str:
     """Return labels that were given wrongly and, for a multi-label model, labels that were not given."""
-    marked = "Words that speak for the label are blue, words against it are orange. "
+    marked = "Words that support the label are blue, words that oppose it are orange. "
     if not measures.mistakes and not measures.missed:
         return section(TITLE, soft("None: every text was given exactly its labels."))
     if measures.answers:

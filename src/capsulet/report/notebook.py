@@ -1,7 +1,8 @@
 """Results as HTML in a notebook.
 
-A notebook may be light or dark whatever the screen is. So the style takes the colour of the text from the notebook, and
-makes lines and grounds of it. All rules are inside `.capsulet`: the rest of the notebook keeps its own style.
+A notebook may be light or dark, independently of the system. So the style takes the colour of the text from the
+notebook, and derives the colours of lines and backgrounds from it. All rules are inside `.capsulet`: the rest of the
+notebook keeps its own style.
 """
 
 from collections.abc import Callable, Iterable

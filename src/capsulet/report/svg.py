@@ -1,7 +1,7 @@
 """SVG kit: axes, lines, dots, bars and text of every chart.
 
-A chart is part of a page, whose style sheet has its colours, or a file of its own. Both are light or dark as the
-reader's screen is.
+A chart is part of a page, whose style sheet has its colours, or a separate file. Both follow the light or dark setting
+of the reader's system.
 """
 
 import base64

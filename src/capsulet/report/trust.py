@@ -11,7 +11,7 @@ from capsulet.report.svg import Series, percent, share_axis
 from capsulet.results import Reliability
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.5)
-FEWEST = 20  # answers that the line of coverage begins with: with fewer, one mistake makes it jump
+FEWEST = 20  # the line of coverage begins with this many answers: with fewer, one mistake makes it jump
 TOO_FEW = f"There is no chart of accuracy by coverage, because it needs more than {FEWEST} texts."
 
 

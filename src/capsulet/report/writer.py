@@ -1,4 +1,4 @@
-"""Write the report of a model to a file, whole or not at all."""
+"""Write the report of a model to a file, completely or not at all."""
 
 import contextlib
 import importlib.metadata

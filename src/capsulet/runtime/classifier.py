@@ -39,12 +39,12 @@ class Classifier:
 
     @property
     def thresholds(self) -> tuple[float, ...] | None:
-        """Multi-label: the class length from which each label is given (C,)."""
+        """Multi-label: the smallest class length with which each label is predicted (C,)."""
         return self.config.thresholds if self.multi_label else None
 
     @property
     def probability_thresholds(self) -> tuple[float, ...] | None:
-        """Multi-label: the probability from which each label is given (C,)."""
+        """Multi-label: the smallest probability with which each label is predicted (C,)."""
         if self.thresholds is None:
             return None
         return tuple(self.probabilities(Matrix.of_rows([self.thresholds], len(self.labels), "f"))[0])
@@ -68,7 +68,7 @@ class Classifier:
         self, texts: Any, top_k: int = 1, *, lengths: bool = False, text_columns: str | Sequence[str] | None = None,
         **options: Any,
     ) -> Iterable[Prediction]:  # fmt: skip
-        """Predict one label per text, in order. An iterator or generator is streamed; all else gives a list.
+        """Predict one label per text, in order. For an iterator or generator, return an iterator; otherwise, a list.
 
         Texts are a list, a Series, an array or a column, or rows with a text: a data frame, a table, a list of dicts.
         Probabilities are those of `predict_proba`: calibrated if the model has a calibration. `lengths` adds the class
@@ -99,7 +99,7 @@ class Classifier:
     def texts_of(self, data: Any, columns: str | Sequence[str] | None = None) -> tuple[Iterable[str], bool]:
         """Return the texts of data that are not a list of strings, and whether they are a stream."""
         if isinstance(data, (list, tuple)) and (not data or not isinstance(data[0], dict)):
-            return data, False  # an error will name the first item that is no text
+            return data, False  # an error will name the first item that is not a text
         from capsulet.text.labelled import texts_of
 
         return texts_of(data, self.config.columns, columns), hasattr(data, "__next__")
@@ -133,7 +133,7 @@ class Classifier:
                 yield Prediction(label, probabilities[row][best], top, given, label_set, reason, length)
 
     def given(self, lengths: Sequence[float], numbers: Sequence[float]) -> tuple[tuple[str, float], ...]:
-        """Labels of a text by its class lengths (C,), longest first, with their `numbers` (C,)."""
+        """Predicted labels of a text by its class lengths (C,), largest first, with their `numbers` (C,)."""
         from capsulet.evaluation.labels import given_labels
 
         order = sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
@@ -307,7 +307,7 @@ def checked(texts: Iterable[str], first: int = 0) -> Iterator[str]:
 
 
 def windows(texts: Iterable[str], first: int) -> Iterator[list[str]]:
-    """Yield texts in lists that grow from `first` to the largest window; after a long wait a list is not filled up."""
+    """Yield texts in lists that grow from `first` to the largest window; a list ends early after a long wait."""
     size, window, waiting_since = first, list[str](), time.monotonic()
     for text in texts:
         window.append(text)

@@ -74,7 +74,7 @@ def codeword_shares(
 
 
 def occlusion(session: Session, text: str, place: int, norm: float) -> tuple[float, ...]:
-    """For each token: how far the length before squash of a class falls below `norm` if the token is left out."""
+    """Occlusion: how far the length before squash of a class falls below `norm` if each token is left out."""
     words = session.spell(text)
     variants = [" ".join(words[:token] + words[token + 1 :]) for token in range(len(words))]
     return tuple(norm - session.explain(variant, [], spelled=True).norms[0][place] for variant in variants or [""])

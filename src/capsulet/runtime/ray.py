@@ -171,7 +171,7 @@ class ShardLabeller:
 
 
 def finished_rows(path: Path, made_from: dict[str, Any]) -> int | None:
-    """Number of rows of an answer that was made from the same model and texts; None if it has to be made."""
+    """Number of rows of an output file that was made from the same model and texts; None if it has to be made."""
     import pyarrow
     from pyarrow import parquet
 

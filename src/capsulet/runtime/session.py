@@ -37,7 +37,7 @@ class Parts:
     def __init__(self, found: dict[str, bytes], classes: int, wanted: int) -> None:
         self.lengths = Matrix(found["lengths"], classes)  # (1, C)
         self.norms = Matrix(found["norms"], classes)  # (1, C) lengths before squash; linear head: logits
-        # (T, Q) of the tokens, which sum to the norm of the class, and the part of the n-gram features in them
+        # (T, Q) of the tokens, with the norm of the class as their sum, and the part of the n-gram features in them
         self.contributions, self.ngrams = Matrix(found["contributions"], wanted), Matrix(found["ngrams"], wanted)
         # (N, Q) coupling of the primary capsules, and their shares in the norm
         self.coupling, self.shares = Matrix(found["coupling"], wanted), Matrix(found["shares"], wanted)
@@ -128,7 +128,7 @@ class Session:
         return Matrix(self.core.probabilities(lengths.floats()), self.classes, "d")
 
     def confidence(self, lengths: Matrix, unknown: Sequence[float]) -> array[float]:
-        """How much each text looks like any of the classes (docs/concepts/calibration.md)."""
+        """How much each text looks like at least one of the classes (docs/concepts/calibration.md)."""
         from array import array
 
         return array("d", self.core.confidence(lengths.floats(), array("f", unknown).tobytes()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from capsulet.serve.server import Server
 
 LONGEST_HEAD = 32_768  # bytes of the head of a request
-LINGER = 2.0  # seconds in which a client may read the last response while it is still sending
+LINGER = 2.0  # seconds for a client that is still sending to read the last response
 LONGEST_WRITE = 65_536  # bytes of a response in memory from which on no further request is read
 
 
@@ -95,9 +95,9 @@ class Connection(asyncio.Protocol):
             self.give_up(RefusalError(400, "the request is not HTTP/1.1"))
 
     def head_without_upgrade(self) -> bytes:
-        """The head of the last request without a wish for another protocol, which HTTP allows to ignore.
+        """The head of the last request without its header Upgrade, which HTTP allows to ignore.
 
-        The parser would take its body for the other protocol. The HTTP client of Java has this wish in every request.
+        The parser would read the body as the other protocol. Java's HTTP client sends this header with every request.
         """
         connection = b"close" if b"close" in self.headers.get(b"connection", b"").lower() else b"keep-alive"
         headers = {**self.headers, b"connection": connection}
@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
         self.server.handle(self, request)
 
     def give_up(self, refusal: RefusalError) -> None:
-        """Answer that the request cannot be read, after the requests before it, and read no more."""
+        """After the earlier requests are answered, answer that this one cannot be read, and read no more."""
         if self.discarding:
             return
         self.discarding = True
@@ -258,7 +258,7 @@ class Connection(asyncio.Protocol):
             self.deadline = self.quiet_since + (self.settings.timeout if self.begun else self.settings.keep_alive)
 
     def close_gently(self) -> None:
-        """Close after the last response. What the client still sends is read and ignored, so that it gets it all."""
+        """Close after the last response. Until the client has it, what the client still sends is read and ignored."""
         self.discarding = True
         self.waiting.clear()
         if self.transport.is_closing():

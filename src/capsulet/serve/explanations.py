@@ -1,4 +1,4 @@
-"""The contributions of the words of a text, as JSON values. Places are Unicode characters of the text."""
+"""The contributions of the words of a text, as JSON values. Positions count Unicode characters of the text."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_LABEL, MOST_LABELS = 200, 1000
 FIELDS = "text", "label", "model", "predicted"
 NEXT_FIELDS = "input", "model", "count"
-MOST_NEXT = 100  # texts to label next; the time of the choice grows with their square
+MOST_NEXT = 100  # texts to label next; the time to choose them grows with the square of their number
 
 
 def feedback(server: Server, request: Request) -> Awaitable[Response]:
@@ -71,7 +71,7 @@ def append_line(path: str, line: bytes, most: int) -> bool:
         if os.fstat(descriptor).st_size + len(line) > most:
             return False
         written = os.write(descriptor, line)
-        if written < len(line):  # the disk is full: no part of a line stays
+        if written < len(line):  # the disk is full: remove the part of the line
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
             return False
         return True
@@ -100,7 +100,7 @@ def check_feedback_file(path: str) -> None:
 
 
 async def next_texts(server: Server, request: Request) -> Response:
-    """The texts to label next, as places in the list, most useful first."""
+    """The texts to label next, as indices in the list, most useful first."""
     from capsulet.labelling.selection import select
 
     values = read_fields(request, NEXT_FIELDS)

@@ -81,7 +81,7 @@ def texts_of(value: Any, name: str, settings: Settings) -> list[str]:
 
 
 def check_text(text: Any, name: str, most: int) -> None:
-    """Refuse what is not a text, a text that is too long, and one that is no Unicode."""
+    """Refuse a value that is not a text, a text that is too long, and one that is not valid Unicode."""
     if not isinstance(text, str):
         raise RefusalError(422, f"{name} is {kind(text)}: expected a string")
     if len(text) > most:

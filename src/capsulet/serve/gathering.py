@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64  # texts that run together
 INLINE = 20_000  # characters that run in the event loop, which they hold up for some milliseconds
-LONGEST_TURN = 0.05  # seconds of answers that the event loop may catch up on, or be ahead by
+LONGEST_TURN = 0.05  # largest difference, in seconds, between the time of answers and that of reading
 
 Result = TypeVar("Result")
 
@@ -58,7 +58,7 @@ class Engine:
         self.most_running = 2 * threads  # jobs in threads; the others stay in the queue
 
     def inline(self, job: Job) -> bool:
-        """Whether a job is so small that a thread would cost more than it saves."""
+        """Whether a job is too small for a thread, which would cost more time than it saves."""
         return job.characters <= INLINE
 
     async def answers(self, model: Model, texts: Sequence[str], abstain: bool) -> Answers:
@@ -81,7 +81,7 @@ class Engine:
         return await asyncio.get_running_loop().run_in_executor(self.pool, work, *arguments)
 
     async def take_up(self, model: Model) -> None:
-        """Prepare for requests to a new model."""
+        """Do nothing: this engine needs no preparation for a new model."""
 
     async def close(self) -> None:
         """End the threads."""

@@ -26,7 +26,7 @@ class Listener:
         self.resume()
 
     def resume(self) -> None:
-        """Accept from now on."""
+        """Start to accept connections, or start again."""
         if not self.closed:
             self.loop.add_reader(self.sock.fileno(), self.accept)
 
@@ -52,7 +52,7 @@ class Listener:
             client.close()
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting connections."""
         self.closed = True
         self.loop.remove_reader(self.sock.fileno())
         with contextlib.suppress(OSError):

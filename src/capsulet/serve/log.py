@@ -1,4 +1,4 @@
-"""The log of the server, one line per event on standard error. It has no texts, unless it is told to."""
+"""The log of the server, one line per event on standard error. It has texts only at the level `texts`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ STATUSES = {
 
 
 class RefusalError(Exception):
-    """The server does not do what a request asks; the message says what to change."""
+    """A request is refused; the message says what to change."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class RefusalError(Exception):
 
 
 def overloaded(what: str) -> RefusalError:
-    """The refusal of a server without room; it tells when to try again."""
+    """The refusal of a request for which there is no room; it says when to try again."""
     return RefusalError(503, f"{what}: try again in a second", {"retry-after": "1"})
 
 

@@ -18,7 +18,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Numbers of requests, seconds and texts. `cells` has the place of each number among those of a process."""
+    """Numbers of requests, seconds and texts. `cells` has the index of each number in the block of a process."""
 
     def __init__(self, routes: Sequence[str], models: Sequence[str], processes: int = 1) -> None:
         names = [("requests", route, status) for route in routes for status in STATUSES]
@@ -51,7 +51,7 @@ class Metrics:
         self.add("texts", model, 0, texts)
 
     def count_reload(self, model: str, taken: bool) -> None:
-        """Count a new model that was taken up, or refused."""
+        """Count a new model that was loaded, or refused."""
         self.add("reloads", model, int(taken))
 
     def set_gauges(self, waiting: int, connections: int) -> None:
@@ -84,7 +84,7 @@ class Metrics:
             for (kind, name, taken), value in counted.items()
             if kind == "reloads"
         ]
-        lines += block("reloads_total", "counter", "New models taken up or refused", reloads)
+        lines += block("reloads_total", "counter", "New models loaded or refused", reloads)
         gauges = {
             "queue": ("queue_texts", "Texts that wait or run"), "connections": ("connections", "Open connections"),
             "memory": ("resident_memory_bytes", "Memory of all processes"),
@@ -127,7 +127,7 @@ def escape(value: str) -> str:
 
 
 def resident() -> int:
-    """Bytes of memory of this process; 0 where the system does not tell."""
+    """Bytes of memory of this process; 0 if the system does not report them."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * mmap.PAGESIZE
@@ -136,7 +136,7 @@ def resident() -> int:
 
 
 def descriptors() -> int:
-    """Open file descriptors of this process; 0 where the system does not tell."""
+    """Open file descriptors of this process; 0 if the system does not report them."""
     try:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     except OSError:

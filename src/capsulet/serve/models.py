@@ -1,4 +1,4 @@
-"""The models of a server: load them into memory, find them by name, and take up new ones at the same path.
+"""The models of a server: load them into memory, find them by name, and load new ones at the same path.
 
 A model is read into memory, not mapped: a file that is overwritten in place must not change a model in use.
 """
@@ -66,7 +66,7 @@ class Model:
         return REASONS[number]
 
     def given(self, lengths: Sequence[float]) -> list[int]:
-        """Multi-label: places of the labels that reach their thresholds, longest first."""
+        """Multi-label: indices of the labels that reach their thresholds, largest class length first."""
         from capsulet.evaluation.labels import given_labels
 
         return sorted(given_labels(lengths, self.thresholds), key=lengths.__getitem__, reverse=True)
@@ -97,7 +97,7 @@ def load_model(name: str, path: Path) -> Model:
         state = state_of(file)
         data = file.read_bytes()
     except OSError:
-        read_model(path)  # says what is wrong
+        read_model(path)  # its error says what is wrong
         raise
     try:
         return Model(name, path, data, state)
@@ -112,13 +112,13 @@ def model_file(path: Path) -> Path:
 
 
 def state_of(file: Path) -> State:
-    """The state of a file, which is another one after the file is replaced or written."""
+    """The state of a file, which changes when the file is replaced or written."""
     found = file.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def named_paths(words: Sequence[str]) -> dict[str, Path]:
-    """Paths by name of `NAME=PATH` or `PATH`, which is named like its folder or file."""
+    """Paths by name, from `NAME=PATH` or `PATH`; without a name, a model has the name of its folder or file."""
     found: dict[str, Path] = {}
     for word in words:
         name, equals, path = word.partition("=")
@@ -153,13 +153,13 @@ class Models:
         return model
 
     def changed(self) -> list[Model]:
-        """The models whose file is another one than the loaded one, and not yet refused."""
+        """The models whose file has changed since it was loaded and was not refused in its present state."""
         found = []
         for model in self:
             try:
                 state: State | None = state_of(model_file(model.path))
             except OSError:
-                continue  # a folder is replaced just now, or was removed: the loaded model stays
+                continue  # the folder is just being replaced, or was removed: the loaded model stays
             if state not in (model.state, self.refused.get(model.name)):
                 found.append(model)
         return found

@@ -1,4 +1,4 @@
-"""What a person looks at: the page, the card and the report of a model. No path comes from a request."""
+"""Responses for people: the page, the card and the report of a model. No path comes from a request."""
 
 from __future__ import annotations
 

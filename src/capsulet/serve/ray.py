@@ -1,6 +1,6 @@
 """Models in replicas of Ray Serve, behind the same HTTP server.
 
-The server is the only one that speaks HTTP: it checks requests, gathers texts and sends groups of them to replicas. An
+Replicas do not use HTTP. The server checks requests, gathers texts and sends groups of them to replicas. An
 answer depends on nothing but the model and the texts, so a group whose replica dies is sent again to another one.
 """
 
@@ -22,7 +22,7 @@ from capsulet.storage.atomic import digest
 
 APPLICATION = "capsulet"
 ATTEMPTS, PAUSE, LONGEST_PAUSE = 40, 0.05, 1.0  # about half a minute, in which a replica is replaced
-GROUPS = 4  # groups of texts per replica that are under way
+GROUPS = 4  # groups of texts per replica at the same time
 
 
 class Replica:
@@ -73,7 +73,7 @@ class RayEngine(Engine):
         self.versions: dict[str, tuple[str, str, list[Any]]] = {}
 
     def inline(self, job: Job) -> bool:
-        """Nothing runs in the event loop."""
+        """False: no job runs in the event loop."""
         return False
 
     async def take_up(self, model: Model) -> None:
@@ -131,7 +131,7 @@ class RayEngine(Engine):
         raise overloaded("no replica answers")
 
     async def close(self) -> None:
-        """End the replicas; a cluster that was there before stays."""
+        """End the replicas; a cluster that this process did not start stays."""
         await asyncio.to_thread(self.stop)
         await super().close()
 

@@ -28,8 +28,8 @@ def serve(
     """Serve models, each a path or NAME=PATH, until SIGTERM or Ctrl-C; return the exit status.
 
     `workers` is the number of processes; None: one per core that this process may use. `ready` is called with the port
-    when requests are answered. With the engine `ray`, models run in replicas of Ray Serve, at least and at most as many
-    as `replicas` says.
+    when requests are answered. With the engine `ray`, models run in replicas of Ray Serve; `replicas` has their minimum
+    and maximum number.
     """
     require_packages()
     from capsulet.serve.log import Log
@@ -42,11 +42,11 @@ def serve(
     if count < 1:
         raise InputError(f"--workers is {count}: expected at least 1, or 0 for one per core")
     if count > 1 and not hasattr(os, "fork"):
-        raise InputError("--workers is above 1, which this system cannot do: expected 1")
+        raise InputError("--workers is above 1, which this system does not support: expected 1")
     if not 0 <= port <= MOST_PORT:
         raise InputError(f"--port is {port}: expected 0 to {MOST_PORT}")
     if engine == "ray" and count > 1:
-        raise InputError("--engine ray has replicas in place of workers: leave out --workers, or use --replicas")
+        raise InputError("--engine ray uses replicas instead of workers: leave out --workers, or use --replicas")
     if settings.feedback is not None:
         from capsulet.serve.feedback import check_feedback_file
 
@@ -72,7 +72,7 @@ def serve(
         ready(port)
 
     gc.collect()
-    gc.freeze()  # what stays is not looked at again, and memory that processes share stays shared
+    gc.freeze()  # the collector skips objects that exist now, so memory that processes share stays shared
     if count == 1:
         run_loop(
             lambda: serve_process(
@@ -86,7 +86,7 @@ def serve(
 
 
 def make_engine(kind: str, threads: int, replicas: tuple[int, int]) -> Any:
-    """What runs the models."""
+    """The engine that runs the models: in this process, or on Ray Serve."""
     if kind == "ray":
         from capsulet.serve.ray import RayEngine
 

@@ -31,7 +31,7 @@ class Gate:
         self.token = settings.token.encode() if settings.token else None
         self.cors = {origin.rstrip("/") for origin in settings.cors}
         hosts = {name.lower() for name in settings.allowed_hosts}
-        # a page of another site may reach a server on this machine under a name of its own: only local names are heard
+        # DNS rebinding: a page of another site could reach this server by a host name of its own, so allow local names
         local = settings.host in LOOPBACK or settings.host.startswith("127.")
         self.hosts = hosts | {*LOOPBACK, settings.host} if hosts or local else None
         self.headers = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items()).encode()
@@ -75,7 +75,7 @@ class Gate:
         )  # fmt: skip
 
     def marked(self, request: Request, response: Response) -> Response:
-        """The response, readable for an allowed origin."""
+        """The response with the headers that let an allowed origin read it."""
         if self.cors and (origin := self.allowed_origin(request)):
             response.headers = {**(response.headers or {}), "access-control-allow-origin": origin, "vary": "origin"}
         return response

@@ -24,10 +24,10 @@ from capsulet.serve.models import Answers, Model, Models
 from capsulet.serve.security import Gate
 from capsulet.serve.settings import Settings
 
-SWEEP = 0.5  # seconds between two looks at deadlines and at the files of the models
+SWEEP = 0.5  # seconds between two checks of the deadlines and of the model files
 GRACE = 0.3  # seconds after SIGTERM in which new connections are accepted
 QUIET = 0.2  # seconds; a client that was quiet for so long is not about to send a request
-LONGEST_TURN = 0.05  # seconds of a turn of the loop after which connections must wait
+LONGEST_TURN = 0.05  # seconds of an iteration of the event loop after which connections must wait
 LOOKED_AT = 64  # connections that are searched for an idle one
 VERSION = re.compile("^versions/1(/|$)")  # of a model in the Open Inference Protocol
 STREAM_BUFFER = 4_000_000  # bytes of answers that the client of a stream may leave unread while it still sends lines
@@ -46,7 +46,7 @@ Outcome = Response | Question | Awaitable[Response]
 
 
 class Route(NamedTuple):
-    """What answers a path; the failures have the shape that its clients expect."""
+    """The function that answers a path, and the one that makes its error responses in the shape that clients expect."""
 
     name: str  # the path, with {model} for its variable part
     methods: dict[str, Callable[[Any, Request], Outcome]]
@@ -70,8 +70,8 @@ class Server:
         self.streaming = 0  # open streams
         self.buffered = 0  # bytes of unfinished requests and unread answers
         self.draining = False
-        self.turn_began = 0.0  # when the first request of this turn of the loop was read
-        self.resting: list[Connection] = []  # which are not read until the next turn
+        self.turn_began = 0.0  # when the first request of this iteration of the loop was read
+        self.resting: list[Connection] = []  # not read until the next iteration
         self.date = b""
         self.set_date()
 
@@ -94,10 +94,10 @@ class Server:
             self.connections.move_to_end(connection)
 
     def take_turns(self, connection: Connection) -> None:
-        """Stop reading from a connection until the next turn of the event loop, if this turn has taken long.
+        """Stop reading from a connection until the next iteration of the event loop, if this one has taken long.
 
-        A turn lasts as long as connections have data to read. Meanwhile new connections, timers and the results of
-        threads wait.
+        An iteration lasts as long as connections have data to read. Meanwhile new connections, timers and the results
+        of threads wait.
         """
         if not self.turn_began:
             self.turn_began = time.perf_counter()
@@ -159,7 +159,7 @@ class Server:
         return self.run(self.respond_later(outcome, respond))
 
     def outcome(self, route: Route, request: Request, connection: Connection) -> Outcome | None:
-        """Check a request and call what answers it; None if its answer has begun as a stream."""
+        """Check a request and call the function of its route; None if the answer has begun as a stream."""
         if request.refusal:
             raise request.refusal
         if preflight := self.gate.preflight(request, route.methods):
@@ -209,7 +209,7 @@ class Server:
         respond(outcome)
 
     async def answers(self, model: Model, texts: list[str], abstain: bool = False) -> Answers:
-        """Answers of a model, when it is the turn of the texts."""
+        """Wait in the queue, and return the answers of a model."""
         found = await self.queue.answers(model, texts, abstain)
         self.metrics.count_texts(model.name, len(texts))
         self.log.texts(texts)
@@ -236,7 +236,7 @@ class Server:
         from capsulet.serve.shapes.own import LineShape
 
         if self.streaming >= self.settings.max_streams:
-            raise overloaded(f"{self.streaming} streams are open, which is as many as the server keeps")
+            raise overloaded(f"{self.streaming} streams are open, which is the maximum")
         shape = LineShape(self, request)
         self.run(self.stream_lines(connection, request, route, shape))
 
@@ -278,7 +278,7 @@ class Server:
         self.log.request(request.method, route.name, status, seconds, request.texts)
 
     def head(self, request: Request, response: Response, close: bool, size: int | None = -1) -> bytes:
-        """The head of a response; a size of None is not known in advance."""
+        """The head of a response; a size of None means that it is not known in advance."""
         lines = [
             b"HTTP/1.1 %d %b\r\n" % (response.status, STATUSES[response.status].encode()), self.date, self.gate.headers,
         ]  # fmt: skip
@@ -302,7 +302,7 @@ class Server:
         self.date = b"date: %b\r\n" % formatdate(time.time(), usegmt=True).encode()
 
     async def sweep(self) -> None:
-        """Close connections whose deadline has passed, and take up new models."""
+        """Close connections whose deadline has passed, and load new models."""
         while True:
             await asyncio.sleep(SWEEP)
             self.set_date()
@@ -313,7 +313,7 @@ class Server:
             await self.reload()
 
     async def reload(self) -> None:
-        """Take up models whose files have changed; a broken file is refused and the old model stays."""
+        """Load models whose files have changed; a broken file is refused and the old model stays."""
         for old in await self.engine.call(self.models.changed):
             try:
                 new = await self.engine.call(self.models.renewed, old)
@@ -324,12 +324,12 @@ class Server:
                 continue
             self.models.replace(new)
             self.metrics.count_reload(new.name, True)
-            self.log.say(f"{new.name}: took up the new model, {len(new.labels)} labels, {len(new.data):,} bytes")
+            self.log.say(f"{new.name}: loaded the new model, {len(new.labels)} labels, {len(new.data):,} bytes")
 
     # ---- the end ----
 
     async def drain(self, listener: Any) -> None:
-        """Finish what was accepted.
+        """Finish the accepted requests and close.
 
         Responses now ask clients to close. For a moment, new connections are still accepted, and clients that are just
         sending get their answers. Then the rest is closed.
@@ -354,9 +354,9 @@ class Server:
 def refuse_new_connections(sock: socket.socket) -> None:
     """Let the system drop requests for new connections, and keep those that it has already made or is making.
 
-    Closing a listening socket would cut off connections that wait in its queue. A filter that drops the first packet
-    of a connection, on Linux, does not; clients then try again and find the socket closed, or another server. The last
-    packet of a handshake must pass: its client counts the connection as made, and sends its request.
+    Closing a listening socket would cut off the connections that wait in its queue. On Linux, a filter that drops the
+    first packet of a connection does not; clients then try again and find the socket closed, or another server. The
+    last packet of a handshake must pass: for its client the connection exists, and it sends its request.
     """
     with contextlib.suppress(OSError, AttributeError, ImportError):
         import ctypes

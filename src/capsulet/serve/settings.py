@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 # name: default and help text
 LIMITS = {
     "max_body": (1_000_000, "largest body of a request, in bytes"),
-    "max_texts": (1000, "most texts in one request"),
-    "max_length": (100_000, "most characters in one text"),
-    "queue": (4096, "texts that may wait for the models; a request without room gets status 503"),
-    "timeout": (30, "seconds in which a request must arrive, get its turn, and be read by its client"),
+    "max_texts": (1000, "maximum number of texts in one request"),
+    "max_length": (100_000, "maximum number of characters in one text"),
+    "queue": (4096, "texts that may wait for the models; a request for which there is no room gets status 503"),
+    "timeout": (30, "seconds for a request to arrive, to wait in the queue, or for its client to read the answer"),
     "keep_alive": (75, "seconds that a connection may stay open without a request"),
-    "max_connections": (10_000, "most open connections; then the longest idle one is closed for a new one"),
-    "max_streams": (16, "most streams of JSON lines at the same time"),
-    "max_buffered": (256_000_000, "most bytes of unfinished requests and unread answers, and characters that wait"),
+    "max_connections": (10_000, "maximum number of connections; beyond it, the one that was idle longest is closed"),
+    "max_streams": (16, "maximum number of streams of JSON lines at the same time"),
+    "max_buffered": (256_000_000, "maximum bytes of unfinished requests and unread answers, plus waiting characters"),
     "max_feedback": (100_000_000, "largest size of the feedback file, in bytes"),
 }
 LOGS = ("errors", "requests", "texts")
@@ -56,8 +56,8 @@ class Settings:
             setattr(self, name, value)
         if self.queue < self.max_texts:
             raise InputError(
-                f"--queue is {self.queue} and --max-texts {self.max_texts}, so that the largest request never finds "
-                "room: expected --queue of at least --max-texts"
+                f"--queue is {self.queue} and --max-texts {self.max_texts}, so the largest request would never fit "
+                "into the queue: expected --queue of at least --max-texts"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""What the server says about itself: health, models and limits, metrics, and its OpenAPI document."""
+"""Responses about the server: health, models and limits, metrics, and its OpenAPI document."""
 
 from __future__ import annotations
 

@@ -77,9 +77,9 @@ class BodyStream:
 
 
 async def lines_of(stream: BodyStream, longest: int) -> AsyncIterator[list[bytes]]:
-    """Yield the lines that have arrived, some at a time; the last one may lack its end.
+    """Yield the lines that have arrived, some at a time; the last line may have no line break.
 
-    Blanks after the last end are no line.
+    White space after the last line break is not a line.
     """
     rest = b""
     while data := await stream.read():
@@ -95,7 +95,7 @@ async def lines_of(stream: BodyStream, longest: int) -> AsyncIterator[list[bytes
 async def answer_lines(server: Server, connection: Connection, stream: BodyStream, shape: Any) -> None:
     """Answer every line with one line; `shape` reads a text and writes an answer.
 
-    A line that cannot be read gets a line with an error, so that the lines of question and answer stay parallel.
+    A line that cannot be read gets a line with an error, so that line i of the answer belongs to line i of the request.
     """
     number = 0
     async for lines in lines_of(stream, server.settings.max_body):

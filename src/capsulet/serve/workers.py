@@ -12,7 +12,7 @@ from capsulet.serve.log import Log
 
 CALM = 1.0  # seconds that a process must live before it is replaced at once
 ENDING = (signal.SIGTERM, signal.SIGINT)
-KILLED = tuple(-number for number in ENDING)  # exit codes of a process that had not begun to serve: it has lost nothing
+KILLED = tuple(-number for number in ENDING)  # exit codes of a process that had not begun to serve: no request is lost
 
 
 class Workers:

@@ -39,7 +39,7 @@ def check_place(path: Path, ending: str = "") -> None:
 def closed_folder(place: Path) -> Path | None:
     """The nearest existing folder above this absolute path, if no file can be created in it.
 
-    It tries: the permissions of /sys, and of a disk without a free inode, would allow it.
+    It tries to create a file: /sys and a disk without free inodes refuse new files although permissions allow them.
     """
     existing = next(folder for folder in place.parents if folder.exists())
     try:
@@ -119,7 +119,7 @@ def swap(fresh: Path, path: Path) -> None:
     if not path.exists():
         fresh.rename(path)
     elif not exchange(fresh, path):
-        # two renames leave a moment without a folder: only if the system cannot do it in one step
+        # between two renames there is no folder, so they are used only if the system cannot swap in one step
         aside = fresh.with_suffix(".old")
         path.rename(aside)
         try:

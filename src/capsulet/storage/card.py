@@ -138,7 +138,7 @@ def label_rows(config: ModelConfig) -> list[str]:
 
 
 def limits(config: ModelConfig) -> str:
-    """What not to expect of the model."""
+    """The limits of the model, as Markdown."""
     calibrated = "Its probabilities are not calibrated: use them only to rank labels."
     if config.calibration:
         kind = "training" if config.metrics.folds else "validation"
@@ -155,7 +155,7 @@ def limits(config: ModelConfig) -> str:
     unknown = "It reads all words outside its vocabulary as one unknown word."
     if config.linear_only:
         pieces = ", pairs of words and pieces of words" if config.options.model.pieces else " and pairs of words"
-        unknown = f"It has no network: it reads the words{pieces} that it was trained on, and no order beyond that."
+        unknown = f"It has no network: it reads the words{pieces} that it was trained on. Other word order is ignored."
     elif config.reads_similar_words:
         unknown = "It reads a word outside its vocabulary as a known word with the same beginning, if there is one."
     drift = "`capsulet drift` tests whether new texts still look like its validation texts."

@@ -44,7 +44,7 @@ def export(model: str | Path, file: str | Path, to: str = "onnx") -> Path:
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, "onnx", "Exporting")
     stored = read_model(path)
-    # the core refuses a dictionary that would fill the memory; opened first, because Python unpacks whatever there is
+    # opened first: the core refuses a dictionary that would fill the memory, but Python unpacks it
     session = session_of(bytes(stored.data), 1, "float32", stored.source)
     data = onnx_file(stored, read_card(path).decode(errors="replace"))
     check_answers(session, stored.words, data)

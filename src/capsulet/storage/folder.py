@@ -1,4 +1,4 @@
-"""A model folder. No pickle: loading a model runs no code.
+"""A model folder. It contains no pickle, so loading a model runs no code from it.
 
 model.safetensors  the model file (storage/model_file.py): everything that a prediction needs
 README.md          the model card, which users may edit

@@ -17,7 +17,7 @@ from capsulet.text.columns import Columns
 FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
-# options of models from before these options: whole texts were read, and there was no choice
+# values of options that models of older versions do not store
 EARLIER: Mapping[str, Mapping[str, Any]] = {
     "model": {"agreement": COSINE},
     "training": {
@@ -25,7 +25,7 @@ EARLIER: Mapping[str, Mapping[str, Any]] = {
     },
 }  # fmt: skip
 LARGEST_INTEGER = 2**53  # every reader of JSON keeps it exactly
-OF_A_RUN = ("threads", "time")  # options that may stay automatic: they say how a training runs
+OF_A_RUN = ("threads", "time")  # options that may stay automatic, because they do not describe the model
 KIND_NAMES = {
     tuple: "a list", dict: "an object", int: "an integer", float: "a number", str: "a string", bool: "a boolean",
 }  # fmt: skip
@@ -66,7 +66,7 @@ class NgramTable:
     rows: int
     strength: float
     bits: int = 8  # per number in the table
-    counts: bool = False  # a feature counts by its occurrences in the text; else once
+    counts: bool = False  # True: a feature counts by its occurrences in the text; False: once per text
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ModelConfig:
     data: TrainingData
     metrics: TrainingMetrics
     command: str  # that trained the model
-    thresholds: tuple[float, ...] | None = None  # multi-label: the class length from which each label is given
+    thresholds: tuple[float, ...] | None = None  # multi-label: smallest class length with which a label is predicted
     ngrams: NgramTable | None = None
     linear_only: bool = False  # n-gram features only: no embedding, encoder and head
     calibration: dict[str, Any] | None = None  # read by evaluation/calibration.py and evaluation/abstention.py

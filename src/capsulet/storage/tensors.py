@@ -1,6 +1,6 @@
 """Tensors in one file: the layout of safetensors with a checksum. Standard library only.
 
-A file is the size of the header in eight bytes, the header as JSON, and the data of the tensors without holes. All
+A file has the size of the header in eight bytes, the header as JSON, and the data of the tensors without gaps. All
 numbers are little-endian. docs/reference/format.md describes the layout to the byte.
 """
 
@@ -30,7 +30,7 @@ LARGEST_HEADER = 64 << 20
 LARGEST_FILE = 4 << 30
 LARGEST_AXIS = 1 << 48
 METADATA, CHECKSUM = "__metadata__", "crc32"
-UNKNOWN_CHECKSUM = "0" * 8  # stands in place of the checksum while it is computed
+UNKNOWN_CHECKSUM = "0" * 8  # written instead of the checksum while it is computed
 REMEDY = "restore it from a copy, or make the model again"
 
 Bytes = bytes | memoryview
@@ -138,7 +138,7 @@ def check_checksum(data: Bytes, source: str) -> None:
 
 
 def checksum_place(data: Bytes | bytearray, stored: str) -> int:
-    """Place of the checksum in the bytes of a file, or -1. In other strings of the header, quotes are escaped."""
+    """Position of the checksum in the bytes of a file, or -1. In other strings of the header, quotes are escaped."""
     size = int.from_bytes(data[:8], "little")
     prefix = f'"{CHECKSUM}":"'.encode()
     place = bytes(data[8 : 8 + size]).find(prefix + stored.encode(errors="replace") + b'"')
@@ -158,7 +158,7 @@ def parse_json(data: Bytes, source: str, what: str) -> dict[str, Any]:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of these pairs; ValueError if a name occurs twice: readers would differ in what they read."""
+    """An object of these pairs; ValueError if a name occurs twice, because readers would use different values."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:

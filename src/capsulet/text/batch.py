@@ -15,7 +15,7 @@ from capsulet.text.vocabulary import PADDING_ID
 BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
 MOST_TOKENS = 1 << 14  # padded tokens that the network reads at a time, unless a single text has more
 
-Rows = NDArray[np.int64]  # numbers of texts
+Rows = NDArray[np.int64]  # indices of texts
 
 
 class Batch(NamedTuple):

@@ -40,7 +40,7 @@ def is_number(text: str) -> bool:
 
 
 def free_name(name: str, taken: Container[str], columns: Container[str]) -> str:
-    """Name of an input column beside answers: `input_` is put before it until no answer and no other column has it."""
+    """Name of an input column in the output: it gets the prefix `input_` until no other column has the same name."""
     free = name
     while free in taken or (free != name and free in columns):
         free = PREFIX + free

@@ -29,7 +29,7 @@ class Columns:
 
     @property
     def usual(self) -> bool:
-        """Whether the columns have the names that are expected anyway."""
+        """Whether the columns have the default names."""
         return self.text == (TEXT,) and self.label in (None, LABEL)
 
 
@@ -58,7 +58,7 @@ def named(names: Sequence[str], wanted: Iterable[str]) -> Iterator[str]:
 def is_header(names: Sequence[str], remembered: Columns | None) -> bool:
     """Whether the cells of a first row are names of columns: one of them is that of a text column.
 
-    A usual name may be a text, too: a row with a number is no header because of it.
+    A usual name may also be a text: it does not make a row with a number a header.
     """
     known = (TEXT, *map(plain, remembered.text if remembered else ()))
     numbers = any(name.strip().removeprefix("-").isdecimal() for name in names)
@@ -93,7 +93,7 @@ def label_column(
 
 
 def find_column(names: Sequence[str], wanted: str, source: str, flag: str) -> int:
-    """Return the place of a column, by its exact name, or else without regard to case and surrounding blanks."""
+    """Return the index of a column, by its exact name, or else ignoring case and surrounding blanks."""
     lower = [plain(name) for name in names]
     places = [place for place, name in enumerate(names) if name == wanted]
     places = places or [place for place, name in enumerate(lower) if name == plain(wanted)]
@@ -112,7 +112,7 @@ def find_column(names: Sequence[str], wanted: str, source: str, flag: str) -> in
 def find_columns(
     names: Sequence[str], source: str, *, labelled: bool, text_columns: Sequence[str], label_column: str | None
 ) -> tuple[tuple[int, ...], int | None]:
-    """Return the places of the text columns and of the label column."""
+    """Return the indices of the text columns and of the label column."""
     texts = tuple(find_column(names, name, source, "--text-column") for name in text_columns or (TEXT,))
     if not (labelled or label_column is not None or has_column(names, LABEL)):
         return texts, None

@@ -70,7 +70,7 @@ class CorpusWriter:
     def scan(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Numbers of the words of texts and words per text; count the texts that are cut."""
         ids, lengths = self.words.scan(texts, self.max_tokens)
-        others = Words(self.rule)  # for counting: words behind the limit must not become words of the corpora
+        others = Words(self.rule)  # only counted: words after the limit must not become words of the corpora
         for place in np.flatnonzero(lengths == self.max_tokens).tolist():
             tokens = int(others.scan([texts[place]], LARGEST)[1][0])
             if tokens > self.max_tokens:
@@ -119,7 +119,7 @@ class CorpusWriter:
         if unknown_words == SIMILAR:
             known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
             similar_words = SimilarWords(lambda: known)
-            for number in others[~shaped]:  # another link or number is not similar
+            for number in others[~shaped]:  # links and numbers are not read as similar ones
                 nearest = similar_words.nearest(self.words.spelling(int(number)))
                 read_as[new_ids[number]] = UNKNOWN_ID if nearest is None else known[nearest]
         spelled = (f"{self.words.spelling(int(number))}\n".encode() for number in numbers)

@@ -74,7 +74,7 @@ def library_rows(library: Path | None = None) -> tuple[list[Pair], list[Pair]]:
 
 
 def first_sentences(pairs: Sequence[Pair]) -> list[Pair]:
-    """First sentence per module, of its first docstring whose first sentence has at least FEWEST_WORDS words."""
+    """One sentence per module: the first one of a docstring that has at least FEWEST_WORDS words."""
     examples: dict[str, str] = {}
     for text, label in pairs:
         sentence = SENTENCE_END.split(text, maxsplit=1)[0]

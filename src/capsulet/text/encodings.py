@@ -14,7 +14,7 @@ MARKS = {
     b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16",
 }  # fmt: skip
 MOST_HIGH = 0.3  # share of bytes above 127 among letters: more means another script, whose encoding is not known
-FEW_NULS, MANY_NULS = 0.02, 0.3  # shares at the even and odd places of UTF-16 without a mark
+FEW_NULS, MANY_NULS = 0.02, 0.3  # shares at the even and odd positions of UTF-16 without a mark
 BLOCK = 1 << 16
 CONVERT = "Save the file as UTF-8, or name its encoding with --encoding, such as cp1251"
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from capsulet.errors import InputError
 from capsulet.text.encodings import CONVERT, WINDOWS, is_utf8, is_windows, marked_encoding, recoded
 
-CHUNK_BYTES = 1 << 16  # a chunk and its rows fit in the cache of the processor
+CHUNK_BYTES = 1 << 16  # small enough for a chunk and its rows to fit into the cache of the processor
 MAX_LINE_BYTES = 64 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -79,7 +79,7 @@ def class_files(folder: Path) -> dict[str, list[Path]] | None:
 
 
 def obstacle(folder: Path) -> str:
-    """Return what keeps the folders in a folder from being classes: the first entry of them that is no .txt file."""
+    """Return why the folders in a folder are not classes: the first entry in them that is not a .txt file."""
     with suppress(OSError):
         folders = [entry for entry in visible_entries(folder) if entry.is_dir()]
         for path in (path for entry in folders for path in visible_entries(entry) if path.suffix.lower() != ".txt"):
@@ -93,7 +93,7 @@ def visible_entries(folder: Path) -> list[Path]:
 
 
 def missing(path: str) -> str:
-    """Return what to do about a missing file: it may be an address or a text."""
+    """Return what to do about a missing file, whose name may be an address or a text."""
     if path.startswith(("http://", "https://", "s3://", "hf://")):
         return ": download it, and name the file"
     if len(path) > 255 or "\n" in path or path.count(" ") > 2:
@@ -154,7 +154,7 @@ def read_chunks(
 ) -> Iterator[Chunk]:
     """Yield the lines of a stream. They end with LF or CRLF, or all with CR (old Macintosh files).
 
-    The stream is in UTF-8 unless an `encoding` is named or recognised; a recognised one is told.
+    The stream is in UTF-8 unless an `encoding` is named or recognised; `tell` gets a note about a recognised one.
     """
     start = stream.peek(4)
     if start[:4] == ZIP_MAGIC:
@@ -212,7 +212,7 @@ class Lines:
                 yield chunk
 
     def look_ahead(self, blob: bytes, found: Iterator[Blob]) -> list[Blob]:
-        """Decide the encoding by the next lines, always as many; return the blobs that were read for that."""
+        """Decide the encoding by the next lines, always the same amount; return the blobs that were read for that."""
         first = next(place for place, byte in enumerate(blob) if byte > 127)
         window, held = blob[blob.rfind(self.end, 0, first) + 1 :], list[Blob]()
         while len(window) < WINDOW_BYTES and (more := next(found, None)):

@@ -28,7 +28,7 @@ FASTTEXT_LABEL = re.compile(rf"(?<!\S){LABEL_PREFIX}\S*")  # anywhere in a line,
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the text columns and of the label column of a table."""
+    """Indices of the text columns and of the label column of a table."""
 
     names: tuple[str, ...]
     texts: tuple[int, ...]
@@ -65,7 +65,7 @@ def has_header(fields: Sequence[str], reading: Reading) -> bool:
 def table_rows(chunks: Iterator[Chunk], head: Chunk, preferred: str, reading: Reading) -> Iterator[Row]:
     """Yield the rows of a table with or without a header."""
     options, labelled = reading.options, reading.labelled
-    if named_delimiter := SEPARATOR_LINE.fullmatch(head.lines[0].strip('"\r ')):  # Excel's own way to name it
+    if named_delimiter := SEPARATOR_LINE.fullmatch(head.lines[0].strip('"\r ')):  # the line sep=; of Excel
         delimiter = named_delimiter[1]
         records = chain.from_iterable(tables.record_batches(chunks, delimiter, reading.reject))
         rest = (record for record in records if record[0] > head.first)
@@ -279,7 +279,7 @@ def class_names(metadata: Any, column: str) -> list[str]:
 
 
 def named(value: object, classes: list[str]) -> object:
-    """A label, or a list of labels, with names instead of numbers; a number below 0 is no label."""
+    """A label, or a list of labels, with names instead of numbers; a number below 0 means no label."""
     if not classes:
         return value
     if isinstance(value, list):

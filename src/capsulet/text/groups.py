@@ -1,7 +1,7 @@
 """Groups of texts that contain one another, such as a sentence and its phrases.
 
-A model that has seen the sentence knows its phrases. Validation texts whose sentence is in the training texts would
-make it look better than it is, so texts of a group belong to the same part of a split.
+If the training texts have the sentence, its phrases are easy for the model, and as validation texts they would make the
+measured accuracy too high. So texts of a group belong to the same part of a split.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SHORTEST, LONGEST = 4, 16  # tokens of a text that is looked for in others: shorter ones are in many by chance
+SHORTEST, LONGEST = 4, 16  # tokens of a text that is searched in others; shorter texts are in many others by chance
 MOST_OWNERS = 50  # texts that contain a text; one that is in more of them is a common phrase
 MATERIAL = 0.2  # groups are used if at least this share of the texts is in groups of several texts
 LARGEST_GROUP = 0.1  # and if no group has a larger share of the texts: it could not be split
@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 
 
 def groups_of(ids: NDArray[np.int32], starts: Rows) -> Rows | None:
-    """Group of each text, the number of one of its texts: (n,). None: few texts contain others.
+    """Group of each text, as the index of one text of the group: (n,). None: few texts contain others.
 
     Text i has the tokens ids[starts[i]:starts[i + 1]].
     """
@@ -62,7 +62,7 @@ def containments(ids: NDArray[np.int32], starts: Rows) -> tuple[Rows, Rows]:
 
 
 def joined(texts: int, left: Rows, right: Rows) -> Rows:
-    """Group of each text (n,): the smallest number of all texts that pairs link it to, directly or over others."""
+    """Group of each text (n,): the smallest index of the texts that pairs link it to, directly or indirectly."""
     groups = np.arange(texts, dtype=np.int64)
     while True:
         before = groups.copy()

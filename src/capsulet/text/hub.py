@@ -22,7 +22,7 @@ CONVERTED = "refs/convert/parquet"  # where the Hub keeps Parquet files of data 
 
 
 def local_files(sources: Sequence[T]) -> list[T | str]:
-    """The sources, with files of the Hub downloaded in place of their addresses."""
+    """The sources, with addresses of the Hub replaced by the paths of the downloaded files."""
     found: list[T | str] = []
     for source in sources:
         found += download(source) if isinstance(source, str) and source.startswith(SCHEME) else [source]
@@ -33,7 +33,7 @@ def download(address: str) -> list[str]:
     """Download the files of a data set, and return their paths."""
     match = NAME.fullmatch(address)
     if not match:
-        raise InputError(f"{address}: expected hf://datasets/OWNER/NAME, with /PATH or /SPLIT if you like")
+        raise InputError(f"{address}: expected hf://datasets/OWNER/NAME, optionally followed by /PATH or /SPLIT")
     name, revision, path = match.group(1), unquote(match.group(2) or "") or None, match.group(3) or "train"
     hub = import_hub(f"Reading {address}")
     try:
@@ -51,7 +51,7 @@ def download(address: str) -> list[str]:
 
 
 def chosen(names: Sequence[str], path: str) -> list[str]:
-    """The files that a path means: a file, a pattern, or a split, whose name files or folders begin with."""
+    """The files that a path means: one file, the files of a pattern, or those whose names begin with a split's name."""
     readable = sorted(name for name in names if suffix(name) in SUFFIXES)
     matching = [name for name in readable if name == path or fnmatch.fnmatchcase(name, path)]
     if not matching:

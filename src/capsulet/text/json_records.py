@@ -108,12 +108,12 @@ class Buffer:
         return self.text[self.place : self.place + 1] in (letter, "")
 
     def skip(self, letter: str, optional: bool = False) -> None:
-        """Go beyond a character, which may be missing before the end of the array."""
+        """Skip a character, which may be missing before the end of the array."""
         self.blanks()
         self.place += self.text[self.place : self.place + 1] == letter or not optional
 
     def value(self, decoder: json.JSONDecoder) -> Any:
-        """Decode the next value. What is decoded again doubles in size, so that the time stays linear."""
+        """Decode the next value. After a failure the text to decode doubles in size, so that the time stays linear."""
         while True:
             try:
                 value, end = decoder.raw_decode(self.text, self.place)

@@ -23,8 +23,8 @@ def labels_alike(labels: Iterable[str]) -> list[list[str]]:
 
 
 def spelling(label: str) -> str:
-    """Return a label without case, spaces, punctuation and accents; labels of one spelling are likely one class."""
+    """Return a label without case, spaces, punctuation and accents; labels with equal results are likely one class."""
     letters = unicodedata.normalize("NFKD", label.casefold())
-    # vowel signs of Indic scripts are marks, too, and no accents
+    # vowel signs of Indic scripts are also marks, but not accents
     kept = (c for c in letters if c.isalnum() or (unicodedata.category(c)[0] == "M" and c not in ACCENTS))
     return "".join(kept) or label

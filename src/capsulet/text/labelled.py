@@ -90,7 +90,7 @@ def labelled_pairs(
 
 
 def unit_of(source: str) -> str:
-    """What the rows of a source are counted in: lines, or rows of data and of files without lines."""
+    """The unit of row numbers in messages about a source: lines, or rows for data and for files without lines."""
     return (
         "line"
         if Path(source).is_file() and not source.lower().endswith((".parquet", ".pq", ".xlsx", ".xlsm"))

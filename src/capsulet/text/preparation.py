@@ -72,7 +72,7 @@ def prepare(
             check_path(source)
     try:
         if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
-            # a pipe or an iterator can be read only once, and the cache would hash it first; it knows no weights
+            # the cache would hash a pipe or an iterator first, which can be read only once; it does not support weights
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)

@@ -111,7 +111,7 @@ def file_rows(stream: Stream, path: Path, reading: Reading) -> Iterator[Row]:
         if start != PARQUET_MAGIC:
             raise InputError(f"{reading.source}: not a Parquet file. Name the format with --format")
         return parquet_rows(stream, reading)
-    if start == ZIP_MAGIC:  # whatever its name is
+    if start == ZIP_MAGIC:  # for any file name
         return spreadsheet_rows(stream, reading)
     if file_format == "xlsx":
         if reading.options.file_format:

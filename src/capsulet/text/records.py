@@ -1,8 +1,8 @@
 """Data in Python as a source of rows: data frames, Arrow tables, data sets, arrays, lists and iterators.
 
 Every kind becomes `Records`: names of columns and an iterator of records by column, converted in batches, so that a
-large table needs no copy of itself. An iterator is read once, and is never held in memory. The libraries are not
-imported: data of a library exist only if it is loaded.
+large table is not copied as a whole. An iterator is read once, and is never held in memory. The libraries are not
+imported here: if there is data of a library, the program has already imported it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Records:
     ) -> None:
         self.name, self.records = name, records
         self.names = names  # of the columns; None: each record has its own
-        self.fixed = fixed  # the columns have no names of the user: (text, label) pairs, or texts alone
+        self.fixed = fixed  # the user has not named the columns: (text, label) pairs, or texts alone
         self.once = once  # an iterator: it can be read once
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Records:
 
 
 class Pair(dict[str, Any]):
-    """A record of a (text, label) pair or of a text alone, whose columns have no names of the user."""
+    """A record of a (text, label) pair or of a text alone, whose columns the user has not named."""
 
 
 def missing_text(value: object) -> object:
@@ -172,7 +172,7 @@ def arrow_records(data: Any, kind: str) -> Records:
 
 
 def dataset_records(data: Any, kind: str) -> Records:
-    """Return a Dataset or an IterableDataset; numbers of classes become their names."""
+    """Return a Dataset or an IterableDataset; class numbers become class names."""
     if isinstance(data, Mapping):
         parts = list(data)
         raise InputError(f"a {kind} of {', '.join(map(repr, parts))}, expected one of them: write data[{parts[0]!r}]")
@@ -201,7 +201,7 @@ def text_records(texts: Iterable[Any], name: str) -> Records:
 
 
 def pair_records(texts: Any, labels: Any) -> Records:
-    """Return texts with as many labels."""
+    """Return texts with one label each; InputError if their numbers differ."""
     texts, labels = (values.to_pylist() if library(values) == "pyarrow" else values for values in (texts, labels))
     if len(texts) != len(labels):
         raise InputError(
@@ -264,5 +264,5 @@ def is_path(item: object) -> bool:
 
 
 def is_column(item: object) -> bool:
-    """Whether an item is a list of values, an array or a Series, and no table."""
+    """Whether an item is a list of values, an array or a Series, but not a table."""
     return hasattr(item, "__len__") and not isinstance(item, (str, bytes, Mapping)) and not hasattr(item, "columns")

@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading files. `None`: decided by the name and content of each file."""
+    """Options for reading files. `None`: the name and content of each file decide."""
 
     text_columns: tuple[str, ...] = option((), HELP["text_columns"])
     label_column: str | None = option(None, HELP["label_column"])
@@ -81,7 +81,7 @@ class ReadOptions:
 
 
 OF_A_MODEL = ("multi_label", "remembered")  # fields that a model decides, not the caller
-NEARLY = 0.85  # how alike a wrong name of an option is to the right one
+NEARLY = 0.85  # least similarity of a misspelt option name to the right one
 READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in OF_A_MODEL)
 
 
@@ -94,7 +94,7 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def near_option(name: str) -> str | None:
-    """The option for reading that a wrong name is nearest to; None if it is no wrong name, or is like none."""
+    """The option for reading that a misspelt name is nearest to; None for a training option, or if none is similar."""
     if any(name in get_type_hints(kind) for kind in GROUPS.values()):
         return None
     import difflib
@@ -128,7 +128,7 @@ class SkippedRows:
             self.waiting.append(error)
 
     def listed(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield the rows, and in their places the skipped ones: without text, with the problem."""
+        """Yield the rows, with the skipped ones between them: these have no text, but the problem."""
         for row in rows:
             yield from self.taken()
             yield row
@@ -159,7 +159,7 @@ class Reading:
     skipped: SkippedRows
     tell: Tell = lambda line: None
     used: list[Columns] = field(default_factory=list)  # the columns that were found, one entry per source
-    unit: str = "line"  # what rows are counted in
+    unit: str = "line"  # the unit of row numbers in messages
     keep: bool = False  # whether rows have every column in `record`
 
     def names(self, names: Sequence[str]) -> Columns:
@@ -172,7 +172,7 @@ class Reading:
         return Columns(texts, label)
 
     def columns(self, names: Sequence[str]) -> tuple[tuple[int, ...], int | None]:
-        """Return the places of the text columns and of the label column; note those that were guessed."""
+        """Return the indices of the text columns and of the label column; note those that were guessed."""
         found = self.names(names)
         places = find_columns(
             names, self.source, labelled=self.labelled, text_columns=found.text, label_column=found.label

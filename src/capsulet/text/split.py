@@ -13,8 +13,8 @@ SEED = 0  # fixed: runs with different training seeds are compared on the same v
 def stratified_split(targets: Targets, fraction: float) -> tuple[Rows, Rows]:
     """Return the rows for training and for validation, both ascending.
 
-    Each class gives its share of rows, rounded down. The rows that are then missing come from the classes with the
-    largest remainders. No class gives its last row: a class of one row is in the training rows only.
+    Validation gets the share of each class, rounded down. The rows that are then missing come from the classes with the
+    largest remainders. At least one row of each class stays in the training rows.
     """
     generator = np.random.default_rng(SEED)
     shuffled = generator.permutation(len(targets))

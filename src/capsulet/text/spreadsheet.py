@@ -1,6 +1,6 @@
 """Rows of the first sheet of an .xlsx file, read with the standard library, in bounded memory.
 
-A spreadsheet is a zip archive of XML. A stranger's file cannot exhaust the machine: XML with a document type, which
+A spreadsheet is a zip archive of XML. A harmful file cannot exhaust the machine: XML with a document type, which
 could define entities, is refused, and so are parts that unpack to more than a limit. Formulas are never computed; a
 cell with a formula has the value that was stored with it.
 """

@@ -1,4 +1,4 @@
-"""A text and its labels: their types, and the checks of values that are to be a text or a label."""
+"""Types of a text and its labels, and checks of values that should be a text or a label."""
 
 from collections.abc import Sequence
 

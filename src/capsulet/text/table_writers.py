@@ -1,4 +1,4 @@
-"""Write rows to a file in the format of its name, as they come: JSON, CSV, TSV, Parquet or .xlsx."""
+"""Write rows to a file one by one, in the format that its name says: JSON, CSV, TSV, Parquet or .xlsx."""
 
 import csv
 import gzip
@@ -146,7 +146,7 @@ class ParquetTableWriter(TableWriter):
 
 
 def string_if_null(kind: Any) -> Any:
-    """The type of a column; one without any value is of strings."""
+    """The type of a column; a column without any value has the type string."""
     import pyarrow
 
     return pyarrow.string() if pyarrow.types.is_null(kind) else kind
@@ -178,7 +178,7 @@ class SpreadsheetWriter(TableWriter):
         """Write the cells of one row."""
         self.count += 1
         if self.count > MOST_ROWS:
-            raise InputError(f"more than {MOST_ROWS:,} rows, which is the most that a sheet can have: write .csv")
+            raise InputError(f"more than {MOST_ROWS:,} rows, the maximum of a sheet: write .csv")
         self.sheet.write(f'<row r="{self.count}">{"".join(map(xml_cell, values))}</row>'.encode(errors="replace"))
 
     def close(self) -> None:

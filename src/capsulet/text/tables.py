@@ -167,7 +167,7 @@ def plain_value(value: object) -> object:
     """Return a cell of any library as a value of Python; None if it is missing (NaN, NaT, NA)."""
     if isinstance(value, str) or value is None:
         return value
-    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas: they are equal to nothing, not even unequal
+    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas; a comparison with NA is not a boolean
         return None
     if type(value).__module__ == "numpy":
         value = value.tolist()  # type: ignore[attr-defined]
@@ -186,7 +186,7 @@ def label_name(value: object) -> str | None:
 
 
 def label_names(value: object, separator: str) -> tuple[str, ...] | None:
-    """Return labels as strings, each once, from a list or a string with separators; None if they are no labels."""
+    """Return labels as strings, each once, from a list or a string with separators; None if one cannot be a label."""
     value = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
     values = (
         value if isinstance(value, (list, tuple)) else value.split(separator) if isinstance(value, str) else [value]

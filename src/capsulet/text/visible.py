@@ -18,7 +18,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def isolated(text: str) -> str:
-    """Return the visible text for a line of other words: its direction, left or right, does not reorder them."""
+    """Return the visible text for use inside a line: its writing direction does not reorder the words around it."""
     shown = visible(text)
     return shown if shown.isascii() else f"{FIRST_STRONG_ISOLATE}{shown}{POP_ISOLATE}"
 

@@ -1,4 +1,4 @@
-"""The checkpoint of a training: one file with all that is needed to resume it.
+"""The checkpoint of a training: one file with everything that is needed to resume it.
 
 The file is a line that names the format, the SHA-256 of the rest, and safetensors: the network, the state of the
 optimisers, the best epoch so far and the losses of the running epoch; counters and history are in its header. There is

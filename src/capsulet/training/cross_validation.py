@@ -1,4 +1,4 @@
-"""Cross-validation of the network: train it without some texts, and keep its answers to them."""
+"""Cross-validation of the network: train it without some texts, and keep its predictions for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from capsulet.training.monitor import Monitor
 
 @dataclass(frozen=True)
 class Rounds:
-    """Answers of the networks of all rounds to the n texts that their round left out."""
+    """Predictions of the networks of all rounds for the n texts that their round left out."""
 
-    rows: Rows  # (n,) numbers of the texts in the corpus
+    rows: Rows  # (n,) indices of the texts in the corpus
     values: Floats  # (n, C) before squash, or logits
     measured: tuple[Validation, ...]  # metrics of every epoch: the mean over the rounds
 
@@ -43,8 +43,8 @@ def cross_validate(
 ) -> Rounds | None:  # fmt: skip
     """Train a new network in each round, without the texts of one of the first `rounds` folds; None: stopped.
 
-    `folds` are the folds of the training texts. `settled` gets the answers so far after each round; if it returns True,
-    no further round is needed.
+    `folds` are the folds of the training texts. `settled` gets the predictions so far after each round; if it returns
+    True, no further round is needed.
     """
     found = None
     rows, values, epochs = [], [], []

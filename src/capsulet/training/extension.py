@@ -1,12 +1,12 @@
 """Extend the n-gram features of a model: to new words, new classes and more texts, without its old texts.
 
 The scores of the old model stay as they are, and a regression learns what to add to them. Its L2 regularisation then
-draws every weight to the weight that the old model has. Old features keep their rows in the table; new ones get rows
-that are free. A table with too few free rows is doubled: row r is copied to the rows 2 r and 2 r + 1. A feature of row
+pulls every weight towards the weight of the old model. Old features keep their rows in the table; new ones get free
+rows. A table with too few free rows is doubled: row r is copied to the rows 2 r and 2 r + 1. A feature of row
 r is read at one of these two in a table of twice the size (`ngram_place` in core/ngrams.h), so old features still work.
 
-The table does not say which features its rows belong to. The regression therefore learns about rows: a feature of the
-regression is a row of the table as words and pairs use it, or as pieces use it. There are 2 S of them.
+The table does not say which features its rows belong to. The features of the regression are therefore rows of the
+table: each row is one feature if words and pairs use it, and another one if pieces use it. There are 2 S of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,10 +33,10 @@ SHIFTS = np.arange(-6.0, 6.25, 0.25)  # candidates of `best_shift`
 
 @dataclass(frozen=True)
 class Extension:
-    """An extended table, and scores of the texts of the regression by fits without the fold of the text."""
+    """An extended table, and scores of the texts of the regression, each by a fit without the fold of the text."""
 
     table: NgramTable
-    scores: Floats  # (n, C) the scores that the regression started from, with what it has learned to add
+    scores: Floats  # (n, C) the scores of the old model plus those of the regression
 
 
 class ExtendedTable(NamedTuple):
@@ -111,10 +111,10 @@ def fit_extension(
 
 @dataclass(frozen=True)
 class TableRegression(Regression):
-    """A regression whose features are the rows of a table. It uses every row, also if hardly any text has it."""
+    """A regression whose features are the rows of a table. It uses every row, even one that hardly any text has."""
 
     priors: Floats  # (2 S, C) variances of the weights before the fit
-    fixed: Rows  # numbers of the classes that have no new texts
+    fixed: Rows  # indices of the classes that have no new texts
 
     def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
         """Yield the only setting: the table says whether occurrences count, and the priors are given."""

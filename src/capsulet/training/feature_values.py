@@ -1,7 +1,7 @@
 """Values of n-gram features before the regression is fitted: larger values are regularised less.
 
-A feature has a large value if it is rare (inverse document frequency), and if the texts that have it agree about their
-class. The agreement is counted over pairs of texts, so a feature of a single text has none, however clear its class is.
+A feature has a large value if it is rare (inverse document frequency), and if most texts that have it are of the same
+class (agreement). Agreement is counted over pairs of texts, so a feature of a single text has none.
 
 F is the number of features.
 """
@@ -33,7 +33,7 @@ def rarity(counts: NDArray[np.uint32], texts: int) -> NDArray[np.float64]:
 
 
 def agreement(counts: Floats, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the texts that have a feature agree about their class, from 0 (as by chance) to 1 (fully): (F,).
+    """How often the texts that have a feature have the same class, from 0 (as by chance) to 1 (always): (F,).
 
     `counts` (F, C) are the texts that have each feature, per class; `totals` (C,) are all texts per class.
     """

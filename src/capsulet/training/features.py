@@ -45,9 +45,9 @@ class Vocabulary:
     hashes: NDArray[np.uint64]  # (F,)
     weights: Floats  # (F,) value of each feature
     counts: NDArray[np.uint32]  # (F,) texts that have each feature
-    pieces: int  # number of the first feature that is a piece
+    pieces: int  # index of the first feature that is a piece
     longest: int  # characters of the longest piece
-    counted: bool = False  # a feature counts by its occurrences in the text; else once
+    counted: bool = False  # True: a feature counts by its occurrences in the text; False: once per text
 
     def __len__(self) -> int:
         return len(self.hashes)

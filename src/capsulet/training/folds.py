@@ -13,7 +13,7 @@ FEW, FEW_FOLDS = 1_000, 10
 
 
 def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None) -> Rows:
-    """Fold of each of the texts `rows` of a corpus: (n,). Without `folds`, their number depends on that of the texts.
+    """Fold of each of the texts `rows` of a corpus: (n,). Without `folds`, there are more folds for few texts.
 
     The texts of a class are spread over the folds, so every fold leaves some of them for training if there are two or
     more. In a multi-label corpus, the class is the rarest label of a text. If many texts contain one another
@@ -22,7 +22,7 @@ def fold_numbers(corpus: Corpus, rows: Rows, seed: int, folds: int | None = None
     folds = min(folds or (FEW_FOLDS if len(rows) < FEW else FOLDS), len(rows))
     chosen = choose_rows(corpus, rows)
     groups = groups_of(chosen.ids, chosen.starts)
-    # a group is dealt as one text, the first of its texts
+    # a group is assigned as one text, the first of its texts
     leaders, members = np.unique(np.arange(len(rows)) if groups is None else groups, return_inverse=True)
     shuffled = np.random.default_rng([seed, 2]).permutation(len(leaders))
     by_class = shuffled[np.argsort(class_of(corpus, rows[leaders])[shuffled], kind="stable")]

@@ -2,7 +2,7 @@
 
 Each process computes its part of a batch, and the gradients are added before the step. The result is that of one
 process with the whole batch, except for the order of the additions. Processes exchange only the rows of the codes that
-the batch has touched.
+the batch has used.
 """
 
 import os
@@ -81,7 +81,7 @@ class Group(Alone):
         try:
             result = work() if first else None
         except BaseException:
-            self.add(1.0)  # the others must not wait for ever
+            self.add(1.0)  # the others must not wait forever
             raise
         if self.add(0.0)[0]:  # wait for the others
             raise InputError(f"worker {self.rank} stopped because another worker failed: see the error of that worker")

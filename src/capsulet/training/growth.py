@@ -66,7 +66,7 @@ OLD_CALIBRATION = (
     "with texts of all classes"
 )
 USED = {"seed", "threads"}  # options of a training that have an effect without old rows
-MOST_LOST = 0.0005  # share of the made-up texts that may get a new class before the margin is applied
+MOST_LOST = 0.0005  # share of the made-up texts that may be predicted as a new class before the margin is applied
 MARGIN = 5.0  # by how much scores of new classes are lowered beyond that
 TRANSFORMS, HEAD = "head.transforms", "head.weight"  # (N, P, C, L) and (C, H)
 NEEDS_OLD_ROWS = "give the rows that it was trained on with --replay"
@@ -87,7 +87,7 @@ class OldModel:
 
 
 def open_old(path: str | Path, out: Path, threads: int | None) -> OldModel:
-    """Open the model that grows; InputError if it cannot, or if `out` would replace it."""
+    """Open the model that grows; InputError if it cannot grow, or if `out` would replace it."""
     path = Path(path)
     file, classifier = read_model(path), load(path, threads)
     if path.resolve() == out.resolve():
@@ -221,7 +221,7 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
     rows = joined(*(table.rows_of(*part) for part in parts))
     values = table.scores(rows) + network_values(old, labels, weights, table, parts)  # (n + m, C)
     # A number that is added to all scores of a text does not change its class, but it does change binary regressions.
-    # Therefore the mean over the old classes is replaced by the shift that suits the regressions best.
+    # Therefore the mean over the old classes is replaced by the shift with which the loss of the regressions is lowest.
     common = values[:, :before].mean(1, keepdims=True) / strength  # (n + m, 1)
     scores = values / strength - common
     known = texts.classes < before  # texts of old classes
@@ -251,7 +251,7 @@ def fit(old: OldModel, labels: Sequence[str], texts: NewTexts, seed: int, stop: 
 
 
 def held_back(found: Extension, count: int, before: int, learning: NDArray[np.bool_]) -> Extension:
-    """The extension with lower scores of new classes, so that hardly any made-up text gets one of them.
+    """The extension with lower scores of new classes, so that hardly any made-up text is predicted as one.
 
     `count` is the number of new texts, `before` that of old classes. Real old texts resemble the new texts more than
     made-up texts do, so a new class must also be better by a margin. If every old class has new texts, the scores stay.
@@ -332,7 +332,7 @@ def write(
     )  # fmt: skip
     config = replace(start, metrics=metrics, histograms=None, parameters=num_parameters(shapes_of(grown.weights)))
     spelled = spelled_texts(texts.corpus, np.arange(texts.count))
-    if flags.any(0).all():  # else there is nothing to calibrate the absent classes with
+    if flags.any(0).all():  # otherwise some classes have no text to calibrate them on
         classifier = in_memory(old, config, grown.weights)
         encoded = classifier.session.encode(spelled, True)
         config = replace(

@@ -33,7 +33,7 @@ class History:
     folds: int = 0  # of the cross-validation that measured the model; 0: validation texts measured it
 
 
-# result of the other processes of a distributed training: the first process has the model
+# result in the other processes of a distributed training: only the first process has the model
 NOTHING = History((), Snapshot(Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True), {}), "finished", linear_only=True)
 
 

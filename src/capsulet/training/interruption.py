@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one stops the training after the running step, the second one at once."""
+"""Ctrl-C: the first one stops the training after the current step, the second one immediately."""
 
 import signal
 import threading

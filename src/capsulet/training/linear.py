@@ -25,7 +25,7 @@ FOLD_TEXTS = 20_000  # maximum number of texts of the cross-validation that choo
 MUCH_WORK = 20_000_000  # features of all texts times classes; from here on, the first fold alone chooses the setting
 FEW_PER_CLASS = 20  # with fewer texts per class, priors per class are tried, and used if clearly better
 REPEATED = 1.25  # mean occurrences of a word in a text that has it; above, counts are tried, and used if clearly better
-CLEARLY = 2.0  # a difference of more standard errors than this is clear
+CLEARLY = 2.0  # a difference is clear if it is larger than this many standard errors
 
 # whether `after` is clearly better than `before`: two scores (n, C), flags (n, C) and weights (n,) of the texts
 Comparison = Callable[[Floats, Floats, Flags, Floats], bool]
@@ -44,7 +44,7 @@ class Setting:
 class OutOfFold:
     """Scores of texts by models that were fitted without the fold of the text, and the setting of these models."""
 
-    rows: Rows  # (n,) numbers of the texts in the corpus
+    rows: Rows  # (n,) indices of the texts in the corpus
     folds: Rows  # (n,) fold of each text
     scores: Floats  # (n, C)
     setting: Setting
@@ -92,7 +92,7 @@ def fit_corpus(
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression that is fitted to several subsets of the same texts. `rows` are numbers of texts in the matrix."""
+    """A regression that is fitted to several subsets of the same texts. `rows` are indices of texts in the matrix."""
 
     matrix: Matrix
     truth: Truth

@@ -1,7 +1,7 @@
 """First stage of a training: the linear model, logistic regression on n-gram features. It needs no PyTorch.
 
-The judged texts are the texts that the model is measured on, without having been fitted on them: the validation texts,
-or with cross-validation the training texts, each left out once. n is their number.
+The judged texts are those that the model is measured on but was not fitted on: the held-out texts, or with
+cross-validation the training texts, each left out once. The documentation calls them validation texts. There are n.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LinearStage:
 
     linear: LinearModel
     corpus: Corpus  # has the judged texts
-    rows: Rows  # (n,) numbers of the judged texts in the corpus
+    rows: Rows  # (n,) indices of the judged texts in the corpus
     scores: Floats  # (n, C)
     folds: Rows | None  # fold of every text of the corpus, -1 if it is in none; None: no cross-validation
     weights: Weights  # (C,)

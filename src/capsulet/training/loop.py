@@ -164,7 +164,7 @@ def train_network(network: Network, task: Task) -> History:
             state.best = Snapshot(report, arrays_of(network.state_dict()), measured.thresholds)
             task.keep(state.history, state.best)
         task.monitor.epoch(report)
-        if stopping:  # in the first epoch: a model of a part of it is better than none
+        if stopping:  # in the first epoch: a model of a part of an epoch is better than no model
             return history_of(state, "interrupted")
         state.epoch, state.losses, state.tokens = state.epoch + 1, [], 0
         stopping = workers.add(task.stop())[0] > 0 and state.epoch <= epochs
@@ -236,8 +236,8 @@ def is_better(value: float, loss: float, best: Epoch, enough: float, select: str
 def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
     """How far below the highest metric a later epoch may be and still replace it: one standard error.
 
-    The highest of twenty accuracies on few texts is mostly luck, and later epochs have settled at a lower rate. With a
-    constant learning rate there is no tolerance.
+    The highest of twenty accuracies on few texts is mostly chance, and in later epochs the learning rate is lower. With
+    a constant learning rate there is no tolerance.
     """
     return 0.0 if options.schedule == "constant" else math.sqrt(accuracy * (1 - accuracy) / max(texts, 1))
 

@@ -21,7 +21,7 @@ FEW = 5  # validation texts of a class; with fewer its metrics are unreliable
 
 
 def linear_line(history: History, texts: int, seconds: float, out: Path, one_row_each: bool) -> str:
-    """The line about the linear model, measured on so many texts; `one_row_each`: every class has one training row."""
+    """The line about the linear model and its metrics on `texts` texts; `one_row_each`: one training row per class."""
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:

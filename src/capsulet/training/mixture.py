@@ -3,8 +3,8 @@
 A model has n-gram features, a network, or both. With both, the scores of the n-gram features times a strength are
 added to the values of the network: the lengths of class capsules before squash, or the logits of a linear head.
 
-The share of the n-gram features is the strength in other units: the spread of their scores in the sum, relative to the
-spread of the values of the network. n is the number of validation texts.
+The share of the n-gram features expresses the strength as a ratio: the spread of their scores in the sum, divided by
+the spread of the values of the network. n is the number of validation texts.
 """
 
 import math
@@ -56,7 +56,7 @@ class Mixture:
     strength: float | None  # factor of the n-gram scores; None: no network; 0: no n-gram features
     values: Floats  # (n, C) before squash, softmax or sigmoid
     output: Output
-    gain: float = 0.0  # by the network: how far the log loss falls, in standard errors
+    gain: float = 0.0  # reduction of the log loss by the network, in standard errors
     right: tuple[float, float] | None = None  # accuracy without and with the network; multi-label: None
     offset: float = 0.0  # of a multi-label model: what was added to all values, through the n-gram scores
 
@@ -139,8 +139,8 @@ def spread(values: Floats) -> float:
 def choose_share(losses: Mapping[float, NDArray[np.float64]], usual: float) -> float:
     """The share with the smallest mean log loss, if that is clearly below the loss of the usual share; else the usual.
 
-    `losses` are the log losses of the texts (n,) at each share. Clearly is by a standard error and by a twentieth: near
-    its minimum the log loss hardly changes, and other texts than these may need the network more.
+    `losses` are the log losses of the texts (n,) at each share. Clearly means by one standard error and by a twentieth:
+    near its minimum the log loss hardly changes, and for new texts the network may be more important.
     """
     best = min(losses, key=lambda share: float(losses[share].mean()))
     gain = losses[usual] - losses[best]
@@ -157,7 +157,7 @@ def gain_of(linear: Mixture, mixed: Mixture, truth: Flags) -> float:
     """Reduction of the mean log loss by a mixture, in standard errors.
 
     A few hundred texts are enough for log losses, but not for accuracy. A mixture with clearly fewer right answers, or
-    more wrong labels, has a gain of minus infinity, whatever its log loss is.
+    more wrong labels, has a gain of minus infinity, independently of its log loss.
     """
     multi_label = mixed.output.multi_label
     gain = log_losses(linear.values, truth, multi_label) - log_losses(mixed.values, truth, multi_label)

@@ -48,7 +48,7 @@ class ModelWriter:
         """Calibrate and write a model; with `measure`, also return the data of its report."""
         config, weights = self.config_of(history), history.best.weights
         corpora = self.corpora
-        if judged is None:  # the training texts, where nothing else has judged the network
+        if judged is None:  # no judged texts: the network is measured on the training texts
             corpus = corpora.valid if len(corpora.valid) else corpora.train
             judged = ValidationTexts(corpus, corpora.vocab_size, np.arange(len(corpus)))
         classifier = self.classifier(config, weights)

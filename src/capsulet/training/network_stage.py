@@ -50,7 +50,7 @@ class NetworkStage:
     """
 
     corpora: Corpora
-    asked: Options  # as the user gave them
+    asked: Options  # as the user set them
     options: Options  # resolved
     weights: Weights
     first: LinearStage | None  # the first stage; None: no n-gram features, or this is not the first process
@@ -64,7 +64,7 @@ class NetworkStage:
     data: DataSize
     checkpoints: Callable[[ModelWriter], Checkpoints]
     stored: Callable[[], Mapping[str, Any]]  # options of an unfinished training; empty: there is no checkpoint
-    decision: str = ""  # why the network is in the model, or why not
+    decision: str = ""  # why the model has the network, or why it does not
 
     def run(
         self, linear: History | None, judged: ValidationTexts | None
@@ -105,7 +105,7 @@ class NetworkStage:
         limit = self.asked.training.time
         held_out = len(self.corpora.valid) > 0
         before = self.unfinished() if self.resume and limit is not None else None
-        if before is not None:  # the rest of a training has the plan of its beginning
+        if before is not None:  # a resumed training keeps its plan
             return NetworkPlan(before, usual_rounds(before, self.data.tokens, held_out))
         plan = None
         if self.workers.rank == 0:

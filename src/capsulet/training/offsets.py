@@ -22,8 +22,8 @@ def fit_offsets(
 
     They are fitted to scores (n, C) of left-out texts, whose classes are `truth` (n,). `select` is the metric to raise,
     macro-f1 or accuracy. Micro-F1 is the accuracy of texts with one label. A text counts as much as the weight of its
-    class in `weights` (C,). Accuracy must rise clearly. Who selects by macro-F1 or gives weights has asked for rare
-    classes: then the best strength is taken.
+    class in `weights` (C,). Accuracy must rise clearly. With macro-F1 or weights, the user wants rare classes to be
+    predicted: then the strength with the best metric is taken, even if the difference is small.
     """
     classes = scores.shape[1]
     rarity = -np.log(np.bincount(truth, minlength=classes) + 1.0)

@@ -87,7 +87,7 @@ class DenseAdam:
 
 
 def fresh_memory(parameter: Tensor) -> dict[str, Tensor]:
-    """What Adam remembers of a parameter, before the first step."""
+    """The state of Adam for a parameter before the first step."""
     means, squares = torch.zeros_like(parameter), torch.zeros_like(parameter)
     return {"step": torch.zeros((), device=parameter.device), "exp_avg": means, "exp_avg_sq": squares}
 

@@ -96,7 +96,7 @@ def passes(epochs: int, rounds: int) -> float:
 
 
 def fitting(options: Options, tokens: int, rounds: int, seconds: float, speed: float) -> NetworkPlan | None:
-    """The least reduced plan that fits into this many seconds at this speed; None: there is none.
+    """The plan with the fewest reductions that fits into this many seconds at this speed; None: there is none.
 
     First rounds of cross-validation and epochs are reduced, then the adversarial passes are left out as well.
     """
@@ -128,9 +128,9 @@ def reductions(epochs: int, rounds: int, fewest: int) -> Iterator[tuple[int, int
 def planned(
     candidates: Callable[[], Iterator[Candidate]], tokens: int, held_out: bool, seconds: float | None
 ) -> NetworkPlan | None:
-    """The plan of the first candidate that fits into the time whole, else the reduced plan of the last candidate.
+    """The plan of the first candidate that fits into the time without reductions, else a reduced plan of the last one.
 
-    None: not even that fits. Without a limit (`seconds` is None) it is the first candidate, and nothing is measured.
+    None: no reduced plan fits. Without a limit (`seconds` is None) it is the first candidate, and nothing is measured.
     """
     found = None
     for options, speed in candidates():

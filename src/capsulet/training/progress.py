@@ -191,7 +191,7 @@ class NotebookMonitor:
 def progress_monitor(progress: bool | None) -> LineMonitor | BarMonitor | NotebookMonitor | None:
     """The progress display of `capsulet.train`; None: no display.
 
-    By default progress is shown where somebody watches: in a notebook and at the prompt of Python, not in programs.
+    By default progress is shown in a notebook and at the prompt of Python, but not in programs.
     """
     if not (hasattr(sys, "ps1") if progress is None else progress):
         return None

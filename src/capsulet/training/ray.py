@@ -80,7 +80,7 @@ def training_of(out: Path, seconds: float, report: str | None) -> Training:
     nothing = Epoch(metrics.best_epoch, 0, 0, 0.0, 0.0, 0.0, 0.0, True)  # the linear model has no epoch
     best = next((epoch for epoch in epochs if epoch.epoch == metrics.best_epoch), nothing)
     names = ("valid_accuracy", "valid_loss", "valid_macro_f1", "valid_micro_f1")
-    # of the whole model, also where n-gram features were added after the last epoch
+    # of the whole model, even if n-gram features were added after the last epoch
     best = dataclasses.replace(best, **{name: getattr(metrics, name) for name in names})
     return Training(
         str(out), config.labels, config.parameters, data.train_rows, data.valid_rows, best, epochs, metrics.stopped,

@@ -64,7 +64,7 @@ def walks(
 
 
 def draw(shares: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> Integers:
-    """Draw numbers of words by the cumulative shares of the words."""
+    """Draw indices of words by the cumulative shares of the words."""
     return np.minimum(np.searchsorted(shares, generator.random(shape), "right"), len(shares) - 1)
 
 

@@ -174,7 +174,7 @@ def train_files(
             decision = stage.decision
         if workers.rank == 0:
             measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
-        workers.add(0.0)  # all processes wait until the model is written: one that ends early can end the whole run
+        workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
         if page and measures:
             report_training(page, out, measures)
     parameters = num_parameters(shapes_of(history.best.weights))
@@ -237,7 +237,7 @@ def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, w
 def report_path(out: Path) -> Path:
     """Path of the report: next to the model folder, not inside, because a model must not contain texts.
 
-    The path is relative if `out` is relative, unless `out` is a link or such as `..`.
+    The path is relative if `out` is relative, unless `out` is a link or a path such as `..`.
     """
     place = out.resolve()
     beside = out if (out.parent.resolve(), out.name) == (place.parent, place.name) else place

@@ -26,7 +26,7 @@ class ValidationTexts:
 
     corpus: Corpus
     vocab_size: int
-    rows: Rows  # (n,) numbers of the texts in the corpus
+    rows: Rows  # (n,) indices of the texts in the corpus
     # class lengths (n, C) from cross-validation; None: the model was not trained on the texts and computes them itself
     lengths: Floats | None = None
     folds: NDArray[np.int64] | None = None  # fold of every text of the corpus; None: no cross-validation
@@ -70,7 +70,7 @@ class ValidationTexts:
         return np.asarray(occurs.sum(1, keepdims=True) > occurs)
 
     def sample(self, most: int = MOST_TEXTS) -> "ValidationTexts":
-        """These texts, or a regular sample of them."""
+        """These texts, or every k-th of them if there are more than `most`."""
         chosen = np.arange(0, len(self), max(len(self) / most, 1)).astype(np.int64)
         lengths = None if self.lengths is None else self.lengths[chosen]
         return ValidationTexts(self.corpus, self.vocab_size, self.rows[chosen], lengths, self.folds)

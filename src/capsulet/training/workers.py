@@ -20,7 +20,7 @@ class Alone:
     rank, size = 0, 1
 
     def share(self, count: int) -> NDArray[np.int64]:
-        """Places of this process in a batch of `count` texts: every n-th, since neighbours have similar lengths."""
+        """Indices of this process's texts in a batch of `count`: every n-th, as neighbours have similar lengths."""
         return np.arange(self.rank, count, self.size)
 
     def add_gradients(self, optimiser: "Optimiser") -> None:

@@ -1,6 +1,6 @@
 """The final of a search: the best trials and the default, trained again without a part of the rows and measured on it.
 
-The highest of many validation figures is partly luck. Each round of the final holds out another part of the rows, and
+The highest of many validation figures is partly chance. Each round of the final holds out another part of the rows, and
 all finalists see the same rows, so their figures can be compared.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT = 0  # number of the trial with the default options
 BEST = 3  # trials that reach the final, beside the default
-FEWEST_ROUNDS = 2  # better fewer finalists than fewer rounds
+FEWEST_ROUNDS = 2  # if the time does not allow them, there are fewer finalists
 PART, FEWEST_PARTS, MOST_PARTS = 1_000, 4, 10  # wanted rows of a part, and how many parts there are
 MEASURED = "final"  # attribute of the study: what was measured, for a search that is resumed
 
@@ -40,7 +40,7 @@ def finalists_of(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def as_time_allows(finalists: Sequence[Trial], seconds: float) -> list[Trial]:
-    """The finalists without as many of the last ones as keep the others from two rounds; two always stay."""
+    """As many of the first finalists as the time allows in two rounds; the best and the default always stay."""
     kept = list(finalists)
     while len(kept) > 2 and FEWEST_ROUNDS * sum(one.seconds for one in kept) > seconds:
         del kept[-2]  # the last one is the default

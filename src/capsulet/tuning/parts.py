@@ -20,7 +20,7 @@ from capsulet.text.rows import ReadOptions
 from capsulet.text.split import strata
 
 Rows = NDArray[np.int64]
-FEWEST_ROWS = 10  # labelled rows; fewer have no useful parts
+FEWEST_ROWS = 10  # labelled rows; fewer cannot be divided into useful parts
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The search space: which options a trial may change, and to what.
 
-None leaves an option at its default. The first trials change few options at a time, to what has helped most often; the
-later ones are drawn by Optuna.
+None leaves an option at its default. The first trials change few options at a time, to values that have helped most
+often. Optuna suggests the later ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIRST: tuple[dict[str, Any], ...] = (
 def allowed_sizes(
     fixed: dict[str, Any], default_seconds: float, search_seconds: float, usual: str = "small"
 ) -> list[str]:
-    """Sizes of the network that the user's options allow, and of which four trainings fit into the search.
+    """Sizes of the network that the user's options allow and that are fast enough for four trainings in the search.
 
     `usual` is the size of the default, which took `default_seconds`.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOURNAL, IDENTITY = "journal.log", "search.json"
 NAME = "capsulet"
 STARTUP_TRIALS = 5  # trials before the search learns from earlier ones
-NEAR = 0.5  # standard errors below the highest quality, down to which a trial can be the best
+NEAR = 0.5  # standard errors that a trial may be below the highest quality and still be the best
 
 
 def require_optuna() -> None:
@@ -39,7 +39,7 @@ def open_folder(folder: Path, identity: dict[str, Any], resume: bool) -> bool:
             found = None
         if found != identity:
             raise InputError(
-                f"{folder} belongs to a search with other files or options: repeat its command, or start anew "
+                f"{folder} belongs to a search with other files or options: repeat its command, or start again "
                 "without --resume"
             )
         return True

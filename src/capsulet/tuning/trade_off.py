@@ -11,7 +11,7 @@ ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000
 
 
 def draw_trials(trials: Sequence[Trial], chosen: int, metric: str) -> str:
-    """Draw each finished trial as a dot, and the trials that no other beats in both as a line."""
+    """Draw each finished trial as a dot, and a line through the trials that no other one beats in quality and size."""
     found = [(one, one.quality) for one in trials if one.quality is not None]
     sizes = [one.bytes / 1000 for one, _ in found]
     low, high = min(sizes) / 1.2, max(sizes) * 1.2
@@ -34,7 +34,7 @@ def draw_trials(trials: Sequence[Trial], chosen: int, metric: str) -> str:
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that are better than every smaller one."""
+    """The points that are better than every point of fewer bytes."""
     found: list[tuple[float, float]] = []
     for point in sorted(points):
         if not found or point[1] > found[-1][1]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 ACCURACY, MACRO_F1, MICRO_F1 = "accuracy", "macro-f1", "micro-f1"
 METRICS = (ACCURACY, MACRO_F1, MICRO_F1)
-PARTS = 4  # of a training, after which trials are compared; the whole is compared when it is finished
-# validation texts that measure a trial, and the smallest and largest share of the rows that they may be
+PARTS = 4  # parts of a training, after each of which it is compared with other trials
+# wanted number of validation texts that measure a trial, and their smallest and largest share of the rows
 JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25
 
 
@@ -72,7 +72,8 @@ class Outcome:
 class Pruner(Silence):
     """Ends a training that is clearly worse than earlier trials after the same part of its epochs.
 
-    After equally many epochs, a training of more epochs has a higher learning rate and is not as far.
+    Trials are compared at equal parts of their epochs, not after equally many epochs: a training with more epochs would
+    still have a higher learning rate.
     """
 
     def __init__(self, trial: optuna.Trial, metric: str) -> None:

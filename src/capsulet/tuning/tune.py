@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SEED = 0
 LAST = 1.5  # seconds of the last training, which has more rows, per second of the best trial
 SHARE_OF_FINAL = 0.5  # largest share of the time
-MOST_REPEATS = 50  # suggestions in a row that were tried before, which end the search
+MOST_REPEATS = 50  # the search ends after this many suggestions in a row that were tried before
 
 
 def tune(
@@ -40,9 +40,9 @@ def tune(
 ) -> Tuning:  # fmt: skip
     """Search for better options within a time, then train a model with them on all rows.
 
-    A trial is measured on its validation texts: by log loss among trials of nearly the same metric. In the final, the
-    best trials and the default are trained several times without a part of the rows and measured on this part; the best
-    one there is used.
+    A trial is measured on its validation texts; trials of nearly the same metric are compared by log loss. In the
+    final, the best trials and the default are trained several times without a part of the rows and measured on this
+    part. The options with the best result are used.
     `target_size` makes every trial, and the model, a compressed file of at most this size. `trials` ends the search
     earlier. `plot` is an SVG file of all trials: "" writes it beside the model, None writes none. `values` are options
     of `train` that stay fixed.
@@ -176,7 +176,7 @@ class Search:
         study.set_user_attr("sizes", sizes)
 
     def warn(self, trials: list[Trial]) -> None:
-        """Say so if the time limit allows no trial beside the first."""
+        """Print a note if the time limit allows no trial after the first."""
         if len(trials) == 1 and self.most is None and not self.has_time(trials):
             seconds = trials[0].seconds
             self.tell(

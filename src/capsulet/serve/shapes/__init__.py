@@ -1,1 +1,1 @@
-"""The shapes of requests and responses: our own, and those that clients of other servers speak."""
+"""The shapes of requests and responses: our own, and those of clients of other servers."""

@@ -51,7 +51,7 @@ def predict(server: Server, request: Request) -> Question:
 
 
 def flattened(values: dict[str, Any]) -> tuple[list[Any], bool]:
-    """The texts, and whether there is one that is not in a list. A batch may have a list of one text per text."""
+    """The texts, and whether the input is a single text. In a batch, each text may be in a list of its own."""
     inputs = values.get("inputs")
     if isinstance(inputs, str):
         return [inputs], True

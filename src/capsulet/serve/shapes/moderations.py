@@ -37,7 +37,7 @@ def moderator(server: Server, name: str | None) -> Model:
     if found is None or not found.multi_label:
         which = "no model of the server is" if found is None else f"{found.name} is not"
         raise RefusalError(
-            422, f"{which} multi-label, and moderations are: use /v1/classify, or train with --multi-label"
+            422, f"{which} multi-label, as moderations require: use /v1/classify, or train with --multi-label"
         )
     return found
 

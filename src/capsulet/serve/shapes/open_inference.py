@@ -120,7 +120,7 @@ def flat(data: Any) -> list[Any]:
 
 
 def shape_size(shape: Any) -> int:
-    """The number of values of a shape; -1 if it is none."""
+    """The number of values of a shape; -1 if it is not a shape."""
     if not isinstance(shape, list) or not 1 <= len(shape) <= 2:
         return -1
     size = 1
@@ -152,7 +152,7 @@ def binary_strings(data: bytes, size: Any) -> list[str]:
 
 
 def outputs(values: dict[str, Any]) -> tuple[list[str], dict[str, bool]]:
-    """The names of the wanted outputs, and which are wanted in binary form."""
+    """The names of the requested outputs, and those requested in binary form."""
     parameters = values.get("parameters") or {}
     if not isinstance(parameters, dict):
         raise RefusalError(422, f"parameters is {kind(parameters)}: expected an object")

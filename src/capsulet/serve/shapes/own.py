@@ -26,7 +26,7 @@ def failure(refusal: RefusalError) -> Response:
 def classify(server: Server, request: Request) -> Question | Awaitable[Response]:
     """Labels and probabilities of one text or several, with explanations if they are wanted."""
     if request.content_type == NDJSON:
-        raise RefusalError(400, "a stream of JSON lines follows a request without an answer: wait for the answer first")
+        raise RefusalError(400, "a stream of JSON lines follows an unanswered request: wait for the answer first")
     values = read_fields(request, FIELDS)
     model = server.models.find(name_of(values))
     texts = some_texts(values, "input", server)
@@ -88,7 +88,7 @@ def rows(model: Model, answers: Answers, top_k: int, abstain: bool) -> list[dict
 
 
 def ranked(lengths: Sequence[float], count: int) -> list[int]:
-    """Places of the classes with the greatest lengths, longest first."""
+    """Indices of the classes with the largest lengths, largest first."""
     if count == 1:
         return [lengths.index(max(lengths))]
     return sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)[:count]
@@ -116,6 +116,6 @@ class LineShape:
             self.model.check_abstention()
 
     async def answers(self, texts: list[str]) -> list[dict[str, Any]]:
-        """One object per text. A stream waits for its turn where a request would be refused."""
+        """One object per text. While the queue is full, a stream waits; a request would be refused."""
         found = await self.server.stream_answers(self.model, texts, self.abstain)
         return rows(self.model, found, self.top_k, self.abstain)
