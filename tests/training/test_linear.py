@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -339,6 +340,21 @@ def test_scores_out_of_fold_are_those_of_a_model_of_the_other_folds(
         assert fitted is not None
         wanted = matrix_of(left_out, all_rows(left_out), matrix.vocabulary).scores(*fitted)
         np.testing.assert_allclose(found.scores[own], wanted, atol=0.05)
+
+
+@pytest.mark.parametrize("classes", [29, 30])
+def test_pieces_are_worth_more_among_many_classes_of_texts_with_one_label(classes: int) -> None:
+    """A multi-label model judges each label on its own, however many there are."""
+    texts = [f"word{n % classes} and some others" for n in range(2 * classes)]
+    corpus = corpus_of(texts, [n % classes for n in range(2 * classes)], classes)
+    rows = all_rows(corpus)
+    matrix, truth = matrix_of(corpus, rows, count_features(corpus, 3, 10**6)), truth_of(corpus, rows, None)
+    shares = []
+    for several in (False, True):
+        vocabulary = matrix.known_to(dataclasses.replace(truth, multi_label=several), rows).vocabulary
+        words, pieces = np.split(vocabulary.weights, [vocabulary.pieces])
+        shares.append(pieces.max() / words.max())
+    assert shares[0] == pytest.approx(shares[1]) if classes < 30 else shares[0] > 1.5 * shares[1]
 
 
 def documents(seed: int, texts: int = 40) -> Corpus:

@@ -112,10 +112,11 @@ class Matrix:
         found = self.class_counts(truth, rows)
         counts = found[:, -1].astype(np.uint32)
         values = rarity(counts, len(rows))
-        if self.classes < MANY_CLASSES:
+        many = self.classes >= MANY_CLASSES and not truth.multi_label
+        if not many:
             values *= 1 + MOST_AGREEMENT * agreement(found[:, :-1], truth.totals(rows, self.classes))
         weights = scaled(values, counts)
-        weights[self.vocabulary.pieces :] *= PIECE_VALUE if self.classes < MANY_CLASSES else PIECE_VALUE_OF_MANY
+        weights[self.vocabulary.pieces :] *= PIECE_VALUE_OF_MANY if many else PIECE_VALUE
         return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=weights))
 
 
