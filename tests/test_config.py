@@ -211,7 +211,7 @@ def test_a_linear_model_needs_n_gram_features(values: dict[str, Any]) -> None:
     ("texts", "tokens", "classes", "size"),
     [
         (19_999, 10, 2, "small"), (20_000, 10, 2, "base"), (20_000, 20, 2, "base"), (20_000, 21, 2, "small"),
-        (100, 50, 29, "small"), (100, 50, 30, "base"),
+        (5_000, 50, 29, "small"), (5_000, 50, 30, "base"), (4_999, 50, 30, "small"),
     ],
 )  # fmt: skip
 def test_many_classes_and_many_short_texts_get_the_larger_network(

@@ -57,15 +57,16 @@ def most_tokens(rows: int) -> int:
 
 
 def usual_size(data: DataSize) -> str:
-    """Default size of the network: base for many classes or many short texts, else small."""
+    """Default size of the network: base for many classes or many short texts, else small; small for few rows."""
     many_short = data.texts >= MANY_TEXTS and data.tokens <= SHORT_TEXTS * data.texts
-    return "base" if data.classes >= MANY_CLASSES or many_short else "small"
+    many_classes = data.texts >= FEW_ROWS and data.classes >= MANY_CLASSES
+    return "base" if many_classes or many_short else "small"
 
 
 def resolve_model(options: ModelOptions, vocab_size: int, classes: int, reads_pieces: bool = False) -> ModelOptions:
     """Replace automatic sizes of the network; `reads_pieces`: unknown words are read by their pieces."""
     num_codewords, ngram_features, piece_codes = options.num_codewords, options.ngram_features, options.piece_codes
-    size = options.size or usual_size(DataSize(0, 0, vocab_size, classes))
+    size = options.size or usual_size(DataSize(FEW_ROWS, 0, vocab_size, classes))
     num_layers, hidden_size = SIZES[size]
     if num_codewords is None:
         num_codewords = smallest_num_codewords(vocab_size, options.num_codebooks)

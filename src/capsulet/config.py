@@ -59,7 +59,8 @@ class ModelOptions:
 
     size: str | None = option(
         None, "size of the network: one layer of 32 (tiny) or 64 (small) states, or two layers of 128, as in the "
-        "paper (base); auto: small, or base from 30 classes or from 20,000 texts of at most 20 tokens on average",
+        "paper (base); auto: small, or base from 30 classes and 5,000 texts on, and from 20,000 texts of at most 20 "
+        "tokens on average",
         choices=tuple(SIZES),
     )  # fmt: skip
     embedding: str = option(
