@@ -31,7 +31,7 @@ WORDS = """\
 Each cell has the verdict, the mean difference in points with its 95 % interval, and the paper's difference where it has
 one. The table of the same number below lists the comparisons behind it. A claim **holds** if the intervals of all
 comparisons are on its side of zero, **holds in part** if some are, **does not hold** if none is and one is on the other
-side, and **cannot be told** if all contain zero. *Close* means at most one point less, so its limit is -1 instead of
+side, and is **undecided** if all contain zero. *Close* means at most one point less, so its limit is -1 instead of
 zero. Intervals are a paired bootstrap over the test texts, and over the seeds where there are several.
 
 The formulas of the paper are checked against loops, and its [numbers of

@@ -24,7 +24,7 @@ Runs = Sequence[Mapping[str, Any]]
 RESAMPLES, SEED, TAILS = 2000, 1, (2.5, 97.5)
 CLOSE = 1.0  # points: what "very close" is taken to mean
 GAIN, LOSS, NEAR = "gain", "loss", "near"
-HOLDS, IN_PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "cannot be told"
+HOLDS, IN_PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "undecided"
 
 
 class Comparison(NamedTuple):
@@ -113,7 +113,7 @@ class Difference:
         return f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
     def verdict(self, kind: str) -> str:
-        """Whether a claim of this kind holds, fails, or cannot be told from these runs."""
+        """Whether a claim of this kind holds, fails, or is undecided by these runs."""
         bound = -CLOSE if kind == NEAR else 0.0
         if kind == LOSS:
             return HOLDS if self.high < bound else FAILS if self.low > bound else OPEN
