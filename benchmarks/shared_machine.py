@@ -72,7 +72,7 @@ def measure(repeats: int, native: str) -> dict[int, list[float]]:
 
 def work() -> int:
     """Train one epoch with as many threads as each line of standard input says; print the seconds per step."""
-    from capsulet.training.run import require_training
+    from capsulet.training.installed import require_training
 
     require_training()
     import numpy as np

@@ -25,7 +25,7 @@ from capsulet.config import (
 from capsulet.errors import InputError
 from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions
-from capsulet.training.run import command_line
+from capsulet.training.command import command_line
 
 KINDS = (ModelOptions, TextOptions, TrainingOptions)
 FIELDS = [(kind, spec) for kind in KINDS for spec in dataclasses.fields(kind)]

@@ -130,7 +130,7 @@ def test_waiting_threads_sleep_unless_the_environment_says_otherwise(monkeypatch
 
 def test_training_says_so_before_torch_is_loaded() -> None:
     program = (
-        "import sys, os; from capsulet.training.run import require_training\n"
+        "import sys, os; from capsulet.training.installed import require_training\n"
         "assert 'torch' not in sys.modules; require_training(); assert 'torch' not in sys.modules\n"
         "print(os.environ['OMP_WAIT_POLICY'])"
     )

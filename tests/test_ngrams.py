@@ -43,7 +43,7 @@ def test_none_is_none(rows_file: Path, tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_too_large_is_refused_at_once(rows_file: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("capsulet.training.run.MOST_NUMBERS", 1000)
+    monkeypatch.setattr("capsulet.training.setup.MOST_NUMBERS", 1000)
     with pytest.raises(
         InputError, match=r"ngram_features=400 with 3 classes is a table of 1,200 numbers: expected at most 333 rows"
     ):

@@ -37,7 +37,7 @@ def write(path: Path, rows: list[tuple[object, str]], key: str = "label") -> Pat
 @pytest.fixture(autouse=True)
 def few_texts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is trained on fewer texts than usual, so that the tests are quick."""
-    monkeypatch.setattr("capsulet.training.network_stage.FEWEST_ROWS", 50)
+    monkeypatch.setattr("capsulet.training.network_plan.FEWEST_ROWS", 50)
 
 
 @pytest.fixture

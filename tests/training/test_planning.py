@@ -115,7 +115,7 @@ def rows(tmp_path: Path) -> Path:
 def test_the_plan_is_told_and_stored(
     speed: float, size: str, epochs: int, rows: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("capsulet.training.network_stage.measured_speed", lambda *arguments: speed)
+    monkeypatch.setattr("capsulet.training.network_plan.measured_speed", lambda *arguments: speed)
     lines, limit = list[str](), "1m" if speed > 1e6 else "14"
     options = {**QUICK, "epochs": 2, "time": limit}
     training = capsulet.train(rows, tmp_path / "model", tell=lines.append, **options)
@@ -129,7 +129,7 @@ def test_the_plan_is_told_and_stored(
 
 
 def test_a_size_that_was_given_is_kept(rows: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("capsulet.training.network_stage.measured_speed", lambda *arguments: 1e9)
+    monkeypatch.setattr("capsulet.training.network_plan.measured_speed", lambda *arguments: 1e9)
     capsulet.train(rows, tmp_path / "model", **{**QUICK, "epochs": 1}, time="1h", size="tiny")
     stored = read_config(tmp_path / "model").options.model
     assert (stored.size, stored.hidden_size, stored.num_layers) == ("tiny", 32, 1)

@@ -21,7 +21,7 @@ from capsulet.text.labelled import Data, Source, Tell, can_be_read_again, named,
 from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 from capsulet.text.spool import spooled
-from capsulet.training.run import require_training
+from capsulet.training.installed import require_training
 
 
 def check(

@@ -26,7 +26,7 @@ from capsulet.text.labelled import Data, Tell, silent, sources
 from capsulet.text.labelled import Source as Texts
 from capsulet.text.preparation import LabelledFiles, Listener, prepare
 from capsulet.text.rows import ReadOptions, reading_options
-from capsulet.training.run import require_training
+from capsulet.training.installed import require_training
 
 
 def compress(

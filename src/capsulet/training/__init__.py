@@ -1,5 +1,9 @@
 """Train a model. run.py is the verb; it calls linear_stage.py, then network_stage.py, which combines both (mixture.py).
 
-The linear model: features.py, linear.py and solver.py; ngram_table.py stores it. The network: planning.py, loop.py,
-optimiser.py and cross_validation.py. growth.py extends a trained model.
+All stages get the texts and options (setup.py) and the user and other processes (surroundings.py), and return a model
+with the texts that it is judged on (judged_model.py).
+
+The linear model: features.py, linear.py and solver.py; ngram_table.py stores it. The network: network_plan.py decides
+what is trained, with the arithmetic of planning.py; then loop.py, optimiser.py and cross_validation.py. resuming.py and
+checkpoint.py continue an interrupted training. growth.py extends a trained model.
 """

@@ -1,7 +1,7 @@
 """The result of a training: weights, metrics and epochs. It needs no PyTorch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,3 @@ class History:
 
 # result in the other processes of a distributed training: only the first process has the model
 NOTHING = History((), Snapshot(Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True), {}), "finished", linear_only=True)
-
-
-def interrupted(history: History | None) -> History:
-    """The model of a training that was interrupted."""
-    return replace(history or NOTHING, stopped="interrupted")

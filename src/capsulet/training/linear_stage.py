@@ -22,10 +22,12 @@ from capsulet.training.class_weights import Weights
 from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
 from capsulet.training.history import History, Snapshot
+from capsulet.training.judged_model import JudgedModel
 from capsulet.training.linear import LinearModel, fit_corpus
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
 from capsulet.training.ngram_table import most_features, table_of
 from capsulet.training.offsets import fit_offsets
+from capsulet.training.validation_texts import ValidationTexts
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,13 @@ class LinearStage:
     weights: Weights  # (C,)
 
 
-def fit_linear_stage(
-    corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]
-) -> LinearStage | None:
-    """Fit n-gram features to the training texts; None: stopped."""
+def fit_linear_stage(corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]) -> LinearStage:
+    """Fit n-gram features to the training texts; raise KeyboardInterrupt if `stop` asks for it."""
     model, training = options.model, options.training
     most = most_features(decided(model.ngram_features))
     linear = fit_corpus(corpora.train, model.pieces, most, training.seed, weights, stop)
     if linear is None:
-        return None
+        raise KeyboardInterrupt
     if len(corpora.valid):
         return LinearStage(
             linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None, weights
@@ -69,17 +69,19 @@ def usual_share(texts: int, classes: int) -> float:
     return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
-def linear_history(first: LinearStage, options: Options) -> tuple[History, Floats]:
-    """The linear model as a result of the training, and its class lengths (n, C) for the judged texts."""
+def judged_linear_model(first: LinearStage, corpora: Corpora, options: Options) -> JudgedModel:
+    """The linear model as a result of the training, and its judged texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
     table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
     epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)  # `measured` replaces the metrics
-    best = measured(mixture, first.corpus, first.rows, epoch)
+    best = replace(measured(mixture, first.corpus, first.rows, epoch), weights=table.weights())
     ngrams = {"rows": len(table.checks), "strength": 1.0, "counts": table.counts}
-    snapshot = replace(best, weights=table.weights())
-    return History((), snapshot, "finished", ngrams, linear_only=True, folds=fold_count(first)), mixture.lengths
+    history = History((), best, "finished", ngrams, linear_only=True, folds=fold_count(first))
+    # without cross-validation, the model was not fitted on the judged texts and computes their lengths itself
+    lengths = None if first.folds is None else mixture.lengths
+    return JudgedModel(history, ValidationTexts(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds))
 
 
 def fold_count(first: LinearStage) -> int:

@@ -13,20 +13,21 @@ from capsulet.text.corpus import Corpora
 from capsulet.text.label_names import labels_alike
 from capsulet.text.labelled import Tell
 from capsulet.training.class_weights import NONE
-from capsulet.training.history import History
+from capsulet.training.judged_model import JudgedModel
 
 UNEVEN = 20  # rows of the largest class per row of the smallest, from which on a note is printed
 MOST_SINGLE = 50  # classes, from which on a class for every other row is probably a mistake
 FEW = 5  # validation texts of a class; with fewer its metrics are unreliable
 
 
-def linear_line(history: History, texts: int, seconds: float, out: Path, one_row_each: bool) -> str:
-    """The line about the linear model and its metrics on `texts` texts; `one_row_each`: one training row per class."""
+def linear_line(model: JudgedModel, corpora: Corpora, seconds: float, out: Path) -> str:
+    """The line about the linear model and its metrics."""
+    history, texts = model.history, len(model.judged or ())
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:
         value, name = epoch.valid_micro_f1, "micro-F1 "
-    if one_row_each:
+    if max(corpora.train_counts.values()) == 1:
         return f"{minutes} linear model: accuracy cannot be estimated from one row per class; saved in {out}"
     low, high = interval(round(epoch.valid_accuracy * texts), max(texts, 1))
     how = f"{history.folds}-fold cross-validation" if history.folds else numbered(texts, "validation text")

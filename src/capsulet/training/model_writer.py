@@ -24,6 +24,7 @@ from capsulet.storage.model_file import ORDER, pack_model, word_tensors
 from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
 from capsulet.training.history import History, Snapshot, Weights
+from capsulet.training.judged_model import JudgedModel
 from capsulet.training.validation_texts import ValidationTexts
 
 
@@ -44,10 +45,10 @@ class ModelWriter:
         """Write the best network so far."""
         self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
-    def finish(self, history: History, judged: ValidationTexts | None, measure: bool = True) -> Measures | None:
+    def finish(self, model: JudgedModel, measure: bool = True) -> Measures | None:
         """Calibrate and write a model; with `measure`, also return the data of its report."""
+        history, judged, corpora = model.history, model.judged, self.corpora
         config, weights = self.config_of(history), history.best.weights
-        corpora = self.corpora
         if judged is None:  # no judged texts: the network is measured on the training texts
             corpus = corpora.valid if len(corpora.valid) else corpora.train
             judged = ValidationTexts(corpus, corpora.vocab_size, np.arange(len(corpus)))

@@ -16,7 +16,9 @@ from capsulet.text.labelled import Tell
 from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions
 from capsulet.training.class_weights import BALANCED, NONE
-from capsulet.training.run import checkpoint_path, report_path, train
+from capsulet.training.report import report_path
+from capsulet.training.resuming import checkpoint_path
+from capsulet.training.run import train
 
 ATTEMPTS = 10  # restarts of a training that loses workers, each from the last checkpoint
 

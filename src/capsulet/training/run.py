@@ -6,44 +6,29 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet import __version__
-from capsulet.automatic import LINEAR_TOKENS, NETWORK_TOKENS, USUAL_FRACTION, DataSize, resolve
-from capsulet.config import ALWAYS, AUTO, Options, TextOptions, build_options, decided, explicit_values
-from capsulet.cores import let_waiting_threads_sleep
-from capsulet.errors import InputError, MissingExtraError
+from capsulet.config import build_options, decided
+from capsulet.errors import InputError
 from capsulet.model.shapes import num_parameters, shapes_of
-from capsulet.presentation import count as numbered
-from capsulet.report.measures import Measures
-from capsulet.report.writer import check_report, write_report
+from capsulet.report.writer import check_report
 from capsulet.results import Training
 from capsulet.spelling import speller, spoken
-from capsulet.storage.folder import check_target, read_config
-from capsulet.storage.model_config import ModelConfig, TrainingData, TrainingMetrics
-from capsulet.text.batch import read_lengths
-from capsulet.text.corpus import Corpora
+from capsulet.storage.folder import check_target
 from capsulet.text.labelled import Data, Tell, silent, sources
-from capsulet.text.preparation import LabelledFiles, Listener, prepare
+from capsulet.text.preparation import LabelledFiles
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
-from capsulet.training.class_weights import Weights, check_weights, class_weights
-from capsulet.training.messages import announce, announce_checkpoint, linear_line
+from capsulet.training.class_weights import check_weights
+from capsulet.training.command import command_line
+from capsulet.training.installed import require_training
+from capsulet.training.report import report_path, report_training
 
 if TYPE_CHECKING:
-    from capsulet.training.checkpoint import Checkpoints
-    from capsulet.training.model_writer import ModelWriter
     from capsulet.training.monitor import Monitor
-    from capsulet.training.workers import Alone
-
-OUT_PLACEHOLDER = "--out MODEL"  # in the stored command: the same training then writes the same bytes in any folder
-MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger tables cannot be loaded
 
 
 def train(
@@ -107,8 +92,7 @@ def train_files(
 ) -> Training:  # fmt: skip
     """Train on labelled files from the beginning. `command` is stored in the model; None: the command of this call."""
     started = time.perf_counter()
-    options, spell, quiet = build_options(recipe, **values), speller(tell), monitor is None and tell is silent
-    tell = spoken(tell)
+    options, spell = build_options(recipe, **values), speller(tell)
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
     labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
@@ -116,76 +100,52 @@ def train_files(
         check_report(page)
     check_weights(options.training.class_weight)
     require_training(network=not options.training.linear_only)
-    from capsulet.training.history import NOTHING
-    from capsulet.training.interruption import Interruption
-    from capsulet.training.linear_stage import fit_linear_stage, linear_history
+    from capsulet.training.judged_model import NO_MODEL
+    from capsulet.training.linear_stage import fit_linear_stage, judged_linear_model
+    from capsulet.training.messages import announce, linear_line
     from capsulet.training.model_writer import ModelWriter
-    from capsulet.training.monitor import Silence
-    from capsulet.training.progress import progress_monitor
-    from capsulet.training.validation_texts import ValidationTexts
-    from capsulet.training.workers import join_workers
+    from capsulet.training.resuming import Resuming, checkpoint_path
+    from capsulet.training.setup import set_up
+    from capsulet.training.surroundings import surroundings
 
-    with ExitStack() as scratch, Interruption() as interruption:
-        workers = scratch.enter_context(join_workers(options.training.device))
-        if workers.rank:  # only the first process prints
-            tell, monitor, progress = silent, None, False
-        if quiet and (view := progress_monitor(progress)) is not None:
-            scratch.enter_context(view)
-            monitor, tell = view, spoken(view.tell)
-        monitor = monitor or Silence()
-        text, fraction = text_options(options), options.training.valid_fraction
-        listener = Listener(tell, monitor.reading, interruption.requested)
-        corpora = workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, listener))
-        if interruption.requested():
-            raise KeyboardInterrupt  # there is no model yet that could be kept
-        command, num_classes = command or command_line(labelled, recipe, options), len(corpora.labels)
-        size = data_size(corpora, options.training.window)
-        options = dataclasses.replace(options, text=dataclasses.replace(text, max_tokens=corpora.max_tokens))
-        asked, options = options, with_fraction(resolve(options, size), len(corpora.valid) > 0)
-        rows = decided(options.model.ngram_features)
-        weights = class_weights(options.training.class_weight, corpora.train_counts)
-        check_ngrams(rows, num_classes)
-        warnings = announce(corpora, options, tell)
-        writer = ModelWriter(out, start_config(corpora, options, weights, recipe, command), corpora)
-        first = linear = judged = None
-        if rows and workers.rank == 0:
-            first = fit_linear_stage(corpora, options, weights, interruption.requested)
-            if first is None:
-                raise KeyboardInterrupt
-            linear, lengths = linear_history(first, options)
-            # without cross-validation, the model was not fitted on the judged texts and computes their lengths itself
-            held_out = first.folds is None
-            judged = ValidationTexts(
-                first.corpus, corpora.vocab_size, first.rows, None if held_out else lengths, first.folds
-            )
-            writer.finish(linear, judged, measure=False)
-            one_row_each = max(corpora.train_counts.values()) == 1
-            tell(linear_line(linear, len(judged), time.perf_counter() - started, out, one_row_each))
-        history, measures, decision = linear or NOTHING, None, ""
+    with ExitStack() as scratch:
+        around = scratch.enter_context(surroundings(options.training.device, tell, monitor, progress))
+        setup = set_up(labelled, options, around, scratch)
+        corpora = setup.corpora
+        command = command or command_line(labelled, recipe, options)
+        warnings = announce(corpora, setup.options, around.tell)
+        writer = ModelWriter(out, setup.start_config(recipe, command), corpora)
+
+        first = linear = None
+        if decided(setup.options.model.ngram_features) and around.first:
+            first = fit_linear_stage(corpora, setup.options, setup.weights, around.stop)
+            linear = judged_linear_model(first, corpora, setup.options)
+            writer.finish(linear, measure=False)
+            around.tell(linear_line(linear, corpora, time.perf_counter() - started, out))
+
+        model, measures, decision = linear or NO_MODEL, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
-            stage = NetworkStage(
-                corpora, asked, options, weights, first, writer, monitor, tell, interruption.requested, workers, resume,
-                started, size, partial(checkpoints_of, corpora, workers, resume, tell),
-                partial(stored_options, out if workers.rank == 0 else None),
-            )  # fmt: skip
-            writer, history, judged = stage.run(linear, judged)
-            decision = stage.decision
-        if workers.rank == 0:
-            measures = writer.finish(history, judged, measure=history.stopped != "interrupted")
-        workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
+            path = checkpoint_path(out) if around.first else None
+            resuming = Resuming(path, resume, corpora.digest, around.tell)
+            stage = NetworkStage(setup, first, linear, writer, around, resuming, started)
+            model = stage.run()
+            writer, decision = stage.writer, stage.decision
+
+        history, judged = model.history, model.judged
+        if around.first:
+            measures = writer.finish(model, measure=history.stopped != "interrupted")
+        around.workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
         if page and measures:
             report_training(page, out, measures)
-    parameters = num_parameters(shapes_of(history.best.weights))
     return Training(
-        str(out), tuple(corpora.labels), parameters, len(corpora.train), len(corpora.valid), history.best.epoch,
-        history.epochs, history.stopped, time.perf_counter() - started,
+        str(out), tuple(corpora.labels), num_parameters(shapes_of(history.best.weights)), len(corpora.train),
+        len(corpora.valid), history.best.epoch, history.epochs, history.stopped, time.perf_counter() - started,
         tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
-        linear=linear.best.epoch if linear else None, judged=len(judged) if judged else 0,
-        classes=measures.evaluation.classes if measures else (),
-        decision=decision,
+        linear=linear.history.best.epoch if linear else None, judged=len(judged) if judged else 0,
+        classes=measures.evaluation.classes if measures else (), decision=decision,
     )  # fmt: skip
 
 
@@ -197,130 +157,3 @@ def folder_of(out: Any) -> Path:
             "together, as (texts, labels)"
         )
     return Path(out)
-
-
-def text_options(options: Options) -> TextOptions:
-    """The text options, with `max_tokens` where its automatic value does not depend on the number of rows."""
-    text, training = options.text, options.training
-    if text.max_tokens or not (training.linear_only or training.network == ALWAYS or options.model.ngram_features == 0):
-        return text
-    return dataclasses.replace(text, max_tokens=LINEAR_TOKENS if training.linear_only else NETWORK_TOKENS)
-
-
-def with_fraction(options: Options, held_out: bool) -> Options:
-    """The options with `valid_fraction` set: the automatic value depends on whether rows were held out."""
-    fraction = options.training.valid_fraction
-    if fraction is None:
-        fraction = USUAL_FRACTION if held_out else 0.0
-    return dataclasses.replace(options, training=dataclasses.replace(options.training, valid_fraction=fraction))
-
-
-def stored_options(out: Path | None) -> dict[str, Any]:
-    """The options in the checkpoint of a model folder; empty if there is none."""
-    from capsulet.training.checkpoint import Checkpoints, identity_in
-
-    data = Checkpoints(checkpoint_path(out)).read() if out else b""
-    return identity_in(data) if data else {}
-
-
-def checkpoints_of(corpora: Corpora, workers: Alone, resume: bool, tell: Tell, writer: ModelWriter) -> Checkpoints:
-    """The checkpoints of the network, beside the model folder, in the first process."""
-    from capsulet.training.checkpoint import Checkpoints
-
-    path = checkpoint_path(writer.path) if workers.rank == 0 else None
-    if path:
-        announce_checkpoint(path, resume, tell)
-    seconds = writer.start.options.training.checkpoint_seconds
-    return Checkpoints(path, seconds, identity(writer.start, corpora))
-
-
-def report_path(out: Path) -> Path:
-    """Path of the report: next to the model folder, not inside, because a model must not contain texts.
-
-    The path is relative if `out` is relative, unless `out` is a link or a path such as `..`.
-    """
-    place = out.resolve()
-    beside = out if (out.parent.resolve(), out.name) == (place.parent, place.name) else place
-    return beside.with_name(place.name + ".report.html")
-
-
-def checkpoint_path(out: Path) -> Path:
-    """Path of the checkpoint of a model folder."""
-    return Path(f"{out.resolve()}.checkpoint")
-
-
-def require_training(purpose: str = "Training", network: bool = True) -> None:
-    """Refuse to start if a package that training needs is not installed; must be called before torch is imported."""
-    for package in ("torch", "numpy") if network else ("numpy",):
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, "train", purpose)
-    let_waiting_threads_sleep()
-
-
-def data_size(corpora: Corpora, window: int) -> DataSize:
-    """Size of the data, if a training step reads at most `window` tokens of a text; 0: whole texts."""
-    train, held_out = corpora.train, corpora.valid if len(corpora.valid) else corpora.train
-    tokens_read = int(read_lengths(train, window).sum())
-    return DataSize(len(train), tokens_read, corpora.vocab_size, len(corpora.labels), len(held_out.ids))
-
-
-def check_ngrams(rows: int, classes: int) -> None:
-    """Refuse a table of n-gram features that is too large to load."""
-    if rows * classes > MOST_NUMBERS:
-        table = f"--ngram-features {rows} with {classes:,} classes is a table of {rows * classes:,} numbers"
-        raise InputError(f"{table}: expected at most {MOST_NUMBERS // classes:,} rows")
-
-
-def start_config(corpora: Corpora, options: Options, weights: Weights, recipe: str, command: str) -> ModelConfig:
-    """The configuration before the first epoch; parameters and metrics are missing."""
-    named = None if weights is None else dict(zip(corpora.labels, weights.tolist(), strict=True))
-    train, counts = corpora.train, dict(corpora.train_counts)
-    return ModelConfig(
-        __version__, tuple(corpora.labels), recipe, options, corpora.vocab_size, parameters=0, command=command,
-        data=TrainingData(len(train), len(corpora.valid), len(train.ids), counts, named, corpora.scripts),
-        metrics=TrainingMetrics(0.0, 0.0, 0, 0, "running"), columns=corpora.columns,
-    )  # fmt: skip
-
-
-def identity(config: ModelConfig, corpora: Corpora) -> dict[str, Any]:
-    """What must be equal in a checkpoint and in the training that resumes it."""
-    groups = dataclasses.asdict(config.options).values()
-    values: dict[str, Any] = {name: value for group in groups for name, value in group.items()}
-    for name in ("threads", "device", "checkpoint_seconds"):  # they do not change the result
-        del values[name]
-    weights = config.data.class_weights
-    return {**values, "texts": corpora.digest, **({} if weights is None else {"class_weights": weights})}
-
-
-def command_line(files: LabelledFiles, recipe: str, options: Options, more: Sequence[str] = ()) -> str:
-    """The command that trains this model, with a placeholder for --out; `more` are further flags and their values."""
-    words = ["capsulet", "train", *map(str, files.train), *OUT_PLACEHOLDER.split(), *more]
-    words += [word for file in files.valid for word in ("--valid", str(file))]
-    words += [*(["--recipe", recipe] if recipe != "default" else []), *files.reading.flags()]
-    for name, value in explicit_values(options, recipe).items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            words += [f"--{flag}", AUTO if value is None else str(value)]
-    # the bytes of a file name that is not UTF-8 are escaped
-    return shlex.join(words).encode(errors="backslashreplace").decode()
-
-
-def report_training(page: Path, out: Path, measures: Measures) -> None:
-    """Write the report of a training."""
-    config = read_config(out)
-    count, data, folds = measures.evaluation.count, config.data, config.metrics.folds
-    rows, texts = (data.valid_rows, "validation") if data.valid_rows else (data.train_rows, "training")
-    part = f"{count:,} of the " if count < rows else "the "
-    which = "" if config.linear_only else ", which also selected the epoch"
-    if folds:
-        which = f", each answered by a model that was trained without it ({folds}-fold cross-validation)"
-    measured = f"{part}{numbered(rows, f'{texts} text')}{which}"
-    note = "Texts are shown as the model spells them: in lower case, with a space between the tokens."
-    if not config.measured:
-        measured, note = "", "With one training row per class, no text is left to measure the quality on."
-    write_report(
-        page, f"Training of {out.name}", measured, out, config,
-        measures, [config.command.replace(OUT_PLACEHOLDER, f"--out {shlex.quote(str(out))}", 1)], [note],
-    )  # fmt: skip

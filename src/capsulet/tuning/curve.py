@@ -38,7 +38,8 @@ def curve(
     A fifth of the rows, at most 5,000, is held out and measures every training. Parts are drawn `draws` times. `plot`
     is an SVG file to write. `values` are options of `train`; `linear_only=True` takes seconds.
     """
-    from capsulet.training.run import require_training, train
+    from capsulet.training.installed import require_training
+    from capsulet.training.run import train
 
     columns, tell = pop_columns(values), spoken(tell)
     options = build_options(**values)

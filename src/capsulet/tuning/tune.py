@@ -49,7 +49,7 @@ def tune(
     """
     require_optuna()
     from capsulet.compression.setting import parse_size
-    from capsulet.training.run import require_training
+    from capsulet.training.installed import require_training
 
     columns, tell = pop_columns(values), spoken(tell)
     options = build_options(**values)
