@@ -35,7 +35,7 @@ export class Answer {
     this.judgement = make('div', { className: 'judgement' });
     this.wordsHeading = make('h3', { id: `${id}-words` });
     this.contrast = make('select', { 'aria-label': 'and not' });
-    this.words = make('p', { className: 'words', dir: 'auto', role: 'region', 'aria-labelledby': `${id}-words`, tabIndex: 0 });
+    this.words = make('p', { className: 'words', dir: 'auto', role: 'group', 'aria-labelledby': `${id}-words`, tabIndex: 0 });
     this.legend = make('p', { className: 'legend hint' });
     this.table = make('details', {}, make('summary', {}, 'Contributions of the words'));
     const result = make('div', { className: 'result' }, this.heading, this.verdict, this.note, this.labels, this.more, this.judgement);
