@@ -356,7 +356,7 @@ static void take_word(struct token *token) {
 
 /* Whether a word of letters and digits ends before place `at`. False is also given if the whole rule must decide. */
 static bool ends_word(const uint8_t *text, size_t size, size_t at) {
-  if (at >= size) return true;
+  if (at >= size || text[at] <= ' ') return true;
   if (text[at] >= 0x80) {
     struct token token = {.text = text, .size = size};
     struct character c = look(&token, at);
@@ -418,12 +418,19 @@ static uint64_t spell_pairs(uint64_t *block) {
   return (~spelled & high) | others; /* the second byte of a spelling has the highest bit */
 }
 
-/* Hash of the first bytes of a block. Words differ in length, so a loop to the last byte would often be predicted wrongly. */
-static uint32_t hash_block(uint32_t hash, uint64_t block, uint32_t taken) {
-  uint32_t hashes[BLOCK + 1];
+/* Hash of the first bytes of a block, fewer than all. Words differ in length, so a loop to the last byte would often be
+ * predicted wrongly. */
+static uint32_t hash_part(uint32_t hash, uint64_t block, uint32_t taken) {
+  uint32_t hashes[BLOCK];
   hashes[0] = hash;
-  for (uint32_t i = 0; i < BLOCK; i++) hashes[i + 1] = HASH_NEXT(hashes[i], block >> 8 * i);
+  for (uint32_t i = 1; i < BLOCK; i++, block >>= 8) hashes[i] = HASH_NEXT(hashes[i - 1], block);
   return hashes[taken];
+}
+
+/* Hash of all bytes of a block. */
+static uint32_t hash_block(uint32_t hash, uint64_t block) {
+  for (uint32_t i = 0; i < BLOCK; i++) hash = HASH_NEXT(hash, block >> 8 * i);
+  return hash;
 }
 
 /* Words of simple letters (ASCII, and those of two bytes that have one such letter as their spelling), and single symbols of
@@ -455,9 +462,12 @@ static bool next_quick_word(struct reader *reader, struct word *word) {
       if ((others = spell_bytes(&block))) taken = (uint32_t)__builtin_ctzll(others) / 8;
     }
     memcpy(letters + used, &block, BLOCK);
-    hash = hash_block(hash, block, taken);
     at += taken, used += taken;
-    if (!others) continue;
+    if (!others) {
+      hash = hash_block(hash, block);
+      continue;
+    }
+    hash = hash_part(hash, block, taken);
     if (at >= size || (pairs ? !is_plain(text[at]) : text[at] < 0x80)) break; /* else letters of the other kind may follow */
   }
   if (!used || !ends_word(text, size, at)) return false;
