@@ -30,7 +30,7 @@ LAYERS = (
     {"training", "drifting", "report"},
     {"evaluation.evaluate", "evaluation.calibrate", "storage.export"},
     {"training.model_writer", "training.growth", "training.messages", "training.progress"},
-    {"training.report", "training.resuming", "training.surroundings", "training.forgetting"},
+    {"training.report", "training.resuming", "training.context", "training.forgetting"},
     {"training.setup"},
     {"training.network_plan"},
     {"training.network_stage"},

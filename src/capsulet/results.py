@@ -243,7 +243,7 @@ class Training(Table):
     linear_only: bool = False  # the model has n-gram features and no network
     folds: int = 0  # of the cross-validation that measured `best`; 0: validation texts
     linear: Epoch | None = None  # metrics of the linear model alone
-    judged: int = 0  # number of texts that `best` was measured on
+    validation_texts: int = 0  # number of texts that `best` was measured on
     decision: str = ""  # why the network is used, or why not
     classes: tuple[ClassScores, ...] = ()  # metrics of each class, on texts that the model was not trained on
     growth: "Growth | None" = None  # comparison with the old model, if the model was grown

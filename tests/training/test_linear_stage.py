@@ -99,7 +99,7 @@ def test_few_texts_have_no_network_unless_it_is_wanted(network: str, rows_file: 
 def test_no_network_is_trained_where_the_linear_model_leaves_nothing_to_it(tmp_path: Path, monkeypatch) -> None:
     file, lines = tmp_path / "rows.jsonl", list[str]()
     file.write_text("".join(json.dumps({"label": label, "text": text}) + "\n" for label, text in TEXTS * 20))
-    monkeypatch.setattr("capsulet.training.network_plan.MANY_JUDGED", 100)
+    monkeypatch.setattr("capsulet.training.network_plan.MANY_VALIDATION_TEXTS", 100)
     options = {**SMALL, "network": "auto"}
     training = capsulet.train(file, tmp_path / "model", tell=lines.append, **options)
     assert (

@@ -1,4 +1,4 @@
-"""Texts that a model was judged on, for its calibration and its report."""
+"""Validation texts of a model, for its calibration and its report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from capsulet.text.corpus import TOO_LONG, Corpus, spell
 from capsulet.training.validation_texts import MOST_TEXTS, ValidationTexts
 
 
-def judged(corpus: Corpus, vocab_size: int, folds: list[int] | None = None) -> ValidationTexts:
+def validation_of(corpus: Corpus, vocab_size: int, folds: list[int] | None = None) -> ValidationTexts:
     """All texts of a corpus, with class lengths that say which text they belong to."""
     rows = np.arange(len(corpus))
     lengths = np.repeat(rows[:, None], max(corpus.num_classes, 1), 1).astype(np.float32)
@@ -27,7 +27,7 @@ def test_a_corpus_is_spelled_as_the_model_reads_it(model: Path) -> None:
     spellings = spell([*words[2:], "matchless"])
     starts, targets = np.array([0, 4, 5, 6]), np.array([2, 1, 0], np.int32)
     corpus = Corpus(np.array(ids, np.int32), starts, targets, num_classes=3, spellings=spellings)
-    (window,) = judged(corpus, size).windows(classifier)
+    (window,) = validation_of(corpus, size).windows(classifier)
     assert window.lengths.tolist() == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
     assert window.texts == [f"the match matchless {TOO_LONG}", "bank", ""] and window.truth == [(2,), (1,), (0,)]
     assert window.spelled and window.encoded[0].tolist() == [the, match, 1, 1]
@@ -43,7 +43,7 @@ def test_of_many_texts_some_are_spelled(model: Path) -> None:
     corpus = Corpus(
         np.full(number, 1, np.int32), np.arange(number + 1), np.zeros(number, np.int32), None, 1, None, spell([])
     )
-    windows = list(judged(corpus, 2).sample().windows(capsulet.load(model)))
+    windows = list(validation_of(corpus, 2).sample().windows(capsulet.load(model)))
     assert len(windows) > 1 and abs(sum(len(window.texts) for window in windows) - MOST_TEXTS) <= 1
     assert windows[0].lengths.tolist()[:3] == [[0], [3], [6]], "the lengths stay with their texts"
 
@@ -54,7 +54,7 @@ def test_a_multi_label_corpus_is_spelled(sets_model: Path) -> None:
     ids = np.array([words.index("the"), len(words), words.index("bank")], np.int32)
     spellings = spell([*words[2:], "qq"])
     corpus = Corpus(ids, np.array([0, 2, 3]), np.array([2, 0], np.int32), np.array([0, 2, 2]), 3, spellings=spellings)
-    (window,) = judged(corpus, len(words)).windows(classifier)
+    (window,) = validation_of(corpus, len(words)).windows(classifier)
     assert window.texts == ["the qq", "bank"] and window.truth == [(0, 2), ()]
 
 
@@ -63,10 +63,10 @@ def test_a_word_of_one_fold_is_unknown_there() -> None:
     spellings = spell(["both", "once", "twice"])  # the ids 2, 3 and 4
     ids, starts = np.array([2, 3, 2, 4, 4, 2], np.int32), np.array([0, 2, 4, 5, 6])
     corpus = Corpus(ids, starts, np.zeros(4, np.int32), num_classes=2, spellings=spellings)
-    found = [own.tolist() for own in judged(corpus, 5, [0, 1, 1, 2]).encoded]
+    found = [own.tolist() for own in validation_of(corpus, 5, [0, 1, 1, 2]).encoded]
     assert found == [[2, 1], [2, 1], [1], [2]]
-    assert [own.tolist() for own in judged(corpus, 5).encoded] == [[2, 3], [2, 4], [4], [2]]
-    assert judged(corpus, 5, [0, 1, 0, 2]).encoded[1].tolist() == [2, 4], "another fold has it, too"
+    assert [own.tolist() for own in validation_of(corpus, 5).encoded] == [[2, 3], [2, 4], [4], [2]]
+    assert validation_of(corpus, 5, [0, 1, 0, 2]).encoded[1].tolist() == [2, 4], "another fold has it, too"
 
 
 def test_a_model_that_was_not_trained_on_them_answers_itself(model: Path) -> None:

@@ -223,9 +223,9 @@ def test_of_nearly_equal_trials_the_one_of_the_lowest_log_loss_is_best() -> None
 
 def test_a_thousand_texts_judge_a_trial() -> None:
     compressed, whole = (Job("accuracy", size, {}, ReadOptions()) for size in (500_000, None))
-    assert compressed.judged_share(4_900) == whole.judged_share(5_000) | {"valid_fraction": 0.204}
-    assert compressed.judged_share(1_000) == {"valid_fraction": 0.25} and whole.judged_share(1_000) == {}
-    assert whole.judged_share(1_000_000) == {"valid_fraction": 0.1}
+    assert compressed.held_out_share(4_900) == whole.held_out_share(5_000) | {"valid_fraction": 0.204}
+    assert compressed.held_out_share(1_000) == {"valid_fraction": 0.25} and whole.held_out_share(1_000) == {}
+    assert whole.held_out_share(1_000_000) == {"valid_fraction": 0.1}
     assert compressed.final_share(1_000) == {"valid_fraction": 0.1} and compressed.final_share(10_000) == {}
 
 

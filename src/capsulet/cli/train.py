@@ -163,10 +163,10 @@ def measured_on(result: Training) -> str:
     if result.folds:
         from capsulet.report.measures import interval
 
-        texts = f"in {result.folds}-fold cross-validation, on {count(result.judged, 'text')}"
-        if result.best.valid_micro_f1 is not None or not result.judged:
+        texts = f"in {result.folds}-fold cross-validation, on {count(result.validation_texts, 'text')}"
+        if result.best.valid_micro_f1 is not None or not result.validation_texts:
             return texts
-        low, high = interval(round(result.best.valid_accuracy * result.judged), result.judged)
+        low, high = interval(round(result.best.valid_accuracy * result.validation_texts), result.validation_texts)
         return f"{texts}, 95 % interval {100 * low:.1f} to {100 * high:.1f}"
     return f"on the {'validation' if result.valid_rows else 'training'} texts"
 

@@ -47,7 +47,7 @@ Trained with [capsulet](https://pypi.org/project/capsulet/) {config.capsulet_ver
 
 def metadata(config: ModelConfig) -> str:
     """YAML at the head of the card, which the Hugging Face Hub reads: library, task and figures."""
-    metrics, judged = config.metrics, config.measured and (config.metrics.folds or config.data.valid_rows)
+    metrics, validated = config.metrics, config.measured and (config.metrics.folds or config.data.valid_rows)
     how = f"{metrics.folds}-fold cross-validation" if metrics.folds else "validation texts"
     figures = [
         ("accuracy", "Subset accuracy" if config.multi_label else "Accuracy", metrics.valid_accuracy),
@@ -56,7 +56,7 @@ def metadata(config: ModelConfig) -> str:
     ]
     lines = ["---", "library_name: capsulet", "pipeline_tag: text-classification", "tags:", "- text-classification"]
     lines += ["- multi-label"] * config.multi_label
-    if judged:
+    if validated:
         lines += [
             "model-index:", "- name: capsulet", "  results:", "  - task:", "      type: text-classification",
             "      name: Text classification", "    dataset:", "      type: private", f"      name: {how}",
@@ -97,7 +97,7 @@ def quality_rows(config: ModelConfig) -> list[str]:
     measured = f"on the {data.valid_rows:,} validation texts"
     measured += "" if config.linear_only else ", which also selected the epoch"
     if metrics.folds:
-        measured = f"in {metrics.folds}-fold cross-validation, on {judged_texts(config):,} training texts"
+        measured = f"in {metrics.folds}-fold cross-validation, on {validation_count(config):,} training texts"
     elif not data.valid_rows:
         measured = "on its own training texts, because there were too few for a validation set"
     micro_f1, macro_f1 = (f"{100 * (value or 0):.2f} %" for value in (metrics.valid_micro_f1, metrics.valid_macro_f1))
@@ -118,7 +118,7 @@ def quality_rows(config: ModelConfig) -> list[str]:
     return rows
 
 
-def judged_texts(config: ModelConfig) -> int:
+def validation_count(config: ModelConfig) -> int:
     """The number of texts that the metrics of the training were measured on."""
     metrics, data = config.metrics, config.data
     return data.valid_rows or metrics.valid_measured or data.train_rows

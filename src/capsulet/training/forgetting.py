@@ -7,7 +7,7 @@ from dataclasses import replace
 from capsulet.evaluation.evaluate import evaluate_pairs
 from capsulet.results import Evaluation, Growth, GrowthRow, Training
 from capsulet.runtime.classifier import load
-from capsulet.storage.card import judged_texts
+from capsulet.storage.card import validation_count
 from capsulet.text.labelled import Tell, labelled_pairs, named
 from capsulet.text.preparation import LabelledFiles
 from capsulet.training.growth import OldModel
@@ -27,7 +27,7 @@ def measured(training: Training, old: OldModel, sources: LabelledFiles, tell: Te
     first = rows[0]
     lost = None if first.before is None or first.after is None else first.before - first.after
     if lost is not None and first.after is not None and not sources.valid:
-        texts = 1 / judged_texts(old.config) + 1 / first.count
+        texts = 1 / validation_count(old.config) + 1 / first.count
         chance = 1.96 * (first.after * (1 - first.after) * texts) ** 0.5
         note += f"; a difference of up to {100 * chance:.1f} points may be chance"
     kept = training.growth.kept if training.growth else None

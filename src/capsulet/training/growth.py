@@ -355,7 +355,7 @@ def write(
     return Training(
         str(out), start.labels, config.parameters, texts.count, 0, epoch, (), "finished", time.perf_counter() - started,
         warnings=() if flags.any(0).all() else (OLD_CALIBRATION,), linear_only=config.linear_only, folds=FOLDS,
-        judged=texts.count, classes=classes, growth=growth,
+        validation_texts=texts.count, classes=classes, growth=growth,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """First stage of a training: the linear model, logistic regression on n-gram features. It needs no PyTorch.
 
-The judged texts are those that the model is measured on but was not fitted on: the held-out texts, or with
-cross-validation the training texts, each left out once. The documentation calls them validation texts. There are n.
+The validation texts are those that the model is measured on but was not fitted on: the held-out texts, or with
+cross-validation the training texts, each left out once. There are n.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from capsulet.training.class_weights import Weights
 from capsulet.training.features import Floats
 from capsulet.training.folds import Rows
 from capsulet.training.history import History, Snapshot
-from capsulet.training.judged_model import JudgedModel
 from capsulet.training.linear import LinearModel, fit_corpus
+from capsulet.training.measured_model import MeasuredModel
 from capsulet.training.mixture import SHARE_OF_MANY, USUAL_SHARE, Mixture, linear_alone, log_losses
 from capsulet.training.ngram_table import most_features, table_of
 from capsulet.training.offsets import fit_offsets
@@ -32,11 +32,11 @@ from capsulet.training.validation_texts import ValidationTexts
 
 @dataclass(frozen=True)
 class LinearStage:
-    """A fitted linear model, and scores of the judged texts by models that were not fitted on them."""
+    """A fitted linear model, and scores of the validation texts by models that were not fitted on them."""
 
     linear: LinearModel
-    corpus: Corpus  # has the judged texts
-    rows: Rows  # (n,) indices of the judged texts in the corpus
+    corpus: Corpus  # has the validation texts
+    rows: Rows  # (n,) indices of the validation texts in the corpus
     scores: Floats  # (n, C)
     folds: Rows | None  # fold of every text of the corpus, -1 if it is in none; None: no cross-validation
     weights: Weights  # (C,)
@@ -69,8 +69,8 @@ def usual_share(texts: int, classes: int) -> float:
     return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
-def judged_linear_model(first: LinearStage, corpora: Corpora, options: Options) -> JudgedModel:
-    """The linear model as a result of the training, and its judged texts."""
+def measured_linear_model(first: LinearStage, corpora: Corpora, options: Options) -> MeasuredModel:
+    """The linear model as a result of the training, and its validation texts."""
     multi_label = options.model.multi_label
     mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
     table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
@@ -79,9 +79,9 @@ def judged_linear_model(first: LinearStage, corpora: Corpora, options: Options) 
     best = replace(measured(mixture, first.corpus, first.rows, epoch), weights=table.weights())
     ngrams = {"rows": len(table.checks), "strength": 1.0, "counts": table.counts}
     history = History((), best, "finished", ngrams, linear_only=True, folds=fold_count(first))
-    # without cross-validation, the model was not fitted on the judged texts and computes their lengths itself
+    # without cross-validation, the model was not fitted on the validation texts and computes their lengths itself
     lengths = None if first.folds is None else mixture.lengths
-    return JudgedModel(history, ValidationTexts(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds))
+    return MeasuredModel(history, ValidationTexts(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds))
 
 
 def fold_count(first: LinearStage) -> int:
@@ -90,7 +90,7 @@ def fold_count(first: LinearStage) -> int:
 
 
 def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
-    """Add class offsets (C,) to a mixture if that raises the metric of the judged texts; also return the offsets.
+    """Add class offsets (C,) to a mixture if that raises the metric of the validation texts; also return the offsets.
 
     A multi-label mixture has its offset already, the same for all labels.
     """
@@ -103,7 +103,7 @@ def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) 
 
 
 def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
-    """A snapshot without weights: the epoch with the metrics of a mixture on the judged texts, and the thresholds.
+    """A snapshot without weights: the epoch with the metrics of a mixture on the validation texts, and the thresholds.
 
     The snapshot has a macro-F1 if the model is multi-label, or if `epoch` has one because macro-F1 selects the epoch.
     """

@@ -13,16 +13,16 @@ from capsulet.text.corpus import Corpora
 from capsulet.text.label_names import labels_alike
 from capsulet.text.labelled import Tell
 from capsulet.training.class_weights import NONE
-from capsulet.training.judged_model import JudgedModel
+from capsulet.training.measured_model import MeasuredModel
 
 UNEVEN = 20  # rows of the largest class per row of the smallest, from which on a note is printed
 MOST_SINGLE = 50  # classes, from which on a class for every other row is probably a mistake
 FEW = 5  # validation texts of a class; with fewer its metrics are unreliable
 
 
-def linear_line(model: JudgedModel, corpora: Corpora, seconds: float, out: Path) -> str:
+def linear_line(model: MeasuredModel, corpora: Corpora, seconds: float, out: Path) -> str:
     """The line about the linear model and its metrics."""
-    history, texts = model.history, len(model.judged or ())
+    history, texts = model.history, len(model.validation or ())
     epoch, minutes = history.best.epoch, f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     value, name = epoch.valid_accuracy, "accuracy "
     if epoch.valid_micro_f1 is not None:

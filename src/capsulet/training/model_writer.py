@@ -24,7 +24,7 @@ from capsulet.storage.model_file import ORDER, pack_model, word_tensors
 from capsulet.storage.tensors import Tensor, from_array
 from capsulet.text.corpus import Corpora
 from capsulet.training.history import History, Snapshot, Weights
-from capsulet.training.judged_model import JudgedModel
+from capsulet.training.measured_model import MeasuredModel
 from capsulet.training.validation_texts import ValidationTexts
 
 
@@ -45,23 +45,23 @@ class ModelWriter:
         """Write the best network so far."""
         self.write(self.config_of(History(tuple(epochs), best, "running")), best.weights, epochs)
 
-    def finish(self, model: JudgedModel, measure: bool = True) -> Measures | None:
+    def finish(self, model: MeasuredModel, measure: bool = True) -> Measures | None:
         """Calibrate and write a model; with `measure`, also return the data of its report."""
-        history, judged, corpora = model.history, model.judged, self.corpora
+        history, validation, corpora = model.history, model.validation, self.corpora
         config, weights = self.config_of(history), history.best.weights
-        if judged is None:  # no judged texts: the network is measured on the training texts
+        if validation is None:  # no texts were held out or left out: the network is measured on the training texts
             corpus = corpora.valid if len(corpora.valid) else corpora.train
-            judged = ValidationTexts(corpus, corpora.vocab_size, np.arange(len(corpus)))
+            validation = ValidationTexts(corpus, corpora.vocab_size, np.arange(len(corpus)))
         classifier = self.classifier(config, weights)
-        if judged.lengths is not None or len(corpora.valid):
-            known = judged.sample(MOST_ROWS)
+        if validation.lengths is not None or len(corpora.valid):
+            known = validation.sample(MOST_ROWS)
             described = describe_answers(classifier, known.encoded, known.answers(classifier), known.truth)
             config = dataclasses.replace(config, **described)
         measures = None
         if measure:
             classifier = self.classifier(config, weights)
             recorder = Recorder(classifier, spelled=True)
-            measures = recorder.finish(evaluate_texts(classifier, judged.sample().windows(classifier), recorder))
+            measures = recorder.finish(evaluate_texts(classifier, validation.sample().windows(classifier), recorder))
             config = dataclasses.replace(config, metrics=with_measures(config.metrics, measures.evaluation))
         self.write(config, weights, history.epochs)
         return measures

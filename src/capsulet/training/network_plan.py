@@ -12,14 +12,14 @@ from capsulet.automatic import FEWEST_ROWS, resolve
 from capsulet.config import ALWAYS, Options, decided, seconds_of
 from capsulet.model.network import Network, build_network
 from capsulet.text.corpus import Corpora
-from capsulet.training.judged_model import JudgedModel
+from capsulet.training.context import Context
 from capsulet.training.loop import Task
+from capsulet.training.measured_model import MeasuredModel
 from capsulet.training.planning import NetworkPlan, described, measured_speed, passes, planned, usual_rounds
 from capsulet.training.resuming import Resuming
 from capsulet.training.setup import Setup
-from capsulet.training.surroundings import Surroundings
 
-MANY_JUDGED, NEARLY_ALL = 1_000, 0.995  # judged texts, and an accuracy on them that no network can clearly raise
+MANY_VALIDATION_TEXTS, NEARLY_ALL = 1_000, 0.995  # with this accuracy on as many texts, no network can clearly raise it
 WORTH_A_TRIAL = 1_000_000  # tokens; if a training reads more, a short trial estimates its time first
 
 
@@ -32,12 +32,18 @@ def new_network(options: Options, corpora: Corpora) -> Network:
     )  # fmt: skip
 
 
-def task_of(setup: Setup, options: Options, around: Surroundings) -> Task:
+def task_of(setup: Setup, options: Options, context: Context) -> Task:
     """The training of a network on the texts, without checkpoints."""
     corpora = setup.corpora
     valid = corpora.valid if len(corpora.valid) else None
     return Task(
-        corpora.train, valid, options.training, setup.weights, around.monitor, stop=around.stop, workers=around.workers
+        corpora.train,
+        valid,
+        options.training,
+        setup.weights,
+        context.monitor,
+        stop=context.stop,
+        workers=context.workers,
     )
 
 
@@ -46,14 +52,14 @@ class NetworkPlanner:
     """Plans the network of a training. In a distributed training, the first process tells its plan to the others."""
 
     setup: Setup
-    linear: JudgedModel | None  # in the first process, if there are n-gram features
-    around: Surroundings
+    linear: MeasuredModel | None  # in the first process, if there are n-gram features
+    context: Context
     resuming: Resuming
     started: float  # when the training started, by `time.perf_counter`
 
     def plan(self) -> NetworkPlan | str:
         """The plan of the network, or why no network is trained and the model is linear."""
-        corpora, workers = self.setup.corpora, self.around.workers
+        corpora, workers = self.setup.corpora, self.context.workers
         optional = self.linear is not None and self.setup.options.training.network != ALWAYS
         if workers.add(optional and len(corpora.train) < FEWEST_ROWS)[0]:
             return f"fewer than {FEWEST_ROWS} texts are too few to tell whether a network helps: the model is linear"
@@ -65,7 +71,7 @@ class NetworkPlanner:
         if before is not None:  # a resumed training keeps its plan
             return NetworkPlan(before, usual_rounds(before, self.setup.size.tokens, held_out))
         plan = None
-        if self.around.first:
+        if self.context.first:
             left = None if limit is None else seconds_of(limit) - (time.perf_counter() - self.started)
             plan = planned(self.candidates, self.setup.size.tokens, held_out, left)
             if plan is not None and plan.seconds is None:
@@ -74,20 +80,20 @@ class NetworkPlanner:
         if plan is None:
             return f"{limit} is too short to train a network: the model is linear"
         if plan.seconds is not None:
-            self.around.tell(described(plan, limit))
+            self.context.tell(described(plan, limit))
         return plan
 
     @property
     def solved(self) -> bool:
-        """Whether the linear model classifies nearly all of many judged texts correctly."""
-        if self.linear is None or self.linear.judged is None or len(self.linear.judged) < MANY_JUDGED:
+        """Whether the linear model classifies nearly all of many validation texts correctly."""
+        if self.linear is None or len(self.linear.validation or ()) < MANY_VALIDATION_TEXTS:
             return False
         return self.linear.history.best.epoch.valid_accuracy >= NEARLY_ALL
 
     def estimated(self, plan: NetworkPlan) -> NetworkPlan:
         """The plan with its estimated time if the training is long enough to be worth a trial, else the plan itself."""
         tokens = self.setup.size.tokens * passes(decided(plan.options.training.epochs), plan.rounds)
-        if tokens < WORTH_A_TRIAL or self.around.workers.size > 1:
+        if tokens < WORTH_A_TRIAL or self.context.workers.size > 1:
             return plan
         return replace(plan, seconds=tokens / max(self.speed(plan.options), 1.0))
 
@@ -105,7 +111,7 @@ class NetworkPlanner:
 
     def speed(self, options: Options) -> float:
         """Tokens per second of a training with these options."""
-        return measured_speed(new_network(options, self.setup.corpora), task_of(self.setup, options, self.around))
+        return measured_speed(new_network(options, self.setup.corpora), task_of(self.setup, options, self.context))
 
     def of_size(self, size: str) -> Options:
         """The options that are resolved from those of the user with another size."""
@@ -116,7 +122,7 @@ class NetworkPlanner:
 
     def unfinished(self) -> Options | None:
         """The options of the training that is resumed; None: there is none."""
-        stored = json.loads(self.around.workers.spread(json.dumps(dict(self.resuming.stored_options())).encode()))
+        stored = json.loads(self.context.workers.spread(json.dumps(dict(self.resuming.stored_options())).encode()))
         if "size" not in stored:  # no checkpoint, or one of an older version, which is refused later
             return None
         options = self.of_size(stored["size"])
@@ -132,7 +138,7 @@ class NetworkPlanner:
                 "size": plan.options.model.size, "epochs": training.epochs, "adversarial": training.adversarial,
                 "rounds": plan.rounds, "seconds": plan.seconds,
             }  # fmt: skip
-        found = json.loads(self.around.workers.spread(json.dumps(made).encode()))
+        found = json.loads(self.context.workers.spread(json.dumps(made).encode()))
         if not found:
             return None
         options = self.of_size(found["size"])

@@ -14,12 +14,13 @@ from capsulet.model.kernels import training_threads
 from capsulet.text.batch import true_labels
 from capsulet.text.corpus import Corpora
 from capsulet.training.checkpoint import Checkpoints, tensors_of
+from capsulet.training.context import Context
 from capsulet.training.cross_validation import Rounds, cross_validate, values_of
 from capsulet.training.folds import FOLDS, Rows, fold_numbers
 from capsulet.training.history import History
-from capsulet.training.judged_model import NO_MODEL, JudgedModel, interrupted
 from capsulet.training.linear_stage import LinearStage, measured, shifted, usual_share
 from capsulet.training.loop import train_network
+from capsulet.training.measured_model import NO_MODEL, MeasuredModel, interrupted
 from capsulet.training.mixture import GAIN_OF_FEW, GAIN_OF_MANY, Mixture, Output, choose_mixture, linear_alone, verdict
 from capsulet.training.model_writer import ModelWriter
 from capsulet.training.network_plan import NetworkPlanner, new_network, task_of
@@ -27,7 +28,6 @@ from capsulet.training.ngram_table import table_of
 from capsulet.training.planning import NetworkPlan
 from capsulet.training.resuming import Resuming
 from capsulet.training.setup import Setup
-from capsulet.training.surroundings import Surroundings
 from capsulet.training.validation_texts import ValidationTexts
 from capsulet.training.workers import Alone
 
@@ -45,17 +45,17 @@ class NetworkStage:
 
     setup: Setup
     first: LinearStage | None  # the first stage; None: no n-gram features, or this is not the first process
-    linear: JudgedModel | None  # its model
+    linear: MeasuredModel | None  # its model
     writer: ModelWriter
-    around: Surroundings
+    context: Context
     resuming: Resuming
     started: float  # when the training started, by `time.perf_counter`
     decision: str = ""  # why the model has the network, or why it does not
 
-    def run(self) -> JudgedModel:
+    def run(self) -> MeasuredModel:
         """Return the model to keep: with the network if it helps. `writer` then has the options of this model."""
         with training_threads(self.options.training.threads):
-            plan = NetworkPlanner(self.setup, self.linear, self.around, self.resuming, self.started).plan()
+            plan = NetworkPlanner(self.setup, self.linear, self.context, self.resuming, self.started).plan()
             if isinstance(plan, str):
                 self.decide(plan)
                 return self.linear or NO_MODEL
@@ -80,28 +80,28 @@ class NetworkStage:
     @property
     def workers(self) -> Alone:
         """The processes that train the network."""
-        return self.around.workers
+        return self.context.workers
 
     @property
     def always(self) -> bool:
         """Whether the user wants the network in any case."""
         return self.options.training.network == ALWAYS
 
-    def train(self, plan: NetworkPlan, checkpoints: Checkpoints) -> JudgedModel:
+    def train(self, plan: NetworkPlan, checkpoints: Checkpoints) -> MeasuredModel:
         """Train the network and return the combined model, or the linear model if the network does not help."""
         options, corpora, linear = plan.options, self.corpora, self.linear
-        task, mixture = task_of(self.setup, options, self.around), None
+        task, mixture = task_of(self.setup, options, self.context), None
         answers: Rounds | None = None  # answers to texts that the network was not trained on
         # with n-gram features, the folder has the linear model until it is known whether the network helps
-        writes_epochs = linear is None and self.around.first
+        writes_epochs = linear is None and self.context.first
         if plan.rounds:
             folds = fold_numbers(corpora.train, np.arange(len(corpora.train)), options.training.seed, FOLDS)
             make = partial(new_network, options, corpora)
-            answers = cross_validate(make, task, folds, plan.rounds, self.around.tell, self.settled)
+            answers = cross_validate(make, task, folds, plan.rounds, self.context.tell, self.settled)
             if answers is None and self.workers.add(linear is not None)[0]:
                 return interrupted(linear)
             if answers is not None:
-                answers = self.judged_part(answers)
+                answers = self.validation_part(answers)
                 mixture = self.mixture(answers)
                 self.compare(mixture, len(answers.rows))
                 if self.workers.add(mixture is not None and mixture.strength is None)[0]:
@@ -111,10 +111,10 @@ class NetworkStage:
         network = new_network(options, corpora)
         task = replace(task, keep=keep, checkpoints=checkpoints, resume=self.resuming.resume)
         history = train_network(network, task)
-        if not self.around.first:
-            return JudgedModel(history)
+        if not self.context.first:
+            return MeasuredModel(history)
         if answers and history.stopped == "interrupted":  # cross-validation did not measure a network of fewer epochs
-            return interrupted(linear) if linear else JudgedModel(history)
+            return interrupted(linear) if linear else MeasuredModel(history)
         if not answers and task.valid is not None:
             network.to("cpu").load_state_dict(tensors_of(history.best.weights))
             rows = np.arange(len(task.valid))
@@ -122,7 +122,7 @@ class NetworkStage:
             mixture = self.mixture(answers)
             self.compare(mixture, len(rows))
         if mixture is None or answers is None:
-            return JudgedModel(history)
+            return MeasuredModel(history)
         return self.mixed(mixture, answers.rows, history, plan.rounds)
 
     def compare(self, mixture: Mixture | None, texts: int) -> None:
@@ -133,11 +133,11 @@ class NetworkStage:
     def decide(self, decision: str) -> None:
         """Print and store a decision."""
         self.decision = decision
-        self.around.tell(decision)
+        self.context.tell(decision)
 
     def mixture(self, rounds: Rounds) -> Mixture | None:
         """The mixture of n-gram features and network; None in other processes than the first."""
-        if not self.around.first:
+        if not self.context.first:
             return None
         model = self.options.model
         output = Output(model.head == "capsule", model.multi_label)
@@ -145,15 +145,15 @@ class NetworkStage:
             return Mixture(0.0, rounds.values, output)
         if not len(rounds.rows):
             return linear_alone(rounds.values, model.multi_label)
-        places = np.full(len(self.first.corpus), -1)  # of each text of the corpus among the judged texts
+        places = np.full(len(self.first.corpus), -1)  # of each text of the corpus among the validation texts
         places[self.first.rows] = np.arange(len(self.first.rows))
         scores, truth = self.first.scores[places[rounds.rows]], true_labels(self.first.corpus, rounds.rows)
         usual = usual_share(len(self.corpora.train), len(self.corpora.labels))
         needed = GAIN_OF_MANY if len(self.corpora.train) >= MANY_TEXTS else GAIN_OF_FEW
         return choose_mixture(scores, rounds.values, truth, output, usual, -math.inf if self.always else needed)
 
-    def judged_part(self, rounds: Rounds) -> Rounds:
-        """The answers to judged texts of the linear model; these do not include the only row of a class."""
+    def validation_part(self, rounds: Rounds) -> Rounds:
+        """The answers to validation texts of the linear model; these do not include the only row of a class."""
         if self.first is None:
             return rounds
         kept = np.isin(rounds.rows, self.first.rows)
@@ -161,7 +161,7 @@ class NetworkStage:
 
     def settled(self, rounds: Rounds) -> bool:
         """Whether it is clear after these rounds that the network helps, or that it does not."""
-        part = self.judged_part(rounds)
+        part = self.validation_part(rounds)
         mixture = self.mixture(part)
         if mixture is None or self.first is None:
             return self.workers.add(0)[0] > 0
@@ -169,8 +169,8 @@ class NetworkStage:
         won = mixture.gain > WON and len(part.rows) >= ENOUGH_TEXTS
         return self.workers.add(lost or won)[0] > 0
 
-    def mixed(self, mixture: Mixture, rows: Rows, history: History, rounds: int) -> JudgedModel:
-        """The combined model and its judged texts; the linear model if the mixture has no network."""
+    def mixed(self, mixture: Mixture, rows: Rows, history: History, rounds: int) -> MeasuredModel:
+        """The combined model and its validation texts; the linear model if the mixture has no network."""
         if mixture.strength is None:
             assert self.linear is not None
             linear = replace(self.linear.history, epochs=history.epochs, stopped=history.stopped)
@@ -190,4 +190,4 @@ class NetworkStage:
         best = measured(mixture, corpus, rows, history.best.epoch)
         best = replace(best, weights=weights)
         found = ValidationTexts(corpus, self.corpora.vocab_size, rows, mixture.lengths if rounds else None, folds)
-        return JudgedModel(replace(history, best=best, ngrams=ngrams, folds=FOLDS if rounds else 0), found)
+        return MeasuredModel(replace(history, best=best, ngrams=ngrams, folds=FOLDS if rounds else 0), found)

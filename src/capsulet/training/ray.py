@@ -87,5 +87,5 @@ def training_of(out: Path, seconds: float, report: str | None) -> Training:
     return Training(
         str(out), config.labels, config.parameters, data.train_rows, data.valid_rows, best, epochs, metrics.stopped,
         seconds, report=report, linear_only=config.linear_only, folds=metrics.folds or 0,
-        judged=metrics.valid_measured or 0,
+        validation_texts=metrics.valid_measured or 0,
     )  # fmt: skip

@@ -100,43 +100,43 @@ def train_files(
         check_report(page)
     check_weights(options.training.class_weight)
     require_training(network=not options.training.linear_only)
-    from capsulet.training.judged_model import NO_MODEL
-    from capsulet.training.linear_stage import fit_linear_stage, judged_linear_model
+    from capsulet.training.context import open_context
+    from capsulet.training.linear_stage import fit_linear_stage, measured_linear_model
+    from capsulet.training.measured_model import NO_MODEL
     from capsulet.training.messages import announce, linear_line
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.resuming import Resuming, checkpoint_path
     from capsulet.training.setup import set_up
-    from capsulet.training.surroundings import surroundings
 
     with ExitStack() as scratch:
-        around = scratch.enter_context(surroundings(options.training.device, tell, monitor, progress))
-        setup = set_up(labelled, options, around, scratch)
+        context = scratch.enter_context(open_context(options.training.device, tell, monitor, progress))
+        setup = set_up(labelled, options, context, scratch)
         corpora = setup.corpora
         command = command or command_line(labelled, recipe, options)
-        warnings = announce(corpora, setup.options, around.tell)
+        warnings = announce(corpora, setup.options, context.tell)
         writer = ModelWriter(out, setup.start_config(recipe, command), corpora)
 
         first = linear = None
-        if decided(setup.options.model.ngram_features) and around.first:
-            first = fit_linear_stage(corpora, setup.options, setup.weights, around.stop)
-            linear = judged_linear_model(first, corpora, setup.options)
+        if decided(setup.options.model.ngram_features) and context.first:
+            first = fit_linear_stage(corpora, setup.options, setup.weights, context.stop)
+            linear = measured_linear_model(first, corpora, setup.options)
             writer.finish(linear, measure=False)
-            around.tell(linear_line(linear, corpora, time.perf_counter() - started, out))
+            context.tell(linear_line(linear, corpora, time.perf_counter() - started, out))
 
         model, measures, decision = linear or NO_MODEL, None, ""
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
-            path = checkpoint_path(out) if around.first else None
-            resuming = Resuming(path, resume, corpora.digest, around.tell)
-            stage = NetworkStage(setup, first, linear, writer, around, resuming, started)
+            path = checkpoint_path(out) if context.first else None
+            resuming = Resuming(path, resume, corpora.digest, context.tell)
+            stage = NetworkStage(setup, first, linear, writer, context, resuming, started)
             model = stage.run()
             writer, decision = stage.writer, stage.decision
 
-        history, judged = model.history, model.judged
-        if around.first:
+        history, validation = model.history, model.validation
+        if context.first:
             measures = writer.finish(model, measure=history.stopped != "interrupted")
-        around.workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
+        context.workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
         if page and measures:
             report_training(page, out, measures)
     return Training(
@@ -144,7 +144,7 @@ def train_files(
         len(corpora.valid), history.best.epoch, history.epochs, history.stopped, time.perf_counter() - started,
         tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
-        linear=linear.history.best.epoch if linear else None, judged=len(judged) if judged else 0,
+        linear=linear.history.best.epoch if linear else None, validation_texts=len(validation or ()),
         classes=measures.evaluation.classes if measures else (), decision=decision,
     )  # fmt: skip
 

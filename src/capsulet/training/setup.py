@@ -14,7 +14,7 @@ from capsulet.text.batch import read_lengths
 from capsulet.text.corpus import Corpora
 from capsulet.text.preparation import LabelledFiles, prepare
 from capsulet.training.class_weights import Weights, class_weights
-from capsulet.training.surroundings import Surroundings
+from capsulet.training.context import Context
 
 MOST_NUMBERS = 1 << 28  # in the table of n-gram features: larger tables cannot be loaded
 
@@ -41,11 +41,11 @@ class Setup:
         )  # fmt: skip
 
 
-def set_up(labelled: LabelledFiles, options: Options, around: Surroundings, scratch: ExitStack) -> Setup:
+def set_up(labelled: LabelledFiles, options: Options, context: Context, scratch: ExitStack) -> Setup:
     """Read and tokenise the texts, and replace the automatic values of the options."""
     text, fraction = text_options(options), options.training.valid_fraction
-    corpora = around.workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, around.listener))
-    around.check_stop()
+    corpora = context.workers.in_turn(lambda: prepare(labelled, text, fraction, scratch, context.listener))
+    context.check_stop()
     size = data_size(corpora, options.training.window)
     asked = replace(options, text=replace(text, max_tokens=corpora.max_tokens))
     resolved = with_fraction(resolve(asked, size), len(corpora.valid) > 0)

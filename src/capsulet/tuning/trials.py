@@ -27,7 +27,7 @@ ACCURACY, MACRO_F1, MICRO_F1 = "accuracy", "macro-f1", "micro-f1"
 METRICS = (ACCURACY, MACRO_F1, MICRO_F1)
 PARTS = 4  # parts of a training, after each of which it is compared with other trials
 # wanted number of validation texts that measure a trial, and their smallest and largest share of the rows
-JUDGED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25
+MEASURED, LEAST_SHARE, MOST_SHARE = 1_000, 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Job:
         select = {} if self.metric == ACCURACY else {"select": self.metric}
         return {**chosen, **select, **share, **self.fixed}
 
-    def judged_share(self, rows: int) -> dict[str, Any]:
+    def held_out_share(self, rows: int) -> dict[str, Any]:
         """The option for the share of rows that measures a trial; empty for few rows, which use cross-validation."""
         if rows < FEW_ROWS and self.target_size is None:
             return {}
-        # a compressed file can only be judged on texts that the model was not trained on
-        share = min(max(JUDGED / rows, LEAST_SHARE), MOST_SHARE)
+        # a compressed file can only be measured on texts that the model was not trained on
+        share = min(max(MEASURED / rows, LEAST_SHARE), MOST_SHARE)
         return {"valid_fraction": round(share, 3)}
 
     def final_share(self, rows: int) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def run_trial(
     file, quality = folder / MODEL, training_quality(trained, job.metric)
     if job.target_size is not None:
         file, quality = compressed(job, rows, folder)
-    loss, texts = judged_loss(file, job.metric)
+    loss, texts = validation_loss(file, job.metric)
     return Outcome(file, quality, file.stat().st_size, time.perf_counter() - started, loss, texts)
 
 
-def judged_loss(file: Path, metric: str) -> tuple[float | None, int]:
+def validation_loss(file: Path, metric: str) -> tuple[float | None, int]:
     """The cross-validated log loss on the texts that a model was calibrated on, and their number.
 
     The loss is None for macro-F1, which gives every class the same weight: the log loss does not.
@@ -148,7 +148,7 @@ def training_quality(trained: Training, metric: str) -> float:
 
 
 def confirmed(file: Path, rows: Path, job: Job) -> tuple[float, float | None]:
-    """The metric and the log loss of a model on rows that are new to it; the loss may be None (`judged_loss`)."""
+    """The metric and the log loss of a model on rows that are new to it; the loss may be None (`validation_loss`)."""
     quality = evaluation_quality(evaluate(file, rows, reading=job.reading), job.metric)
     if job.reading.multi_label or job.metric == MACRO_F1:
         return quality, None

@@ -128,7 +128,7 @@ class Search:
             identity = {"rows": stored.digest, "fixed": job.fixed, "metric": job.metric, "size": job.target_size}
             continued = open_folder(self.folder, identity, resume)
             self.num_rows = len(stored)
-            self.share = job.judged_share(len(stored))
+            self.share = job.held_out_share(len(stored))
             spool.replace(self.all_rows)
         finally:
             spool.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from capsulet.training.workers import Alone, join_workers
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Context:
     """The user, who sees messages and progress and may stop the training, and the other processes."""
 
     tell: Tell  # prints a line
@@ -41,18 +41,18 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(device: str, tell: Tell, monitor: Monitor | None, progress: bool | None) -> Iterator[Surroundings]:
+def open_context(device: str, tell: Tell, monitor: Monitor | None, progress: bool | None) -> Iterator[Context]:
     """Join the other processes, handle Ctrl-C and show progress, until the training ends.
 
     `progress` shows messages and progress if `tell` and `monitor` are not given; None: in a notebook and at the prompt.
     """
     with Interruption() as interruption, join_workers(device) as workers:
         if workers.rank:  # only the first process prints
-            yield Surroundings(silent, Silence(), interruption.requested, workers)
+            yield Context(silent, Silence(), interruption.requested, workers)
             return
         view = progress_monitor(progress) if monitor is None and tell is silent else None
         if view is None:
-            yield Surroundings(spoken(tell), monitor or Silence(), interruption.requested, workers)
+            yield Context(spoken(tell), monitor or Silence(), interruption.requested, workers)
             return
         with view:
-            yield Surroundings(spoken(view.tell), view, interruption.requested, workers)
+            yield Context(spoken(view.tell), view, interruption.requested, workers)
