@@ -17,8 +17,8 @@ FAINT = 0.15  # words with a smaller share of the largest contribution are not m
 
 def mixed(one: str, other: str, share: float) -> str:
     """Return a colour between two: 0 is the first, 1 the other."""
-    parts = zip(channels(one), channels(other), strict=True)
-    return "#" + "".join(f"{round(own + share * (far - own)):02x}" for own, far in parts)
+    pairs = zip(channels(one), channels(other), strict=True)
+    return "#" + "".join(f"{round(start + share * (end - start)):02x}" for start, end in pairs)
 
 
 def channels(colour: str) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import inspect
 import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,8 @@ OPTIONS = {
     for spec in dataclasses.fields(kind)
     if spec.name not in REPLACED
 }
-OWN = {"recipe": "default", "class_weight": None, "random_state": None, "n_jobs": None, "verbose": False}
-PARAMETERS = OWN | OPTIONS
+OTHER_PARAMETERS = {"recipe": "default", "class_weight": None, "random_state": None, "n_jobs": None, "verbose": False}
+PARAMETERS = OTHER_PARAMETERS | OPTIONS
 FLAGS = {"--seed": "--random-state", "--threads": "--n-jobs"}  # options that have another name here, in messages
 ROWS, WEIGHTS = "rows.jsonl", "weights.json"  # files of a training, in a temporary folder
 TIE = 1e-9  # a smaller difference of probabilities is none
@@ -79,9 +80,9 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kept = np.flatnonzero(weights)  # texts of weight 0 are left out
             texts, labels, weights = [texts[row] for row in kept], [labels[row] for row in kept], weights[kept]
             weights = None if (weights == weights[:1]).all() else weights
-        given = {label for own in labels for label in own}
-        if len(given) < 2:
-            raise ValueError(f"y has {len(given)} class(es) with texts: CapsuletClassifier needs at least two classes")
+        used = set(chain.from_iterable(labels))
+        if len(used) < 2:
+            raise ValueError(f"y has {len(used)} class(es) with texts: CapsuletClassifier needs at least two classes")
         self.model_ = self._train(texts, labels, weights)
         return self
 
@@ -199,10 +200,10 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     recipe=self.recipe, cache=None, report=None, multi_label=self.multi_label_,
                     sample_weight=None if weights is None else weights.tolist(),
                     threads=threads_of(self.n_jobs), tell=tell,
-                    class_weight=self._class_weight(Path(folder), {name for own in labels for name in own}), **values,
+                    class_weight=self._class_weight(Path(folder), set(chain.from_iterable(labels))), **values,
                 )  # fmt: skip
             except CapsuletError as error:
-                raise ValueError(own_words(error.message)) from error
+                raise ValueError(for_sklearn(error.message)) from error
             if training.stopped == "interrupted":
                 raise KeyboardInterrupt
             call = f"{' '.join(repr(self).split())}.fit(X, y)"
@@ -219,8 +220,8 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"class_weight has {next(iter(self.class_weight))!r}: expected labels of y, {listing(names)}"
             )
-        own = {names.get(label): weight for label, weight in self.class_weight.items()}
-        weights = {name: float(weight) for name, weight in own.items() if name in used}
+        by_name = {names.get(label): weight for label, weight in self.class_weight.items()}
+        weights = {name: float(weight) for name, weight in by_name.items() if name in used}
         path = folder / WEIGHTS
         path.write_text(json.dumps(weights), encoding="utf-8")
         return str(path) if weights else "none"
@@ -263,10 +264,10 @@ def label_names(classes: NDArray[Any]) -> list[str]:
     return names if usable and len(set(names)) == len(names) else [str(place) for place in range(len(names))]
 
 
-def own_words(message: str) -> str:
+def for_sklearn(message: str) -> str:
     """A message of a training, with the parameters of the estimator in place of the flags."""
-    for flag, own in FLAGS.items():
-        message = message.replace(flag, own)
+    for flag, parameter in FLAGS.items():
+        message = message.replace(flag, parameter)
     return for_python(message)
 
 
@@ -286,8 +287,8 @@ def labelled_file(folder: Path, texts: Sequence[str], labels: Sequence[Sequence[
     """Write texts and labels to a file that `capsulet.train` reads."""
     path = folder / ROWS
     with path.open("w", encoding="utf-8") as file:
-        for text, own in zip(texts, labels, strict=True):
-            label = {"labels": list(own)} if multi_label else {"label": own[0]}
+        for text, text_labels in zip(texts, labels, strict=True):
+            label = {"labels": list(text_labels)} if multi_label else {"label": text_labels[0]}
             file.write(json.dumps({**label, "text": text if text.strip() else WITHOUT_WORDS}) + "\n")
     return path
 

@@ -85,7 +85,7 @@ def test_zsh(scripts: Path) -> None:
 
 
 def test_every_verb_and_flag_is_in_every_script(scripts: Path) -> None:
-    found = shell_scripts.verbs()
+    found = shell_scripts.all_verbs()
     assert [verb.name for verb in found] == list(VERBS)
     for shell in SHELLS:
         text = (scripts / shell).read_text()

@@ -23,7 +23,7 @@ from capsulet.text.corpus import spelled_texts
 from capsulet.training import extension, rehearsal
 from capsulet.training import growth as module
 from capsulet.training.extension import joined, matrix_of_rows, with_features
-from capsulet.training.growth import inherited
+from capsulet.training.old_model import inherited
 from tests.conftest import SETS, TEXTS, generated_rows
 from tests.core import ngram_oracle
 from tests.training.spelled import corpus_of

@@ -19,7 +19,7 @@ from capsulet.results import Epoch
 from capsulet.text.batch import gather
 from capsulet.text.corpus import Corpus
 from capsulet.training.checkpoint import Snapshot
-from capsulet.training.loop import History, Objective, Task, backward, is_better, leeway, train_network, validate
+from capsulet.training.loop import History, Objective, Task, backward, is_better, tolerance, train_network, validate
 
 OPTIONS = TrainingOptions(
     epochs=6,
@@ -135,7 +135,7 @@ def test_the_best_epoch_is_kept_and_only_a_better_one_replaces_it() -> None:
     assert kept == [epoch for epoch in history.epochs if epoch.best]
     assert history.best.epoch == kept[-1]
     highest = max(epoch.valid_accuracy for epoch in history.epochs)
-    assert history.best.epoch.valid_accuracy >= highest - leeway(OPTIONS, highest, 100)
+    assert history.best.epoch.valid_accuracy >= highest - tolerance(OPTIONS, highest, 100)
 
 
 def test_at_a_constant_rate_the_best_is_the_highest() -> None:
@@ -145,11 +145,11 @@ def test_at_a_constant_rate_the_best_is_the_highest() -> None:
 
 def test_a_later_epoch_within_a_standard_error_is_better() -> None:
     best = Epoch(3, 1, 1, 0.1, 0.1, valid_loss=0.2, valid_accuracy=0.90, best=True)
-    enough = 0.90 - leeway(OPTIONS, 0.90, 100)
+    enough = 0.90 - tolerance(OPTIONS, 0.90, 100)
     assert enough == pytest.approx(0.87)
     assert is_better(0.88, 0.3, best, enough)
     assert not is_better(0.86, 0.1, best, enough)
-    strict = 0.90 - leeway(replace(OPTIONS, schedule="constant"), 0.90, 100)
+    strict = 0.90 - tolerance(replace(OPTIONS, schedule="constant"), 0.90, 100)
     assert not is_better(0.88, 0.1, best, strict)
     assert not is_better(0.90, 0.3, best, strict)
     assert is_better(0.90, 0.1, best, strict)

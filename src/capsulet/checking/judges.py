@@ -79,8 +79,9 @@ class Judge:
             self.probabilities.setdefault(names[place], []).append(values[truth[:, place], place])
         for number in np.flatnonzero((given & ~truth).any(1) & truth.any(1)).tolist():
             best = int(given[number].argmax())
-            own, other = float(values[number, best]), float(values[number, truth[number].argmax()])
-            yield Verdict(self.rows + number, names[best], True, own, other, level=own, margin=own - other)
+            predicted, labelled = float(values[number, best]), float(values[number, truth[number].argmax()])
+            margin = predicted - labelled
+            yield Verdict(self.rows + number, names[best], True, predicted, labelled, level=predicted, margin=margin)
 
     def compare_labels(self, names: Sequence[str], values: Values, truth: Flags, given: Flags) -> Iterator[Verdict]:
         """Yield labels that are predicted but not in the file, and labels in the file that are not predicted."""
@@ -90,9 +91,9 @@ class Judge:
             np.add.at(table, (truth[:, place].astype(np.int64), steps[:, place]), 1)
         for number, place in np.argwhere(given != truth).tolist():
             value, is_given = float(values[number, place]), bool(given[number, place])
-            own, other = (value, 1 - value) if is_given else (1 - value, value)
+            predicted, labelled = (value, 1 - value) if is_given else (1 - value, value)
             level = float(steps[number, place])
-            yield Verdict(self.rows + number, names[place], is_given, own, other, level, margin=own)
+            yield Verdict(self.rows + number, names[place], is_given, predicted, labelled, level, margin=predicted)
 
     def suspects(self) -> tuple[list[Verdict], int]:
         """Return the most suspect labels, most confident first, and the number of all suspect labels."""

@@ -38,8 +38,8 @@ class Languages:
 
     def __init__(self, words: Words) -> None:
         self.codes = np.zeros(len(words) + 1, np.uint8)
-        for code, own in enumerate(exclusive_words().values(), start=1):
-            numbers, _ = words.scan([" ".join(own)], len(own))
+        for code, language_words in enumerate(exclusive_words().values(), start=1):
+            numbers, _ = words.scan([" ".join(language_words)], len(language_words))
             self.codes.resize(max(len(self.codes), int(numbers.max()) + 1), refcheck=False)
             self.codes[numbers] = code
 

@@ -66,11 +66,11 @@ def is_pure(counts: Mapping[str, Counter[int]] | None) -> bool:
     """Whether nearly all rows have a repeated value of nearly one class, and these values have several classes."""
     if not counts:
         return False
-    rows = sum(own.total() for own in counts.values())
-    frequent = {value: own for value, own in counts.items() if own.total() >= 2 and value}
-    repeated = sum(own.total() for own in frequent.values())
-    right = sum(max(own.values()) for own in frequent.values())
-    classes = {own.most_common(1)[0][0] for own in frequent.values()}
+    rows = sum(by_class.total() for by_class in counts.values())
+    frequent = [by_class for value, by_class in counts.items() if by_class.total() >= 2 and value]
+    repeated = sum(by_class.total() for by_class in frequent)
+    right = sum(max(by_class.values()) for by_class in frequent)
+    classes = {by_class.most_common(1)[0][0] for by_class in frequent}
     return rows >= FEWEST_ROWS and len(classes) > 1 and repeated >= REPEATED * rows and right >= PURE * repeated
 
 
@@ -98,7 +98,8 @@ class Leaks:
         of_class = np.asarray(targets, np.int64)[pairs >> 32]
         keys, counts = np.unique((pairs & 0xFFFFFFFF) << 24 | of_class, return_counts=True)
         self.waiting.append((keys, counts.astype(np.int64)))
-        if sum(len(own) for own, _ in self.waiting) > max(AT_ONCE, len(self.keys)):  # so that the time stays linear
+        waiting = sum(len(text_keys) for text_keys, _ in self.waiting)
+        if waiting > max(AT_ONCE, len(self.keys)):  # rarely, so that the time stays linear
             self.merge()
         ends = np.cumsum(lengths)
         for place, target in enumerate(targets):
@@ -132,10 +133,10 @@ class Leaks:
     def boilerplate(self) -> Iterator[tuple[str, int, float]]:
         """Yield runs of tokens that many texts of one class share, with the class and their share of its texts."""
         shares = {target: run_shares(texts) for target, texts in self.sample.items() if len(texts) >= FEWEST_ROWS}
-        for target, own in shares.items():
+        for target, run_shares_of_class in shares.items():
             typical = {
                 run: share
-                for run, share in own.items()
+                for run, share in run_shares_of_class.items()
                 if share >= SHARED
                 and all(other.get(run, 0) <= ELSEWHERE * share for key, other in shares.items() if key != target)
             }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Answered = tuple[Row, Prediction | None]  # no prediction: the row was skipped
 
 ALL, NONE = "all", "none"
-DIGITS = 6  # of a probability or length
+DIGITS = 6  # decimals of a probability or length
 
 
 class AnswerColumns:
@@ -99,7 +99,7 @@ class InputColumns:
 
 def answered(rows: Iterable[Row], predict: Callable[[Iterator[str]], Iterable[Prediction]]) -> Iterator[Answered]:
     """Yield each row with its prediction, in order; a skipped row has none. `predict` answers a stream of texts."""
-    waiting: deque[Row] = deque()  # rows that were read for answers to come
+    waiting: deque[Row] = deque()  # rows whose texts were given to `predict` and that have no answer yet
 
     def texts() -> Iterator[str]:
         for row in rows:
@@ -116,12 +116,15 @@ def answered(rows: Iterable[Row], predict: Callable[[Iterator[str]], Iterable[Pr
 
 
 def complete(rows: Iterable[tuple[dict[str, object], bool]]) -> Iterator[dict[str, object]]:
-    """Yield rows for a table; the first one has all columns, even if it was skipped and is not complete (False)."""
-    source, skipped = iter(rows), list[dict[str, object]]()
+    """Yield rows for a table, whose first row decides the columns. Each row comes with whether it has all columns.
+
+    A skipped row has only some of them. So the first rows wait for the first one that has all.
+    """
+    source, first_rows = iter(rows), list[dict[str, object]]()
     for row, is_complete in source:
-        skipped.append(row)
+        first_rows.append(row)
         if is_complete:
             break
-    columns: dict[str, object] = dict.fromkeys(skipped[-1] if skipped else ())
-    yield from (columns | row for row in skipped)
+    columns: dict[str, object] = dict.fromkeys(first_rows[-1] if first_rows else ())
+    yield from (columns | row for row in first_rows)
     yield from (row for row, _ in source)

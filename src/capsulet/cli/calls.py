@@ -12,8 +12,10 @@ from capsulet.cli.options import DEBUG, specs
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    Settings: TypeAlias = Mapping[str, Any]  # what argparse must know about an argument
 
 VERBS = (
     "check", "train", "evaluate", "predict", "explain", "drift", "calibrate", "compress", "export", "serve", "tune",
@@ -32,64 +34,91 @@ def plain_call(name: str, words: Sequence[str]) -> Any | None:
     if hasattr(verb, "add_options"):
         return None
     known = {spec.name: spec.settings for spec in specs({**DEBUG, **verb.ARGUMENTS})}
-    values: dict[str, Any] = {}
-    for flag, settings in known.items():
-        if flag.startswith("-"):
-            switch = settings.get("action") == "store_true"
-            values.setdefault(dest(flag, settings), False if switch else settings.get("default"))
-    positional = list[str]()
-    missing = {flag for flag, settings in known.items() if settings.get("required")}
-    place, last = 0, -1  # the next word, and the last positional one
-    while place < len(words):
-        word = words[place]
-        place += 1
-        if word == "-" or not word.startswith("-"):
-            if positional and last != place - 2:
-                return None
-            positional.append(word)
-            last = place - 1
-            continue
-        if word not in known:
-            return None
-        missing.discard(word)
-        settings, target = known[word], dest(word, known[word])
-        has_value = place < len(words) and (words[place] == "-" or not words[place].startswith("-"))
-        if "action" in settings and settings["action"] != "append":
-            values[target] = settings.get("const", True)
-        elif has_value:
-            value = words[place]
-            place += 1
-            if value not in settings.get("choices", (value,)):
-                return None
-            try:
-                value = settings.get("type", str)(value)
-            except Exception:  # argparse words the message
-                return None
-            values[target] = [*values[target], value] if settings.get("action") == "append" else value
-        elif settings.get("nargs") == "?":
-            values[target] = settings["const"]
-        else:
-            return None
-    for flag, settings in known.items():
-        if flag.startswith("-"):
-            continue
-        nargs = settings["nargs"]
-        if nargs in ("*", "+"):
-            if nargs == "+" and not positional:
-                return None
-            values[flag], positional = positional, []
-        elif positional:
-            values[flag] = positional.pop(0)
-        elif nargs == "?":
-            values[flag] = None
-        else:
-            return None
-    if positional or missing:
+    try:
+        flag_values, positional = parsed_flags(words, {name: known[name] for name in known if is_flag(name)})
+        values = flag_values | positional_values(positional, {name: known[name] for name in known if not is_flag(name)})
+    except UnusualCallError:
         return None
     return SimpleNamespace(verb=name, run=verb.run, **values)
 
 
-def dest(flag: str, settings: dict[str, Any]) -> str:
+class UnusualCallError(Exception):
+    """A call that is not plain: argparse must parse it, or word the error."""
+
+
+def is_flag(name: str) -> bool:
+    """Whether a name of the table or a word of the call is a flag; - alone is standard input."""
+    return name.startswith("-") and name != "-"
+
+
+def parsed_flags(words: Sequence[str], flags: Mapping[str, Settings]) -> tuple[dict[str, Any], list[str]]:
+    """The values that the flags of a call set, defaults included, and its positional words."""
+    values: dict[str, Any] = {}
+    for flag, settings in flags.items():
+        switch = settings.get("action") == "store_true"
+        values.setdefault(dest(flag, settings), False if switch else settings.get("default"))
+    positional = list[str]()
+    missing = {flag for flag, settings in flags.items() if settings.get("required")}
+    place, last_positional = 0, -1  # indices of the next word and of the last positional one
+    while place < len(words):
+        word = words[place]
+        if not is_flag(word):
+            if positional and last_positional != place - 1:
+                raise UnusualCallError
+            positional.append(word)
+            last_positional = place
+            place += 1
+            continue
+        if word not in flags:
+            raise UnusualCallError
+        missing.discard(word)
+        settings, target = flags[word], dest(word, flags[word])
+        place += 1
+        if "action" in settings and settings["action"] != "append":
+            values[target] = settings.get("const", True)
+        elif place < len(words) and not is_flag(words[place]):
+            value = parsed_value(words[place], settings)
+            values[target] = [*values[target], value] if settings.get("action") == "append" else value
+            place += 1
+        elif settings.get("nargs") == "?":
+            values[target] = settings["const"]
+        else:
+            raise UnusualCallError
+    if missing:
+        raise UnusualCallError
+    return values, positional
+
+
+def parsed_value(word: str, settings: Settings) -> Any:
+    """The value of a flag: one of its choices, converted to its type."""
+    if word not in settings.get("choices", (word,)):
+        raise UnusualCallError
+    try:
+        return settings.get("type", str)(word)
+    except Exception:
+        raise UnusualCallError from None
+
+
+def positional_values(words: Sequence[str], names: Mapping[str, Settings]) -> dict[str, Any]:
+    """The values of the positional arguments, in their order; a list takes all words that are left."""
+    values: dict[str, Any] = {}
+    rest = list(words)
+    for name, settings in names.items():
+        nargs = settings["nargs"]
+        if nargs == "*" or (nargs == "+" and rest):
+            values[name], rest = rest, []
+        elif nargs != "+" and rest:
+            values[name] = rest.pop(0)
+        elif nargs == "?":
+            values[name] = None
+        else:
+            raise UnusualCallError
+    if rest:
+        raise UnusualCallError
+    return values
+
+
+def dest(flag: str, settings: Settings) -> str:
     """The name of the argument that a flag sets."""
     name: str = settings.get("dest") or flag.lstrip("-").replace("-", "_")
     return name

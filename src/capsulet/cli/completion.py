@@ -28,4 +28,4 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"shell {arguments.shell!r} is unknown: expected one of {', '.join(SHELLS)}")
     from capsulet.cli import shell_scripts
 
-    sys.stdout.write(getattr(shell_scripts, arguments.shell)(shell_scripts.verbs()))
+    sys.stdout.write(getattr(shell_scripts, arguments.shell)(shell_scripts.all_verbs()))

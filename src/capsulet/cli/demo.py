@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# files of an earlier demo and of the commands that it suggests
-LEFT_BEHIND = {"model", "model.report.html", "small.safetensors", "train.jsonl", "test.jsonl"}
+    from capsulet.runtime.classifier import Classifier
+    from capsulet.text.docstrings import Pair
+
+# files of an earlier demo and of the commands that it suggests: a new demo may replace them
+REPLACEABLE = {"model", "model.report.html", "small.safetensors", "train.jsonl", "test.jsonl"}
 ARGUMENTS = {"--out DIR=capsulet-demo": "folder for data and model", "--seed N=1": "random seed"}
 QUICK = ("--epochs", "10", "--adversarial", "0")  # less than a minute; the default takes four times as long
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run `capsulet demo`; return the exit status."""
-    import argparse
-    import os
     from pathlib import Path
 
-    from capsulet.cli import evaluate, explain, train
-    from capsulet.evaluation.evaluate import evaluate as measure
+    from capsulet.cli.explain import print_explanation
     from capsulet.runtime.classifier import load
-    from capsulet.text.docstrings import first_sentences, library_rows, majority_accuracy, word_count_accuracy
+    from capsulet.text.docstrings import first_sentences, library_rows
 
     folder = Path(arguments.out)
     make_folder(folder)
@@ -50,56 +50,89 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
     heading(f"capsulet train {train_file} --out {model} {' '.join(QUICK)}")
-    parser = argparse.ArgumentParser()
-    add_verb(parser, train)
-    words = [str(train_file), "--out", str(model), *QUICK, "--seed", str(arguments.seed)]
-    if status := train.run(parser.parse_args(words)):
+    if status := train_model(train_file, model, arguments.seed):
         return status
 
     heading(f"capsulet evaluate {model} {test_file}")
     classifier = load(model)
-    result = measure(classifier, test_file)
-    evaluate.print_tables(result)
+    show_accuracy(classifier, test_file, train_pairs, test_pairs)
+
+    heading(f'capsulet predict {model} --text "…"')
+    show("the first sentence of the first test docstring of each module:")
+    examples = first_sentences(test_pairs)
+    show_predictions(classifier, examples)
+
+    sentence, _ = examples[0]
+    heading(f'capsulet explain {model} --text "{sentence}"')
+    print_explanation(sentence, classifier.explain(sentence))
+
+    heading("next")
+    show_next_commands(folder)
+    return 0
+
+
+def train_model(train_file: Path, model: Path, seed: int) -> int:
+    """Run `capsulet train`; return the exit status."""
+    import argparse
+
+    from capsulet.cli import train
+
+    parser = argparse.ArgumentParser()
+    add_verb(parser, train)
+    words = [str(train_file), "--out", str(model), *QUICK, "--seed", str(seed)]
+    return train.run(parser.parse_args(words))
+
+
+def show_accuracy(
+    classifier: Classifier, test_file: Path, train_pairs: Sequence[Pair], test_pairs: Sequence[Pair]
+) -> None:
+    """Print what `capsulet evaluate` prints, then the accuracy beside that of two simple methods."""
+    from capsulet.cli.evaluate import print_tables
+    from capsulet.evaluation.evaluate import evaluate
+    from capsulet.text.docstrings import majority_accuracy, word_count_accuracy
+
+    result = evaluate(classifier, test_file)
+    print_tables(result)
     show()
     show(f"accuracy on {count(result.count, 'test docstring')}:")
     show(f"  always the largest module    {100 * majority_accuracy(train_pairs, test_pairs):5.1f} %")
     show(f"  counting words (naive Bayes) {100 * word_count_accuracy(train_pairs, test_pairs):5.1f} %")
     show(f"  capsulet                     {100 * result.accuracy:5.1f} %")
 
-    heading(f'capsulet predict {model} --text "…"')
-    show("the first sentence of the first test docstring of each module:")
-    examples = first_sentences(test_pairs)
-    sentences = [sentence for sentence, _ in examples]
-    for (sentence, module), prediction in zip(examples, classifier.predict(sentences), strict=True):
+
+def show_predictions(classifier: Classifier, examples: Sequence[Pair]) -> None:
+    """Print the prediction for each sentence, and its module if the prediction is wrong."""
+    predictions = classifier.predict([sentence for sentence, _ in examples])
+    for (sentence, module), prediction in zip(examples, predictions, strict=True):
         truth = "" if prediction.label == module else f"  (module: {module})"
         show(f"  {prediction.label:<16} {prediction.probability:.2f}  {cut(sentence, 80)}{truth}")
 
-    heading(f'capsulet explain {model} --text "{sentences[0]}"')
-    explain.print_explanation(sentences[0], classifier.explain(sentences[0]))
 
-    heading("next")
+def show_next_commands(folder: Path) -> None:
+    """Print commands to try next."""
+    import os
+
     path = os.path.relpath(folder)
     show(f'  your own words    capsulet predict {path}/model --text "…" --top-k 3')
     show(f"  quality and size  capsulet info {path}/model")
     show(f"  charts, mistakes  open {path}/model.report.html in a browser")
     show(f"  a smaller file    capsulet compress {path}/model --out {path}/small.safetensors")
     show("  your own data     capsulet train FILE.csv --out MODEL    (columns text and label)")
-    return 0
 
 
 def make_folder(folder: Path) -> None:
     """Make the folder; refuse one with other files, which the demo could overwrite."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = sorted(entry.name for entry in folder.iterdir() if entry.name not in LEFT_BEHIND)
+        others = sorted(entry.name for entry in folder.iterdir() if entry.name not in REPLACEABLE)
     except OSError as error:
         raise InputError(f"{folder} cannot be used as a folder ({error.strerror}): choose another --out") from None
     if others:
         raise InputError(f"{folder} contains {others[0]!r}, which is not from a demo: choose another --out")
 
 
-def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write labelled texts as JSONL."""
+def write_rows(path: Path, pairs: Sequence[Pair]) -> None:
+    """Write texts with their labels as JSONL."""
     import json
 
     lines = [json.dumps({"label": label, "text": text}) + "\n" for text, label in pairs]
@@ -107,6 +140,6 @@ def write_rows(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def heading(command: str) -> None:
-    """Print the command of the next part."""
+    """Print the command whose output follows."""
     show()
     show(f"$ {command}", style="bold")

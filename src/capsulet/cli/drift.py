@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from capsulet.results import Drift, DriftPart, DriftWindow
 
 BARS = "▁▂▃▄▅▆▇█"
-MOST_BARS, WIDTH, NARROW = 12, 10, 80  # a narrower terminal has no room for bars
+MOST_BARS, WIDTH = 12, 10  # bars of a small histogram; columns of the bar for `moved`
+NARROW = 80  # columns of a terminal; a narrower one has no room for bars
 ARGUMENTS = {
     **MODEL,
     "FILE…": "new texts, labelled or not, in any format or one per line; - is standard input",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from capsulet.results import Explanation, TokenContribution
     from capsulet.runtime.classifier import Classifier
 
-MOST_WORDS, MOST_PARTS = 8, 4
+MOST_WORDS, MOST_PARTS = 8, 4  # words, and capsules or codewords, that are listed
 WIDEST_BAR, NARROW = 12, 60  # columns of a bar, and of a terminal that has no room for bars
 UNKNOWN = "(unknown word)"
 MANY_RUNS = 500  # from here on a note explains the waiting time
@@ -85,14 +85,14 @@ def explanations(
     classifier: Classifier, texts: Iterable[str], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, Explanation]]:
     """Each text with its explanation; with one explanation per predicted label if the model is multi-label."""
-    details = arguments.contrast, arguments.check
+    additions = arguments.contrast, arguments.check
     for text in texts:
         if arguments.check and (runs := len(classifier.session.encode([text])[0])) >= MANY_RUNS:
             tell(f"note: --check runs this text {runs:,} times, each time without one of its words")
         if classifier.multi_label and arguments.label is None:
-            yield from ((text, explanation) for explanation in classifier.explain_labels(text, *details))
+            yield from ((text, explanation) for explanation in classifier.explain_labels(text, *additions))
         else:
-            yield text, classifier.explain(text, arguments.label, *details)
+            yield text, classifier.explain(text, arguments.label, *additions)
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
@@ -160,12 +160,12 @@ def largest_contribution(tokens: Iterable[TokenContribution]) -> float:
 
 
 def coloured(text: str, tokens: tuple[TokenContribution, ...]) -> list[Part]:
-    """Mark words that support the label and words that oppose it, by strength."""
-    shown, place, largest = list[Part](), 0, largest_contribution(tokens)
+    """The text in parts. Words that support or oppose the label have a colour, stronger for a larger contribution."""
+    parts, place, largest = list[Part](), 0, largest_contribution(tokens)
     for token in tokens:
         strength = abs(token.contribution) / largest
         if strength >= FAINT and place <= token.start:
             mark = terminal_mark(token.contribution, strength)
-            shown += [text[place : token.start], (text[token.start : token.end], mark)]
+            parts += [text[place : token.start], (text[token.start : token.end], mark)]
             place = token.end
-    return [*shown, text[place:]]
+    return [*parts, text[place:]]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OF_LABELS = ("label counts · ", "class weights · ", "thresholds · ", "valid f1 · ")  # keys below these are labels
 CALIBRATION = ("method", "texts", "error_before", "error_after")
-SIZES = "paper"  # default recipe with --vocab-size and --classes: the paper's table lists these networks
+RECIPE = "paper"  # default of --recipe: with --vocab-size and --classes it counts the networks of the paper's table
 ARGUMENTS = {
     "[MODEL]": "model folder or .safetensors file",
     "--vocab-size V": "number of words, with --classes",
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the recipe and the options of the network."""
     from capsulet.config import ModelOptions
 
-    add_recipe_flag(parser, default=SIZES)
+    add_recipe_flag(parser, default=RECIPE)
     group = parser.add_argument_group("the network, with --vocab-size and --classes")
     add_option_flags(group, [ModelOptions], basic=[True, False])
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     label, sizes = getattr(arguments, "class"), (arguments.vocab_size, arguments.classes)
     if arguments.model and (
-        sizes != (None, None) or given_values(arguments, ModelOptions) or arguments.recipe != SIZES
+        sizes != (None, None) or given_values(arguments, ModelOptions) or arguments.recipe != RECIPE
     ):
         raise InputError(
             "info takes MODEL, or --vocab-size and --classes with options of the network: leave one of them out"

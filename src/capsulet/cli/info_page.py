@@ -6,8 +6,8 @@ from typing import Any
 from capsulet.choices import NO_NETWORK
 from capsulet.cli.output import count, cut, percent, show
 
-MAX_LABELS, MAX_LETTERS, NUM_WORST = 12, 40, 5
-NUM_COMMAND_LETTERS = 300
+MAX_LABELS, MAX_LETTERS, NUM_WORST = 12, 40, 5  # labels, characters of a label, labels with the lowest F1
+NUM_COMMAND_LETTERS = 300  # characters of the training command
 Rows = dict[str, str]  # names and values
 
 

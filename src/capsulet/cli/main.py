@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-INTERRUPTED = 130
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+INTERRUPTED = 130  # exit status after Ctrl-C, as in a shell: 128 plus the number of SIGINT
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, quota, limit of the file size
 OPTIONAL = {"numpy": "train", "torch": "train", "pyarrow": "train"}  # packages and their extras
 NOT_WRITABLE = (errno.EBADF, errno.EIO)  # standard output is open for reading only, or its terminal is gone
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(parse(sys.argv[1:] if arguments is None else arguments))
     finally:
-        let_go_of_streams()
+        flush_streams()
 
 
 def parse(arguments: Sequence[str]) -> Any:
@@ -72,15 +72,15 @@ def describe(error: BaseException) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, ModuleNotFoundError) and error.name in OPTIONAL:
         return f"{error.name} is not installed: pip install 'capsulet[{OPTIONAL[error.name]}]'", 2
-    what = f"{type(error).__name__}: {error}"
+    cause = f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         place = error.filename or "the output"
         return f"{place} cannot be written: {error.strerror}; free space, or write elsewhere", 1
     if isinstance(error, OSError) and error.errno in NOT_WRITABLE and not error.filename:
         return f"the output cannot be written: {error.strerror}; write to a file or a pipe", 1
     if isinstance(error, OSError) and error.strerror:
-        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"unexpected error ({what}); --debug shows the traceback", 1
+        cause = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"unexpected error ({cause}); --debug shows the traceback", 1
 
 
 def was_interrupted(error: BaseException) -> bool:
@@ -111,8 +111,8 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def let_go_of_streams() -> None:
-    """Discard output that cannot be written; otherwise Python would try again at exit and change the exit status."""
+def flush_streams() -> None:
+    """Write the rest of the output, or discard it: Python would try again at exit and change the exit status."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Table: TypeAlias = Mapping[str, "str | Table"]  # see `specs`
 
 AUTO = "auto"  # as in config.py, which takes long to import
-METAVARS = {"time": "TIME", "class_weight": "NAME|FILE"}  # of options that are no numbers
+METAVARS = {"time": "TIME", "class_weight": "NAME|FILE"}  # of options whose values are not numbers
 NUMBERS = {"N": int, "K": int, "V": int, "C": int, "SHARE": float, "POINTS": float}  # types of values in a table
 DEBUG: Table = {"--debug": "show the traceback of an error"}
 MODEL: Table = {"MODEL": "model folder or .safetensors file"}
@@ -53,16 +53,16 @@ class Spec:
 
 
 def specs(table: Table, group: str = "") -> Iterator[Spec]:
-    """The arguments of a table from usages to help texts; a table inside a table is a group.
+    """The arguments of a table. Its keys are usages, its values help texts; a table as a value is a group.
 
     `--label LABEL` takes a value, `--out DIR!` is required, `--test FILE…` may be repeated, `--folds N=3` has a default
     value, `--to jsonl|csv` has choices and the first is the default, `--sets [SHARE=0.9]` may stand without its value,
     `--strict` is a switch, `--no-header` sets `header` to False, `--no-cache` resets `--cache DIR` to None. Positional
     arguments: `MODEL` is required, `[MODEL]` is optional, `FILE…` and `[FILE…]` are lists.
     """
-    for usage, words in table.items():
-        if not isinstance(words, str):
-            yield from specs(words, usage)
+    for usage, help_text in table.items():
+        if not isinstance(help_text, str):
+            yield from specs(help_text, usage)
             continue
         name, _, value = usage.partition(" ")
         metavar, has_default, default = value.strip("[]").partition("=")
@@ -89,7 +89,7 @@ def specs(table: Table, group: str = "") -> Iterator[Spec]:
         elif has_default:
             settings["default"] = settings["type"](default)
         shown = default or settings.get("default")
-        yield Spec(name, settings, words + f" (default: {shown})" * bool(shown), group)
+        yield Spec(name, settings, help_text + f" (default: {shown})" * bool(shown), group)
 
 
 def add(parser: argparse.ArgumentParser, table: Table) -> None:
@@ -126,7 +126,10 @@ def reader(kind: type, automatic: bool = False) -> Callable[[str], Any]:
 def add_option_flags(
     parser: argparse._ActionsContainer, kinds: Iterable[type], basic: Iterable[bool], without: Iterable[str] = ()
 ) -> None:
-    """Add a flag for each basic or research option, except some. Flags that are not given set no value."""
+    """Add a flag for each option of some option classes. Flags that are not given set no value.
+
+    `basic` has True for the options in `BASIC_OPTIONS`, False for the others, or both. Names in `without` are left out.
+    """
     import argparse
     import dataclasses
 
@@ -136,17 +139,17 @@ def add_option_flags(
     for kind, spec in fields:
         if (spec.name in BASIC_OPTIONS) not in basic or spec.name in without:
             continue
-        wanted, automatic = kind_of(kind, spec.name)
-        words = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"
-        settings: dict[str, Any] = {"type": reader(wanted, automatic), "metavar": METAVARS.get(spec.name, "N")}
-        if wanted is bool:
+        value_type, automatic = kind_of(kind, spec.name)
+        help_text = f"{spec.metadata['help']} (default: {AUTO if spec.default is None else spec.default})"
+        settings: dict[str, Any] = {"type": reader(value_type, automatic), "metavar": METAVARS.get(spec.name, "N")}
+        if value_type is bool:
             settings = {"action": argparse.BooleanOptionalAction}
         elif spec.name == "loss":
-            settings, words = {"metavar": "A+B"}, words + ": margin, focal, cross-entropy"
+            settings, help_text = {"metavar": "A+B"}, help_text + ": margin, focal, cross-entropy"
         elif choices := spec.metadata["choices"]:  # config.check_value refuses other values
             settings["metavar"] = "{" + ",".join([*choices, *[AUTO] * automatic]) + "}"
         flag = "--" + spec.name.replace("_", "-")
-        parser.add_argument(flag, default=argparse.SUPPRESS, help=words.replace("%", "%%"), **settings)
+        parser.add_argument(flag, default=argparse.SUPPRESS, help=help_text.replace("%", "%%"), **settings)
 
 
 def given_values(arguments: argparse.Namespace, *kinds: type) -> dict[str, Any]:
@@ -161,9 +164,9 @@ def add_recipe_flag(parser: argparse._ActionsContainer, default: str = "default"
     """Add `--recipe`."""
     from capsulet.config import RECIPES
 
-    words = "values of the options that you do not set: capsulet's, those that the paper prints, or those that its "
-    words += f"published code computes (default: {default})"
-    parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=words)
+    help_text = "values of the options that you do not set: capsulet's, those that the paper prints, or those that its "
+    help_text += f"published code computes (default: {default})"
+    parser.add_argument("--recipe", choices=tuple(RECIPES), default=default, help=help_text)
 
 
 def has_reading_flags(arguments: argparse.Namespace) -> bool:
@@ -173,7 +176,7 @@ def has_reading_flags(arguments: argparse.Namespace) -> bool:
 
 
 def reading_options(arguments: argparse.Namespace) -> ReadOptions:
-    """Options of reading from the parsed flags."""
+    """The options for reading files, from the parsed flags."""
     from capsulet.text.rows import ReadOptions
 
     return ReadOptions(

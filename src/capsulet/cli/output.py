@@ -78,7 +78,7 @@ def check_text_file(path: str | None, ending: str) -> Path | None:
 
 
 def console(table: bool = False) -> Console | None:
-    """A console of rich on standard output; None if rich is not installed, or if a line needs no colours."""
+    """A console of rich on standard output; None without rich, and for lines that do not go to a terminal."""
     terminal = sys.stdout.isatty()
     if not terminal and not table:
         return None
@@ -97,7 +97,7 @@ def console(table: bool = False) -> Console | None:
 
 
 def columns() -> int:
-    """Width of the terminal; `COLUMNS` if standard output is none."""
+    """Width of the terminal; `COLUMNS` if standard output is not a terminal."""
     import shutil
 
     return shutil.get_terminal_size((COLUMNS, 0)).columns if sys.stdout.isatty() else COLUMNS
@@ -105,7 +105,7 @@ def columns() -> int:
 
 def show(*parts: Part, style: str = "") -> None:
     """Print one line on standard output."""
-    write([(visible(words), own) for words, own in map(styled, parts)], style)
+    write([(visible(words), part_style) for words, part_style in map(styled, parts)], style)
 
 
 def show_text(*parts: Part) -> None:
@@ -114,7 +114,7 @@ def show_text(*parts: Part) -> None:
 
 
 def styled(part: Part) -> tuple[str, str]:
-    """A part as its text and its style."""
+    """A part as a text and a style; a part without a style has the style ""."""
     return (part, "") if isinstance(part, str) else part
 
 
@@ -162,7 +162,7 @@ def show_table(
 def layout(
     titles: Sequence[str], cells: Sequence[Sequence[tuple[str, str]]], frame: bool, width: int
 ) -> tuple[bool, list[int]]:
-    """Whether a table has room for its frame, and the least width of each column: numbers are never cut."""
+    """Whether a table has room for its frame, and the least width of each column. Numbers are never cut."""
     sizes = [len(name.lstrip(">")) for name in titles]
     for row in cells:
         for place, (words, _) in enumerate(row):

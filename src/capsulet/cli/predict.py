@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)
     for note in rules.notes if rules else ():
         tell(f"note: {note}")
-    typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # then answer line by line
+    typed = arguments.files == ["-"] and sys.stdin is not None and sys.stdin.isatty()  # answered line by line
     predict = Predictor(classifier, top_k, arguments.lengths, rules, typed)
     if arguments.text and arguments.to == "jsonl" and not arguments.out:
         return write_jsonl(predict(texts), top_k)
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 class Predictor:
-    """Answers a stream of texts."""
+    """Predicts the labels of a stream of texts, with the options of a command; `typed`: the user types the texts."""
 
     def __init__(self, classifier: Classifier, top_k: int, lengths: bool, rules: Rules | None, typed: bool) -> None:
         self.classifier, self.top_k, self.lengths, self.rules, self.typed = classifier, top_k, lengths, rules, typed
@@ -157,12 +157,12 @@ def answer_rows(
     """Yield the answers as rows: with the rows of the files, or alone for texts of the command line."""
     from capsulet.cli.answers import InputColumns, answered, complete
 
-    made = columns.nested if nested else columns.flat
+    answer_of = columns.nested if nested else columns.flat
     if arguments.text:
-        return (made(prediction) for prediction in predict(texts))
+        return (answer_of(prediction) for prediction in predict(texts))
     copied = InputColumns(arguments.columns, several_files=len(arguments.files) > 1)
     rows = (
-        (copied.of(row, number, made(prediction, row.problem)), not row.problem)
+        (copied.of(row, number, answer_of(prediction, row.problem)), not row.problem)
         for number, (row, prediction) in enumerate(answered(rows_of(arguments, predict.classifier), predict), 1)
     )
     return (row for row, _ in rows) if nested else complete(rows)

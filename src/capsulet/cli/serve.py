@@ -63,16 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def token(path: str | None) -> str | None:
     """The bearer token, from a file or the environment: command lines are visible to other users."""
-    found = os.environ.get("CAPSULET_TOKEN")
+    secret = os.environ.get("CAPSULET_TOKEN")
     if path is not None:
         try:
             with open(path, encoding="utf-8") as file:  # noqa: PTH123
-                found = file.read()
+                secret = file.read()
         except (OSError, ValueError) as error:
             raise InputError(f"--token-file {path} cannot be read: {error}; name another file") from None
-    found = found.strip() if found is not None else None
-    if found is None:
+    secret = secret.strip() if secret is not None else None
+    if secret is None:
         return None
-    if not found or not found.isascii() or not found.isprintable() or " " in found:
+    if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
         raise InputError("the token is empty or has blanks: expected visible ASCII characters")
-    return found
+    return secret

@@ -34,15 +34,15 @@ class Verb:
     choices: list[str]
 
 
-def verbs() -> list[Verb]:
+def all_verbs() -> list[Verb]:
     """The verbs of the command line."""
     parser = build_parser()
     children = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    found = []
+    verbs = []
     for name, child in children.choices.items():
         flags = [flag_of(action) for action in child._get_optional_actions()]
-        found.append(Verb(name, short(child.description), flags, list(SHELLS) if name == "completion" else []))
-    return found
+        verbs.append(Verb(name, short(child.description), flags, list(SHELLS) if name == "completion" else []))
+    return verbs
 
 
 def flag_of(action: argparse.Action) -> Flag:
@@ -60,14 +60,14 @@ def short(words: str | None) -> str:
     return plain if len(plain) <= LONGEST_HELP else plain[: LONGEST_HELP - 1].rstrip() + "…"
 
 
-def bash(found: list[Verb]) -> str:
+def bash(verbs: list[Verb]) -> str:
     """The script for bash."""
     lines = ["# Completion of capsulet for bash, written by `capsulet completion bash`.", "_capsulet() {"]
     lines += [
         '  local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD - 1]}" words=""',
         "  COMPREPLY=()",
     ]
-    names = " ".join(verb.name for verb in found)
+    names = " ".join(verb.name for verb in verbs)
     lines += [
         '  if [ "$COMP_CWORD" -eq 1 ]; then',
         "    compopt +o default",
@@ -76,8 +76,8 @@ def bash(found: list[Verb]) -> str:
         "  fi",
         '  case "${COMP_WORDS[1]} $before" in',
     ]
-    for verb in found:
-        free = []
+    for verb in verbs:
+        unlisted = []  # patterns of flags with values that are neither choices nor files
         for flag in verb.flags:
             pattern = "|".join(f'"{verb.name} {name}"' for name in flag.names)
             if flag.choices:
@@ -85,11 +85,11 @@ def bash(found: list[Verb]) -> str:
             elif flag.is_file:
                 lines.append(f"    {pattern}) return ;;")
             elif flag.has_value:
-                free.append(pattern)
-        if free:
-            lines.append(f"    {'|'.join(free)}) compopt +o default; return ;;")
+                unlisted.append(pattern)
+        if unlisted:
+            lines.append(f"    {'|'.join(unlisted)}) compopt +o default; return ;;")
     lines += ["  esac", '  if [ -z "$words" ]; then', '    case "${COMP_WORDS[1]} $current" in']
-    for verb in found:
+    for verb in verbs:
         flags = " ".join(name for flag in verb.flags for name in flag.names)
         lines.append(f'      "{verb.name} -"*) words="{flags}" ;;')
         if verb.choices:
@@ -99,14 +99,14 @@ def bash(found: list[Verb]) -> str:
     return "\n".join([*lines, "complete -o default -F _capsulet capsulet"]) + "\n"
 
 
-def zsh(found: list[Verb]) -> str:
+def zsh(verbs: list[Verb]) -> str:
     """The script for zsh."""
     lines = ["#compdef capsulet", "# Completion of capsulet for zsh, written by `capsulet completion zsh`."]
     lines += ["_capsulet() {", "  local -a verbs=("]
-    lines += [f"    {zsh_quoted(verb.name + ':' + verb.help)}" for verb in found]
+    lines += [f"    {zsh_quoted(verb.name + ':' + verb.help)}" for verb in verbs]
     lines += ["  )", "  if (( CURRENT == 2 )); then", "    _describe -t verbs verb verbs", "    return", "  fi"]
     lines += ["  local verb=$words[2]", "  shift words", "  (( CURRENT-- ))", "  case $verb in"]
-    for verb in found:
+    for verb in verbs:
         lines.append(f"    {verb.name}) _arguments -S \\")
         for flag in verb.flags:
             value = ""
@@ -127,19 +127,19 @@ def zsh_quoted(words: str) -> str:
     return "'" + words.replace("'", "'\\''") + "'"
 
 
-def fish(found: list[Verb]) -> str:
+def fish(verbs: list[Verb]) -> str:
     """The script for fish."""
     lines = ["# Completion of capsulet for fish, written by `capsulet completion fish`."]
     first = "complete -c capsulet -n __fish_use_subcommand"
     lines += [f"{first} -l help -d 'Print the help'", f"{first} -l version -d 'Print the version'"]
-    for verb in found:
+    for verb in verbs:
         lines.append(f"{first} -f -a {verb.name} -d {zsh_quoted(verb.help)}")
-    for verb in found:
-        own = f"complete -c capsulet -n '__fish_seen_subcommand_from {verb.name}'"
+    for verb in verbs:
+        after_verb = f"complete -c capsulet -n '__fish_seen_subcommand_from {verb.name}'"
         for flag in verb.flags:
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names)
             value = f" -x -a '{' '.join(flag.choices)}'" if flag.choices else " -r -F" if flag.is_file else " -x"
-            lines.append(f"{own} {names}{value if flag.has_value else ''} -d {zsh_quoted(flag.help)}")
+            lines.append(f"{after_verb} {names}{value if flag.has_value else ''} -d {zsh_quoted(flag.help)}")
         if verb.choices:
-            lines.append(f"{own} -f -a '{' '.join(verb.choices)}'")
+            lines.append(f"{after_verb} -f -a '{' '.join(verb.choices)}'")
     return "\n".join(lines) + "\n"

@@ -68,8 +68,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the basic options, the recipe and the research options."""
     add_basic_options(parser)
     add_recipe_flag(parser)
-    words = "the defaults suit most data; docs/concepts/method.md explains the terms"
-    add_option_flags(parser.add_argument_group("research options", words), option_classes(), basic=[False])
+    description = "the defaults suit most data; docs/concepts/method.md explains the terms"
+    add_option_flags(parser.add_argument_group("research options", description), option_classes(), basic=[False])
 
 
 def add_basic_options(parser: argparse.ArgumentParser, without: Sequence[str] = ()) -> None:
@@ -172,7 +172,7 @@ def measured_on(result: Training) -> str:
 
 
 def higher(result: Training, select: str | None) -> str:
-    """Describe an earlier epoch with a higher metric than the kept epoch; empty if the kept epoch has the highest."""
+    """Describe an epoch with a higher metric than the kept one; empty if the kept epoch has the highest."""
     if result.linear_only or result.folds or not result.epochs:
         return ""
     multi_label = result.best.valid_micro_f1 is not None

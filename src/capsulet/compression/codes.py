@@ -58,9 +58,9 @@ def start(
         for _ in range(KMEANS_ROUNDS):
             nearest = nearest_codewords(residuals, centres)
             total = np.bincount(nearest, weights, num_codewords)
-            for word in np.flatnonzero(total):
-                own = nearest == word
-                centres[word] = weights[own] @ residuals[own] / total[word]
+            for centre in np.flatnonzero(total):
+                members = nearest == centre
+                centres[centre] = weights[members] @ residuals[members] / total[centre]
             empty = np.flatnonzero(total == 0)
             centres[empty] = residuals[generator.choice(len(residuals), len(empty), p=chances)]
         choices[:, place] = nearest_codewords(residuals, centres)

@@ -70,8 +70,8 @@ class Search(GoalSearch):
             ids = renumbered(batch, student_ids)
             classes = student(ids, torch.from_numpy(batch.lengths))
             for lengths, scores in zip(answers, added, strict=True):
-                own = None if scores is None else scores[rows]
-                lengths[rows] = with_ngrams(student.network.head, classes, own).lengths.numpy()
+                batch_scores = None if scores is None else scores[rows]
+                lengths[rows] = with_ngrams(student.network.head, classes, batch_scores).lengths.numpy()
         return [
             self.judge.judge(lengths, self.judge.trial_rows, setting, self.files.size(setting), adapted)
             for lengths, setting in zip(answers, settings, strict=True)

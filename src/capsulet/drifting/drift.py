@@ -26,7 +26,7 @@ from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
 from capsulet.text.rows import ReadOptions, SkippedRows, reading_options
 
-SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # the smallest p-value is 1 / 10,000, for five parts 1 / 2,000
+SMALLEST_RATE, LARGEST_RATE = 0.001, 0.5  # the smallest p-value of one part is 1 / 10,000, adjusted for five 1 / 2,000
 AT_ONCE = 1024  # texts in memory
 MOST_WORDS, MOST_SPELLINGS = 10, 50_000  # unknown words in the result, and unknown words that are counted
 PROBABILITY_STEPS = 1000  # probabilities are counted in steps of 1 / 1000 to find their median
@@ -53,13 +53,7 @@ def drift(
     Texts like the validation texts are called drifted with a probability of at most `false_alarm`. `window` is a number
     of texts: each run of this many texts is also compared on its own, at the same rate of false alarms.
     """
-    number = isinstance(false_alarm, (int, float)) and not isinstance(false_alarm, bool)
-    if not number or not SMALLEST_RATE <= false_alarm <= LARGEST_RATE:
-        raise InputError(
-            f"--false-alarm is {false_alarm!r}: expected a share from {SMALLEST_RATE} to {LARGEST_RATE}, such as 0.01"
-        )
-    if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
-        raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
+    check_arguments(false_alarm, window)
     refuse_texts(files)
     named_sources, tell = sources(files), spoken(tell)
     if bool(named_sources) == (texts is not None):
@@ -78,10 +72,21 @@ def drift(
     elif not isinstance(texts, (list, tuple)):
         texts = texts_of(texts, classifier.config.columns)
     source = named(named_sources) or "texts"
-    comparison = compare_texts(classifier, texts, source, false_alarm, window, on_window)
+    result = compare_texts(classifier, texts, source, false_alarm, window, on_window)
     if skipped.count:
         tell(skipped.summary())
-    return comparison
+    return result
+
+
+def check_arguments(false_alarm: float, window: int | None) -> None:
+    """Raise an InputError unless the rate of false alarms and the size of a window are in their ranges."""
+    is_number = isinstance(false_alarm, (int, float)) and not isinstance(false_alarm, bool)
+    if not is_number or not SMALLEST_RATE <= false_alarm <= LARGEST_RATE:
+        raise InputError(
+            f"--false-alarm is {false_alarm!r}: expected a share from {SMALLEST_RATE} to {LARGEST_RATE}, such as 0.01"
+        )
+    if window is not None and (type(window) is not int or window < FEWEST_TEXTS):
+        raise InputError(f"--window is {window!r}: expected at least {FEWEST_TEXTS} texts")
 
 
 def refuse_texts(files: Data) -> None:

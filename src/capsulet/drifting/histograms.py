@@ -43,7 +43,7 @@ EDGES: Mapping[str, tuple[float, ...]] = {
 FEWEST_TEXTS = 20  # smallest number of texts to make histograms from, and to compare with them
 EVERY = 3  # every third text is used for the means and standard deviations of codewords, and not counted for codes
 MOST_CLASSES = 200  # largest number of bins of classes; if there are more classes, neighbours share a bin
-PARTS_OF_ONE = 10_000  # weights of codes are stored as integers, in ten-thousandths
+PARTS_OF_ONE = 10_000  # means and spreads of codes are stored as integers, in ten-thousandths
 MOST_TEXTS = 1 << 48  # largest number of texts that are counted; more would not be exact in the arithmetic of the test
 
 Counts = Sequence[int]  # texts in each bin
@@ -79,9 +79,9 @@ class Histograms:
         stored: dict[str, Any] = {"texts": self.texts}
         for part, counts in self.counts.items():
             filled = max((place for place, count in enumerate(counts, 1) if count), default=0)
-            own = stored[STORED.get(part, part)] = {"counts": list(counts[:filled])}
+            entry = stored[STORED.get(part, part)] = {"counts": list(counts[:filled])}
             if part in self.usual:
-                own["usual"] = self.usual[part]
+                entry["usual"] = self.usual[part]
         for key, values in (("means", self.means), ("spreads", self.spreads)):
             if values:
                 stored["codes"][key] = [round(value * PARTS_OF_ONE) for value in values]
@@ -97,10 +97,10 @@ def fit(traits: Traits, num_classes: int, multi_label: bool) -> Histograms:
     }
     rows = [] if traits.codes is None else traits.codes.tolist()
     counted_rows = [row for number, row in enumerate(rows) if number % EVERY]
-    apart = [row for row in rows[::EVERY] if not math.isnan(row[0])]
+    estimation_rows = [row for row in rows[::EVERY] if not math.isnan(row[0])]
     means, spreads = list[float](), list[float]()
-    if len(counted_rows) >= FEWEST_TEXTS and len(apart) > 1:
-        for column in zip(*apart, strict=True):
+    if len(counted_rows) >= FEWEST_TEXTS and len(estimation_rows) > 1:
+        for column in zip(*estimation_rows, strict=True):
             mean = math.fsum(column) / len(column)
             spread = math.sqrt(math.fsum((value - mean) ** 2 for value in column) / len(column))
             means.append(round(mean * PARTS_OF_ONE) / PARTS_OF_ONE)
@@ -171,9 +171,9 @@ def from_json(stored: Any, num_classes: int, multi_label: bool, source: str) -> 
                 raise ValueError("the means and spreads of its codes")
         for part, size in bin_numbers(num_classes, multi_label, len(means)).items():
             if (key := STORED.get(part, part)) in stored:
-                own = [int(count) for count in stored[key]["counts"]]
-                counts[part] = own + [0] * (size - len(own))
-                if len(own) > size or min(own) < 0 or not FEWEST_TEXTS <= sum(own) <= texts:
+                filled = [int(count) for count in stored[key]["counts"]]
+                counts[part] = filled + [0] * (size - len(filled))
+                if len(filled) > size or min(filled) < 0 or not FEWEST_TEXTS <= sum(filled) <= texts:
                     raise ValueError(f"the counts of {part}")
                 if part in EDGES:
                     usual[part] = float(stored[key]["usual"])

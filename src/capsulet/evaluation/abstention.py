@@ -66,15 +66,15 @@ def find_rules(
         )
     if max_error == 0:
         raise InputError("--max-error 0 cannot be guaranteed by any number of texts: allow some errors, such as 0.02")
-    found = model.rules(abstain, coverage, max_error, sets)
-    unbounded = {"coverage": (found.least_certainty, "text"), "sets": (found.least_set_score, "label")}
+    rules = model.rules(abstain, coverage, max_error, sets)
+    thresholds = {"coverage": (rules.least_certainty, "text"), "sets": (rules.least_set_score, "label")}
     notes = [
-        f"--{name} {requests[name]:g} cannot leave out any {what}: {found.texts:,} validation texts are too few "
+        f"--{name} {requests[name]:g} cannot leave out any {what}: {rules.texts:,} validation texts are too few "
         f"for that; calibrate on more: {remedy(source)}"
-        for name, (least, what) in unbounded.items()
+        for name, (least, what) in thresholds.items()
         if requests.get(name, 1) < 1 and least == NOTHING
     ]
-    return dataclasses.replace(found, notes=tuple(notes))
+    return dataclasses.replace(rules, notes=tuple(notes))
 
 
 def remedy(source: str) -> str:

@@ -43,8 +43,8 @@ def counted_labels(truth: Flags, lengths: NDArray[Any], thresholds: NDArray[np.f
     counts.exact, counts.texts = int((truth == given).all(1).sum()), len(truth)
     if thresholds is None:
         pairs, numbers = np.unique(np.stack([truth.argmax(1), given.argmax(1)]), axis=1, return_counts=True)
-        for own, predicted, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
-            counts.confusions[own][predicted] = number
+        for true, predicted, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+            counts.confusions[true][predicted] = number
         return counts
     order = np.argsort(-lengths, axis=1, kind="stable")[:, : max(counts.hits)]
     ranked_truth = np.take_along_axis(truth, order, axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,13 @@ def calibrate(
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Sequence[Source]) -> NDArray[np.int64]:
     """Return the rows of the training files that training kept for validation."""
-    sets = [[own] if isinstance(own, str) else list(own) for own in labels]
-    order = {label: place for place, label in enumerate(sorted_labels({label for own in sets for label in own}))}
-    targets = np.array([order[label] for own in sets for label in own], dtype=np.int64)
+    lists = [[text_labels] if isinstance(text_labels, str) else list(text_labels) for text_labels in labels]
+    places = {label: place for place, label in enumerate(sorted_labels(set(chain.from_iterable(lists))))}
+    targets = np.array([places[label] for label in chain.from_iterable(lists)], dtype=np.int64)
     data, fraction = classifier.config.data, decided(classifier.config.options.training.valid_fraction)
     expected = data.train_rows, data.valid_rows
     if classifier.multi_label:
-        train, valid = multi_label_split(targets, np.cumsum([0, *map(len, sets)]), fraction)
+        train, valid = multi_label_split(targets, np.cumsum([0, *map(len, lists)]), fraction)
     else:
         train, valid = stratified_split(targets, fraction)
     if (len(train), len(valid)) != expected or not len(valid):
@@ -152,10 +153,10 @@ def errors(
     """Calibration errors of class lengths and of probabilities; multi-label: over all pairs of a text and a label."""
     multi_label = classifier.multi_label
     right = truth if multi_label else truth[np.arange(len(truth)), np.asarray(lengths).argmax(1)]
-    found = {"error_before": np.asarray(lengths), "error_after": probabilities}
+    scores = {"error_before": np.asarray(lengths), "error_after": probabilities}
     return {
         name: round(calibration_error((values if multi_label else values.max(1)).ravel(), right.ravel()), 6)
-        for name, values in found.items()
+        for name, values in scores.items()
     }
 
 

@@ -111,8 +111,8 @@ def right_answers(truth: Sequence[Places], lengths: Rows, multi_label: bool) -> 
     """Indices of the right answers in the list that `answers` returns for these class lengths."""
     pairs = enumerate(zip(truth, lengths, strict=True))
     if multi_label:
-        return [text * len(row) + place for text, (own, row) in pairs for place in own]
-    return [text for text, (own, row) in pairs if row.index(max(row)) == own[0]]
+        return [text * len(row) + place for text, (true, row) in pairs for place in true]
+    return [text for text, (true, row) in pairs if row.index(max(row)) == true[0]]
 
 
 def reliability_of(before: ReliabilityCounts, after: ReliabilityCounts | None) -> Reliability:

@@ -27,12 +27,12 @@ def label_places(labels: Sequence[Labels], names: Sequence[str], multi_label: bo
     """Return the indices of the labels of each text in `names`. A label that is not in `names` is an error."""
     places = {name: place for place, name in enumerate(names)}
     truth = []
-    for own in labels:
-        wanted = own if multi_label and not isinstance(own, str) else (own,)
-        for label in wanted:
+    for text_labels in labels:
+        several = text_labels if multi_label and not isinstance(text_labels, str) else (text_labels,)
+        for label in several:
             if not isinstance(label, str) or label not in places:
                 raise unknown_label(label, names)
-        truth.append(tuple(sorted({places[str(label)] for label in wanted})))
+        truth.append(tuple(sorted({places[str(label)] for label in several})))
     return truth
 
 

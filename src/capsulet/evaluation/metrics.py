@@ -23,7 +23,8 @@ class LabelCounts:
 
     def __init__(self, num_classes: int, thresholds: Sequence[float] | None = None) -> None:
         self.thresholds = thresholds
-        self.right, self.true_count, self.given_count = ([0] * num_classes for _ in range(3))  # texts of each class
+        # texts per class: with this label as truth and prediction, as truth, as prediction
+        self.right, self.true_count, self.given_count = ([0] * num_classes for _ in range(3))
         self.exact = self.texts = 0  # texts with exactly the true labels, and all texts
         single = thresholds is None
         self.confusions: list[dict[int, int]] = [{} for _ in range(num_classes if single else 0)]
@@ -32,26 +33,26 @@ class LabelCounts:
     def add(self, truth: Sequence[Places], lengths: Iterable[Sequence[float]]) -> None:
         """Count texts by their true labels and their class lengths."""
         right, true_count, given_count = self.right, self.true_count, self.given_count
-        for own, row in zip(truth, lengths, strict=True):
+        for true, row in zip(truth, lengths, strict=True):
             given = given_labels(row, self.thresholds)
-            for place in own:
+            for place in true:
                 true_count[place] += 1
             for place in given:
                 given_count[place] += 1
-                right[place] += place in own
-            self.exact += own == given
+                right[place] += place in true
+            self.exact += true == given
             if self.thresholds is None:
-                confused = self.confusions[own[0]]
+                confused = self.confusions[true[0]]
                 confused[given[0]] = confused.get(given[0], 0) + 1
             else:
-                self.add_hits(own, row)
+                self.add_hits(true, row)
         self.texts += len(truth)
 
-    def add_hits(self, own: Places, lengths: Sequence[float]) -> None:
+    def add_hits(self, true: Places, lengths: Sequence[float]) -> None:
         """Count the true labels among the k labels with the largest lengths, for each k of precision at k."""
         longest = nlargest(max(self.hits), range(len(lengths)), key=lengths.__getitem__)
         for cut in self.hits:
-            self.hits[cut] += sum(place in own for place in longest[:cut])
+            self.hits[cut] += sum(place in true for place in longest[:cut])
 
     @property
     def accuracy(self) -> float:

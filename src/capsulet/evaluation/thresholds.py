@@ -18,7 +18,7 @@ def fit_thresholds(scores: NDArray[np.float32], truth: Flags) -> NDArray[np.floa
     is therefore close to the best one for all labels together. A threshold is the middle between two scores, so that
     rounding cannot move a text across it.
     """
-    sample = slice(None, None, max(1, scores.size // POOL))  # for all labels together, some of the texts are enough
+    sample = slice(None, None, max(1, scores.size // POOL))  # every k-th text: enough for all labels together
     pool, pooled_right = ranked(scores[sample].ravel(), truth[sample].ravel())
     positives = pooled_right[-1]
     if not positives:
@@ -28,9 +28,9 @@ def fit_thresholds(scores: NDArray[np.float32], truth: Flags) -> NDArray[np.floa
     overall = cuts[(2 * pooled_right[above] / (positives + above)).argmax()]
     thresholds = np.empty(scores.shape[1])
     for label in range(scores.shape[1]):
-        own, right = ranked(scores[:, label], truth[:, label])
-        cuts = np.concatenate([[overall], between(own)])
-        given, above = counts_above(own, cuts), counts_above(pool, cuts)
+        label_scores, right = ranked(scores[:, label], truth[:, label])
+        cuts = np.concatenate([[overall], between(label_scores)])
+        given, above = counts_above(label_scores, cuts), counts_above(pool, cuts)
         # counts per positive of the average label
         more_right, more_given = pooled_right[above] / positives, above / positives
         f1 = 2 * (right[given] + PRIOR * more_right) / (right[-1] + given + PRIOR * (1 + more_given))

@@ -38,15 +38,15 @@ def select(classifier: Classifier, texts: Sequence[str], count: int = 20) -> lis
     candidates = order[: CANDIDATES * count]
     vectors = text_vectors(classifier.session, [texts[place] for place in candidates])
     nearest = [1.0] * len(candidates)  # distance to the nearest selected text
-    left, chosen = set(range(len(candidates))), list[int]()
+    left, chosen = set(range(len(candidates))), list[int]()  # indices in `candidates`, and in `texts`
     while left and len(chosen) < count:
-        best = max(left, key=lambda own: (doubts[candidates[own]] * nearest[own], -own))
+        best = max(left, key=lambda number: (doubts[candidates[number]] * nearest[number], -number))
         left.discard(best)
         chosen.append(candidates[best])
-        for own in list(left):
-            nearest[own] = min(nearest[own], 1.0 - cosine(vectors[own], vectors[best]))
-            if nearest[own] < LEAST_DISTANCE:
-                left.discard(own)
+        for number in list(left):
+            nearest[number] = min(nearest[number], 1.0 - cosine(vectors[number], vectors[best]))
+            if nearest[number] < LEAST_DISTANCE:
+                left.discard(number)
     return chosen
 
 

@@ -29,7 +29,6 @@ from capsulet.model.shapes import BIAS, CHECKS, LEVEL_BITS, LEVELS, SCALES
 NGRAM_WEIGHTS = {LEVELS, SCALES, CHECKS, BIAS, LEVEL_BITS}
 IR_VERSION = 8  # like OPSET, old enough for runtimes of recent years, browsers included
 
-
 Shape = tuple[int | str, ...]
 
 
@@ -66,9 +65,9 @@ def model_of(
 ) -> onnx.ModelProto:
     """The ONNX model of a graph with inputs of these types and shapes, and float results of these shapes."""
     value = helper.make_tensor_value_info
-    given = [value(name, kind, shape) for name, (kind, shape) in inputs.items()]
-    found = [value(name, TensorProto.FLOAT, shape) for name, shape in results.items()]
-    proto = helper.make_graph(graph.nodes, "capsulet", given, found, list(graph.constants.values()))
+    graph_inputs = [value(name, kind, shape) for name, (kind, shape) in inputs.items()]
+    graph_outputs = [value(name, TensorProto.FLOAT, shape) for name, shape in results.items()]
+    proto = helper.make_graph(graph.nodes, "capsulet", graph_inputs, graph_outputs, list(graph.constants.values()))
     model = helper.make_model(
         proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="capsulet"
     )

@@ -46,12 +46,12 @@ class NgramTable:
 
     def scores(self, texts: "TableRows") -> Floats:
         """Scores of texts by the table and its bias: (n, C)."""
-        found = np.empty((len(texts), self.levels.shape[1]), np.float32)
+        scores = np.empty((len(texts), self.levels.shape[1]), np.float32)
         core_module().table_scores(
             address(texts.starts), address(texts.columns), len(texts), self.levels.shape[1], address(self.levels),
-            address(self.scales), address(texts.times) if self.counts else 0, address(found),
+            address(self.scales), address(texts.times) if self.counts else 0, address(scores),
         )  # fmt: skip
-        return found + self.bias
+        return scores + self.bias
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,11 @@ def composed_rows(table: Tensor, words: WordRows) -> Tensor:
 
 def torch_composed_rows(table: Tensor, words: WordRows, sparse: bool) -> Tensor:
     """Own row plus mean of the rows of the pieces through torch: (R, W) -> (U, W); the gradient is sparse or dense."""
-    own = F.embedding(words.own, table, sparse=sparse) * words.reads_own.unsqueeze(1)
+    own_rows = F.embedding(words.own, table, sparse=sparse) * words.reads_own.unsqueeze(1)
     if not len(words.pieces):
-        return own
+        return own_rows
     summed = F.embedding_bag(words.pieces, table, words.starts[:-1], mode="sum", sparse=sparse)
-    return own + summed / words.starts.diff().clamp(min=1).unsqueeze(1)
+    return own_rows + summed / words.starts.diff().clamp(min=1).unsqueeze(1)
 
 
 def distinct_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:

@@ -96,31 +96,31 @@ class Recorder:
         """Keep the most confident mistakes of each kind: at most one per text."""
         names, most = self.classifier.labels, MOST_MISTAKES // len(self.mistakes)
         for kind, mistakes in enumerate(self.mistakes):
-            found = (
+            candidates = (
                 (margin, text, place)
-                for text, (own, said) in enumerate(zip(window.truth, given, strict=True))
-                if own != said
-                for margin, place in self.largest_margin(own, said, probabilities[text], missed=kind == 1)
+                for text, (true, predicted) in enumerate(zip(window.truth, given, strict=True))
+                if true != predicted
+                for margin, place in self.largest_margin(true, predicted, probabilities[text], missed=kind == 1)
             )
-            for margin, text, place in nlargest(most, found, key=lambda entry: entry[0]):
-                own, row, limits = window.truth[text], probabilities[text], self.thresholds
-                order = sorted(given[text], key=row.__getitem__, reverse=True)
-                true, predicted = (tuple(names[label] for label in labels) for labels in (own, order))
-                compared = row[own[0]] if limits is None else limits[place]
-                mistake = window.texts[text], true, predicted, row[place], compared
+            for margin, text, place in nlargest(most, candidates, key=lambda entry: entry[0]):
+                true, row, limits = window.truth[text], probabilities[text], self.thresholds
+                predicted = sorted(given[text], key=row.__getitem__, reverse=True)
+                true_names, predicted_names = (tuple(names[label] for label in labels) for labels in (true, predicted))
+                compared = row[true[0]] if limits is None else limits[place]
+                mistake = window.texts[text], true_names, predicted_names, row[place], compared
                 mistakes.append((margin, names[place], mistake))
             mistakes.sort(key=lambda entry: -entry[0])  # stable: the first of equal margins stays
             del mistakes[most:]
 
     def largest_margin(
-        self, own: Places, given: Places, probabilities: Sequence[float], missed: bool
+        self, true: Places, given: Places, probabilities: Sequence[float], missed: bool
     ) -> Iterator[tuple[float, int]]:
         """Yield the most confident label of a text that was given wrongly, or missed, with its margin, if there is one.
 
         The margin is the probability. For a multi-label model it is its distance from the threshold, as a share of
         the largest possible distance.
         """
-        wrong = [place for place in (own if missed else given) if place not in (given if missed else own)]
+        wrong = [place for place in (true if missed else given) if place not in (given if missed else true)]
         limits = self.thresholds
         if limits is None:
             margins = [probabilities[place] for place in wrong]

@@ -62,8 +62,8 @@ def stored_epochs(model: Path) -> list[Epoch]:
 
 def versions(trained: str) -> dict[str, str]:
     """Return the versions of the software that writes the report; `trained` is the version that trained the model."""
-    own = __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
-    known = {"capsulet": own, "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}"}
+    capsulet = __version__ if trained == __version__ else f"{__version__} (the model was trained with {trained})"
+    known = {"capsulet": capsulet, "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}"}
     for name in LIBRARIES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             known[name] = importlib.metadata.version(name)

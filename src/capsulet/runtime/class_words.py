@@ -9,7 +9,7 @@ from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.session import Session
 from capsulet.text.strings import known_label
 
-MOST_WORDS, NEAREST = 20, 5
+MOST_WORDS, NEAREST = 20, 5  # words of a class, and words with similar codes per word
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,19 @@ def class_words(
     """Words with the largest mean contribution to a label, in `texts` or, without texts, each read alone."""
     session, place = classifier.session, classifier.labels.index(known_label(label, classifier.labels))
     word_ids = session.word_ids
-    given = list(texts)
-    read = given or [session.word(number) for number in range(word_ids.first_word, word_ids.size)]
+    texts = list(texts)
+    spelled = not texts  # then each known word is read as a text
+    read = texts or [session.word(number) for number in range(word_ids.first_word, word_ids.size)]
     sums, counts = [0.0] * word_ids.size, [0] * word_ids.size
     for text in read:
-        values = [row[0] for row in session.explain(text, [place], spelled=not given).contributions]
-        (ids,) = session.encode([text], spelled=not given)
+        values = [row[0] for row in session.explain(text, [place], spelled=spelled).contributions]
+        (ids,) = session.encode([text], spelled=spelled)
         for number, value in zip(ids, values, strict=True):
             if word_ids.first_word <= number < word_ids.size:  # known words
                 sums[number] += value
                 counts[number] += 1
-    found = [number for number, count in enumerate(counts) if count]
-    best = sorted(found, key=lambda number: -sums[number] / counts[number])[:most]
+    occurring = [number for number, count in enumerate(counts) if count]
+    best = sorted(occurring, key=lambda number: -sums[number] / counts[number])[:most]
     near = nearest_words(session, best)
     return [
         ClassWord(session.word(number), sums[number] / counts[number], counts[number], near.get(number, ()))

@@ -91,9 +91,9 @@ class Classifier:
         if not isinstance(texts, (list, tuple)) or not all(type(text) is str for text in texts[:1]):
             texts, is_stream = self.texts_of(texts, text_columns)
         if not is_stream:  # the caller waits for all answers: windows are as large as possible
-            given = texts if isinstance(texts, (list, tuple)) else list(texts)
-            windows_of = (given[start : start + LARGEST_WINDOW] for start in range(0, len(given), LARGEST_WINDOW))
-            return list(self.answers(windows_of, top_k, lengths, rules))
+            texts = texts if isinstance(texts, (list, tuple)) else list(texts)
+            slices = (texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW))
+            return list(self.answers(slices, top_k, lengths, rules))
         return self.answers(windows(texts, FIRST_WINDOW), top_k, lengths, rules)
 
     def texts_of(self, data: Any, columns: str | Sequence[str] | None = None) -> tuple[Iterable[str], bool]:
@@ -105,11 +105,11 @@ class Classifier:
         return texts_of(data, self.config.columns, columns), hasattr(data, "__next__")
 
     def answers(
-        self, windows_of: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
+        self, text_windows: Iterable[Sequence[str]], top_k: int, with_lengths: bool, rules: Rules | None
     ) -> Iterator[Prediction]:
-        """Yield the predictions of the texts in windows; the other arguments have been checked."""
+        """Yield the predictions for texts, which come in windows (lists); the other arguments have been checked."""
         labels, first = self.labels, 0
-        for window in windows_of:
+        for window in text_windows:
             lengths, unknown = self.classify(window, first)
             first += len(window)
             rows = lengths.tolist()
@@ -119,18 +119,18 @@ class Classifier:
             if rules and (rules.least_confidence is not None or rules.least_certainty is not None):
                 reasons = self.session.reasons(rules, lengths, unknown)
             sets = self.session.label_sets(rules, lengths) if rules and rules.least_set_score is not None else None
-            for row, own in enumerate(rows):
+            for text, row in enumerate(rows):
                 if top_k == 1:
-                    best = own.index(max(own))
-                    top: tuple[tuple[str, float], ...] = ((labels[best], numbers[row][best]),)
+                    best = row.index(max(row))
+                    top: tuple[tuple[str, float], ...] = ((labels[best], numbers[text][best]),)
                 else:
-                    order = sorted(range(len(own)), key=own.__getitem__, reverse=True)[:top_k]
-                    top, best = tuple((labels[place], numbers[row][place]) for place in order), order[0]
-                given = self.given(own, numbers[row]) if self.multi_label else None
-                label_set = None if sets is None else tuple(labels[place] for place in sets[row])
-                reason = REASONS[reasons[row]]
-                label, length = None if reason else labels[best], own[best] if with_lengths else None
-                yield Prediction(label, probabilities[row][best], top, given, label_set, reason, length)
+                    order = sorted(range(len(row)), key=row.__getitem__, reverse=True)[:top_k]
+                    top, best = tuple((labels[place], numbers[text][place]) for place in order), order[0]
+                given = self.given(row, numbers[text]) if self.multi_label else None
+                label_set = None if sets is None else tuple(labels[place] for place in sets[text])
+                reason = REASONS[reasons[text]]
+                label, length = None if reason else labels[best], row[best] if with_lengths else None
+                yield Prediction(label, probabilities[text][best], top, given, label_set, reason, length)
 
     def given(self, lengths: Sequence[float], numbers: Sequence[float]) -> tuple[tuple[str, float], ...]:
         """Predicted labels of a text by its class lengths (C,), largest first, with their `numbers` (C,)."""

@@ -32,15 +32,15 @@ NAN = float("nan")
 
 
 class Parts:
-    """Contributions to Q classes of a text of T tokens."""
+    """Contributions of a text of T tokens to Q classes, the `wanted` ones."""
 
-    def __init__(self, found: dict[str, bytes], classes: int, wanted: int) -> None:
-        self.lengths = Matrix(found["lengths"], classes)  # (1, C)
-        self.norms = Matrix(found["norms"], classes)  # (1, C) lengths before squash; linear head: logits
+    def __init__(self, parts: dict[str, bytes], classes: int, wanted: int) -> None:
+        self.lengths = Matrix(parts["lengths"], classes)  # (1, C)
+        self.norms = Matrix(parts["norms"], classes)  # (1, C) lengths before squash; linear head: logits
         # (T, Q) of the tokens, with the norm of the class as their sum, and the part of the n-gram features in them
-        self.contributions, self.ngrams = Matrix(found["contributions"], wanted), Matrix(found["ngrams"], wanted)
+        self.contributions, self.ngrams = Matrix(parts["contributions"], wanted), Matrix(parts["ngrams"], wanted)
         # (N, Q) coupling of the primary capsules, and their shares in the norm
-        self.coupling, self.shares = Matrix(found["coupling"], wanted), Matrix(found["shares"], wanted)
+        self.coupling, self.shares = Matrix(parts["coupling"], wanted), Matrix(parts["shares"], wanted)
 
 
 class Session:
@@ -87,17 +87,17 @@ class Session:
         from array import array
 
         ids, counts = self.core.encode(texts, spelled)
-        found: list[array[int]] = []
+        encoded: list[array[int]] = []
         numbers, start = memoryview(ids).cast("i"), 0
         for count in memoryview(counts).cast("i"):
-            found.append(array("i", numbers[start : start + count]))
+            encoded.append(array("i", numbers[start : start + count]))
             start += count
-        return found
+        return encoded
 
     def tokens(self, text: str, spelled: bool = False) -> list[tuple[int, int, int]]:
         """Id, start and end of each token, in characters; a text without tokens has one unknown word at 0 to 0."""
-        found: list[tuple[int, int, int]] = self.core.tokens(text, spelled)
-        return found
+        tokens: list[tuple[int, int, int]] = self.core.tokens(text, spelled)
+        return tokens
 
     def spell(self, text: str) -> list[str]:
         """Tokens of a text as the model spells them."""
@@ -116,7 +116,7 @@ class Session:
         """Class lengths (n, C) of texts, and the share of unknown words in each text (n,)."""
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
         answers = self.each(lambda part: self.core.classify(part, spelled), parts)
-        unknown: memoryview[float] = memoryview(b"".join(own for _, own in answers)).cast("f")
+        unknown: memoryview[float] = memoryview(b"".join(shares for _, shares in answers)).cast("f")
         return self.matrix(*(lengths for lengths, _ in answers)), unknown
 
     def ngram_scores(self, texts: Sequence[str], spelled: bool = False) -> Matrix:
@@ -140,7 +140,7 @@ class Session:
         return array("d", self.core.certainty(lengths.floats(), array("f", unknown).tobytes()))
 
     def rules(self, abstain: bool, coverage: float | None, max_error: float | None, sets: float | None) -> Rules:
-        """Return the thresholds for these requests; InputError if the validation texts are too few for them."""
+        """Return the thresholds for these requests; InputError if there are too few validation texts for them."""
         from capsulet.evaluation.abstention import Rules
 
         try:
@@ -170,8 +170,8 @@ class Session:
         from array import array
 
         with self.reported():
-            found = self.core.explain(text, array("i", classes).tobytes(), spelled)
-        return Parts(found, self.classes, len(classes))
+            parts = self.core.explain(text, array("i", classes).tobytes(), spelled)
+        return Parts(parts, self.classes, len(classes))
 
     def code_weights(self, number: int) -> array[float]:
         """Weight of each codeword for the word of an id."""
@@ -188,7 +188,7 @@ class Session:
         return Matrix(parts[0] if len(parts) == 1 else b"".join(parts), self.classes)
 
     def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
-        """Results of `work` for every part, on all threads; the core releases the GIL."""
+        """Results of `work` for every part, on several threads: the core releases the GIL."""
         threads = min(self.threads, len(parts))
         with self.reported():
             if threads < 2:

@@ -76,9 +76,8 @@ class Metrics:
         ]
         lines += block("requests_total", "counter", "Requests", requests)
         lines += self.histogram()
-        for kind, metric, words in (("texts", "texts_total", "Texts answered"),):
-            values = [(f'model="{escape(name)}"', value) for (own, name, _), value in counted.items() if own == kind]
-            lines += block(metric, "counter", words, values)
+        texts = [(f'model="{escape(name)}"', value) for (kind, name, _), value in counted.items() if kind == "texts"]
+        lines += block("texts_total", "counter", "Texts answered", texts)
         reloads = [
             (f'model="{escape(name)}",result="{("refused", "taken")[taken]}"', value)
             for (kind, name, taken), value in counted.items()

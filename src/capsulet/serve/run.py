@@ -39,14 +39,7 @@ def serve(
 
     cores = available_cores()
     count = cores if workers is None else workers
-    if count < 1:
-        raise InputError(f"--workers is {count}: expected at least 1, or 0 for one per core")
-    if count > 1 and not hasattr(os, "fork"):
-        raise InputError("--workers is above 1, which this system does not support: expected 1")
-    if not 0 <= port <= MOST_PORT:
-        raise InputError(f"--port is {port}: expected 0 to {MOST_PORT}")
-    if engine == "ray" and count > 1:
-        raise InputError("--engine ray uses replicas instead of workers: leave out --workers, or use --replicas")
+    check_arguments(count, port, engine)
     if settings.feedback is not None:
         from capsulet.serve.feedback import check_feedback_file
 
@@ -59,12 +52,17 @@ def serve(
     metrics = Metrics(names, [model.name for model in loaded], count)
     port = sock.getsockname()[1]
 
-    def work(number: int) -> None:
-        metrics.use(number)
+    def serve_here(ready: Callable[[], None] = lambda: None) -> None:
         threads = max(1, cores // count)
         run_loop(
-            lambda: serve_process(settings, loaded, table, metrics, log, sock, make_engine(engine, threads, replicas))
+            lambda: serve_process(
+                settings, loaded, table, metrics, log, sock, make_engine(engine, threads, replicas), ready
+            )
         )
+
+    def work(number: int) -> None:
+        metrics.use(number)
+        serve_here()
 
     def announce() -> None:
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -74,15 +72,23 @@ def serve(
     gc.collect()
     gc.freeze()  # the collector skips objects that exist now, so memory that processes share stays shared
     if count == 1:
-        run_loop(
-            lambda: serve_process(
-                settings, loaded, table, metrics, log, sock, make_engine(engine, max(1, cores), replicas), announce
-            )
-        )
+        serve_here(announce)
         return 0
     from capsulet.serve.workers import Workers
 
     return Workers(count, work, log, sock).run(announce)
+
+
+def check_arguments(workers: int, port: int, engine: str) -> None:
+    """Refuse numbers of processes and ports that cannot work, before a model is loaded."""
+    if workers < 1:
+        raise InputError(f"--workers is {workers}: expected at least 1, or 0 for one per core")
+    if workers > 1 and not hasattr(os, "fork"):
+        raise InputError("--workers is above 1, which this system does not support: expected 1")
+    if not 0 <= port <= MOST_PORT:
+        raise InputError(f"--port is {port}: expected 0 to {MOST_PORT}")
+    if engine == "ray" and workers > 1:
+        raise InputError("--engine ray uses replicas instead of workers: leave out --workers, or use --replicas")
 
 
 def make_engine(kind: str, threads: int, replicas: tuple[int, int]) -> Any:

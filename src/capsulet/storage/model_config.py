@@ -18,7 +18,7 @@ FORMAT_VERSION = 5
 LARGEST_SIZE = 2**31 - 1  # of vocabularies
 MOST_ROWS = 2**24  # of the table of n-gram features
 # values of options that models of older versions do not store
-EARLIER: Mapping[str, Mapping[str, Any]] = {
+VALUES_OF_OLDER_MODELS: Mapping[str, Mapping[str, Any]] = {
     "model": {"agreement": COSINE},
     "training": {
         "window": 0, "focal": PRINTED, "linear_margin": PROBABILITIES, "transforms": NORMAL, "code_draws": 1,
@@ -212,12 +212,13 @@ def parse_options(value: Any, source: str) -> Options:
         rate = {"head_learning_rate": value["training"]["learning_rate"]}
         value = {
             **value,
-            "model": {**EARLIER["model"], **value["model"]},
-            "training": {**EARLIER["training"], **rate, **value["training"]},
+            "model": {**VALUES_OF_OLDER_MODELS["model"], **value["model"]},
+            "training": {**VALUES_OF_OLDER_MODELS["training"], **rate, **value["training"]},
         }
         names = {group: {spec.name for spec in dataclasses.fields(kind)} for group, kind in GROUPS.items()}
         wrong = [name for group in names for name in names[group] ^ value[group].keys()]
-        wrong += [name for group in names for name, own in value[group].items() if own is None and name not in OF_A_RUN]
+        values = [pair for group in names for pair in value[group].items()]
+        wrong += [name for name, option in values if option is None and name not in OF_A_RUN]
         if wrong:  # missing, unknown, or an automatic value that was not resolved
             raise KeyError(wrong[0])
         return Options(**{name: check(kind(**value[name])) for name, kind in GROUPS.items()})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capsulet.text.corpus import Corpus
 from capsulet.text.vocabulary import PADDING_ID
 
-BUCKET = 64  # batches per group that is sorted by length: large enough to save padding, small enough to stay random
+BUCKET = 64  # batches per group of texts that is sorted by length: many save padding, few keep the order random
 MOST_TOKENS = 1 << 14  # padded tokens that the network reads at a time, unless a single text has more
 
 Rows = NDArray[np.int64]  # indices of texts
@@ -138,7 +138,7 @@ def cut(lengths: NDArray[np.int64], most_texts: int | None = None) -> Iterator[s
 def ordered_batches(corpus: Corpus, size: int, part: int = 0, parts: int = 1) -> Iterator[tuple[Rows, Batch]]:
     """Yield batches of at most `size` texts, shortest text first, with their rows.
 
-    With `parts`, only every `parts`-th text from `part` on: the share of one of several processes.
+    With `parts`, only every `parts`-th text from text `part` on: the share of one of several processes.
     """
     order = np.argsort(corpus.lengths, kind="stable")[part::parts]
     for run in cut(corpus.lengths[order], size):

@@ -40,7 +40,7 @@ def is_number(text: str) -> bool:
 
 
 def free_name(name: str, taken: Container[str], columns: Container[str]) -> str:
-    """Name of an input column in the output: it gets the prefix `input_` until no other column has the same name."""
+    """Name of an input column in the output: prefixes `input_` are added to a `taken` name until no column has it."""
     free = name
     while free in taken or (free != name and free in columns):
         free = PREFIX + free

@@ -1,4 +1,4 @@
-"""Writes labelled texts to a folder of corpora, whose files text/corpus.py describes and opens."""
+"""Write labelled texts to a folder of corpora; text/corpus.py describes its files and opens it."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ class CorpusWriter:
         self.label_starts = array("q", [0]) if multi_label else None
         self.digests: dict[str, dict[str, Any]] = {}
         self.columns: Columns | None = None  # of the training files, if they have other names than text and label
-        self.worth: NDArray[np.float64] | None = None  # weights of the first texts, which are for training
+        self.worth: NDArray[np.float64] | None = None  # weights of the texts of the training files, which come first
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -99,54 +99,73 @@ class CorpusWriter:
         """Split off the validation rows, choose the vocabulary by the training rows, and write all files."""
         valid = np.isin(np.arange(len(self)), valid_rows)
         counts = np.zeros(len(self.words) + 1, np.int64)
-        for ids, rows in self.blocks(valid):
-            counts += np.bincount(ids[~rows], minlength=len(counts))
-        occurrences = counts  # of each word itself; `counts` will count rare words as their shapes
-        shapes, counts = self.count_shapes(occurrences, min_count)
-        scripts = self.count_scripts(occurrences, shapes)
-        chosen = self.vocabulary(counts, min_count, max_words)
-        others = np.setdiff1d(np.arange(1, len(counts)), chosen)  # all but NO_WORD
-        numbers = np.concatenate([chosen, others])  # of the words by id
-        new_ids = np.full(len(counts), UNKNOWN_ID, np.int32)
-        new_ids[numbers] = FIRST_WORD + np.arange(len(numbers))
-        words = [self.words.spelling(int(number)) for number in chosen]
-        vocab_size = FIRST_WORD + len(chosen)
-        read_as = np.arange(FIRST_WORD + len(numbers), dtype=np.int32)
-        # words outside the vocabulary are read as their shape, else as the unknown word, a similar word or their pieces
-        of_shapes, shaped = new_ids[shapes[others]], shapes[others] != NO_WORD
-        unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
-        read_as[vocab_size:] = np.where(shaped & (of_shapes < vocab_size), of_shapes, unknown)
-        if unknown_words == SIMILAR:
-            known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
-            similar_words = SimilarWords(lambda: known)
-            for number in others[~shaped]:  # links and numbers are not read as similar ones
-                nearest = similar_words.nearest(self.words.spelling(int(number)))
-                read_as[new_ids[number]] = UNKNOWN_ID if nearest is None else known[nearest]
-        spelled = (f"{self.words.spelling(int(number))}\n".encode() for number in numbers)
+        for numbers, in_valid in self.blocks(valid):
+            counts += np.bincount(numbers[~in_valid], minlength=len(counts))
+        shapes, shape_counts = self.count_shapes(counts, min_count)
+        scripts = self.count_scripts(counts, shapes)
+        chosen = self.vocabulary(shape_counts, min_count, max_words)
+        others = np.setdiff1d(np.arange(1, len(shape_counts)), chosen)  # all but NO_WORD
+        new_ids = np.full(len(shape_counts), UNKNOWN_ID, np.int32)  # by the number of a word
+        by_id = np.concatenate([chosen, others])  # numbers of the words, in the order of their ids
+        new_ids[by_id] = FIRST_WORD + np.arange(len(by_id))
+        spelled = (f"{self.words.spelling(int(number))}\n".encode() for number in by_id)
         self.write(WORDS, spelled)  # no word has white space
-        self.write(READ_AS, [read_as])
-        lengths, targets = np.frombuffer(self.lengths, np.int32), self.classes(labels)
-        starts = None if self.label_starts is None else np.frombuffer(self.label_starts, np.int64)
-        label_counts = {}
-        for part, rows_mask in (("train", ~valid), ("valid", valid)):
-            mask = rows_mask if starts is None else np.repeat(rows_mask, np.diff(starts))  # one per label
-            self.write(f"{part}.ids", (new_ids[ids[rows]] for ids, rows in self.blocks(rows_mask)))
-            self.write(f"{part}.starts", [places_of(lengths[rows_mask])])
-            if starts is not None:
-                self.write(f"{part}.label_starts", [places_of(np.diff(starts)[rows_mask])])
-            self.write(f"{part}.targets", [targets[mask]])
-            label_counts[part] = np.bincount(targets[mask], minlength=len(labels)).tolist()
+        self.write(READ_AS, [self.read_as(chosen, others, new_ids, shapes, unknown_words)])
+        targets = self.classes(labels)
+        label_counts = {
+            "train": self.write_part("train", ~valid, new_ids, targets, len(labels)),
+            "valid": self.write_part("valid", valid, new_ids, targets, len(labels)),
+        }
         if self.worth is not None:
-            own = self.worth[~valid[: len(self.worth)]]
-            self.write(WORTH, [(own / own.mean()).astype(np.float32)])
+            worth = self.worth[~valid[: len(self.worth)]]
+            self.write(WORTH, [(worth / worth.mean()).astype(np.float32)])
         description = {
-            "labels": list(labels), "vocab_size": vocab_size, "label_counts": label_counts,
+            "labels": list(labels), "vocab_size": FIRST_WORD + len(chosen), "label_counts": label_counts,
             "scripts": scripts, "notes": list(notes), "max_tokens": self.max_tokens,
-            **({} if starts is None else {"multi_label": True}),
+            **({} if self.label_starts is None else {"multi_label": True}),
             **({} if self.columns is None else {"columns": asdict(self.columns)}), "files": self.digests,
         }  # fmt: skip
         self.spool.unlink()
         self.write(DESCRIPTION, [json.dumps(description).encode()])
+
+    def read_as(
+        self, chosen: NDArray[np.int64], others: NDArray[np.int64], new_ids: NDArray[np.int32],
+        shapes: NDArray[np.int32], unknown_words: str,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """The id that the network reads for each id. Words of the vocabulary (`chosen`) are read as themselves.
+
+        Another word is read as its shape if the vocabulary has it. Otherwise the option `unknown_words` decides: it is
+        read as the unknown word, as a similar word, or as itself, which means by its pieces.
+        """
+        vocab_size = FIRST_WORD + len(chosen)
+        read_as = np.arange(vocab_size + len(others), dtype=np.int32)
+        shape_ids, has_shape = new_ids[shapes[others]], shapes[others] != NO_WORD
+        unknown = read_as[vocab_size:] if unknown_words == PIECES else UNKNOWN_ID
+        read_as[vocab_size:] = np.where(has_shape & (shape_ids < vocab_size), shape_ids, unknown)
+        if unknown_words == SIMILAR:
+            words = [self.words.spelling(int(number)) for number in chosen]
+            known = {word: number for number, word in enumerate((PADDING, UNKNOWN, *words))}
+            similar_words = SimilarWords(lambda: known)
+            for number in others[~has_shape]:  # links and numbers are not read as similar ones
+                nearest = similar_words.nearest(self.words.spelling(int(number)))
+                read_as[new_ids[number]] = UNKNOWN_ID if nearest is None else known[nearest]
+        return read_as
+
+    def write_part(
+        self, part: str, wanted: NDArray[np.bool_], new_ids: NDArray[np.int32], targets: NDArray[np.int32],
+        num_classes: int,
+    ) -> list[int]:  # fmt: skip
+        """Write the ids, starts and targets of the texts `wanted`; return the number of these texts per class."""
+        self.write(f"{part}.ids", (new_ids[numbers[is_wanted]] for numbers, is_wanted in self.blocks(wanted)))
+        self.write(f"{part}.starts", [places_of(np.frombuffer(self.lengths, np.int32)[wanted])])
+        if self.label_starts is not None:
+            label_starts = np.frombuffer(self.label_starts, np.int64)
+            labels_per_text = label_starts[1:] - label_starts[:-1]
+            self.write(f"{part}.label_starts", [places_of(labels_per_text[wanted])])
+            wanted = np.repeat(wanted, labels_per_text)  # one per label
+        self.write(f"{part}.targets", [targets[wanted]])
+        counts: list[int] = np.bincount(targets[wanted], minlength=num_classes).tolist()
+        return counts
 
     def tokens(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Numbers of the words of all texts, memory-mapped, and the start of each text and the end of the last one."""
@@ -172,11 +191,12 @@ class CorpusWriter:
     def count_shapes(self, counts: NDArray[np.int64], min_count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the number of the shape of each word, or 0, and the counts, in which rare words count as their shape.
 
-        The vocabulary then has the shape, as which the model reads numbers, links and names that it does not know.
+        So a shape can be frequent enough for the vocabulary. The model reads numbers, links and names that it does not
+        know as their shape.
         """
-        found = self.words.shapes()
-        new = np.zeros(len(self.words) + 1 - len(found), np.int32)
-        shapes, counts = np.concatenate([found, new]), np.concatenate([counts, new.astype(np.int64)])
+        shapes = self.words.shapes()
+        new = np.zeros(len(self.words) + 1 - len(shapes), np.int32)  # shapes are words, too, which have no shape
+        shapes, counts = np.concatenate([shapes, new]), np.concatenate([counts, new.astype(np.int64)])
         rare = np.flatnonzero((shapes != NO_WORD) & (counts < max(min_count, RARE)))
         np.add.at(counts, shapes[rare], counts[rare])
         counts[rare] = 0

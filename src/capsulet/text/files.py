@@ -15,12 +15,11 @@ from capsulet.errors import InputError
 from capsulet.text.encodings import CONVERT, WINDOWS, is_utf8, is_windows, marked_encoding, recoded
 
 CHUNK_BYTES = 1 << 16  # small enough for a chunk and its rows to fit into the cache of the processor
-MAX_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 64 << 20  # a longer line is a bad row: it bounds the memory
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 ZIP_MAGIC, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-
-WINDOW_BYTES = 1 << 16  # that decide between UTF-8 and Windows-1252
+WINDOW_BYTES = 1 << 16  # bytes that decide between UTF-8 and Windows-1252
 Stream = io.BufferedReader | gzip.GzipFile  # both have peek and read1
 Blob = tuple[bytes, bool]  # whole lines; whether the first one is too long and its beginning is missing
 
@@ -161,11 +160,11 @@ def read_chunks(
         raise InputError(f"{source}: a zip archive, expected text. Unpack it, and name the files in it")
     if start[:4] == OLD_EXCEL:
         raise InputError(f"{source}: an old Excel file, expected text. Open it in Excel and save it as .xlsx or CSV")
-    found = encoding or marked_encoding(start)
-    if found and found.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+    other = encoding or marked_encoding(start)
+    if other and other.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
         if encoding is None:
-            tell(f"note: {source} is read as {found.upper()[:6]}")
-        stream, encoding = recoded(stream, found), "utf-8"
+            tell(f"note: {source} is read as {other.upper()[:6]}")
+        stream, encoding = recoded(stream, other), "utf-8"
         start = stream.peek(4)
     if start[:3] == UTF8_MARK:
         stream.read(3)
@@ -198,24 +197,25 @@ class Lines:
         self.encoding = encoding and "utf-8"  # None: all bytes so far were ASCII
         self.first = 1  # number of the next line
 
-    def chunks(self, found: Iterator[Blob]) -> Iterator[Chunk]:
+    def chunks(self, blobs: Iterator[Blob]) -> Iterator[Chunk]:
         """Yield the lines of blobs."""
-        for blob, cut_short in found:
+        for blob, cut_short in blobs:
             held = [(blob, cut_short)]
             if self.encoding is None and not blob.isascii():
                 self.encoding = "utf-8"
                 if not is_utf8(blob):
-                    held += self.look_ahead(blob, found)
-            for own, is_cut in held:
-                chunk = decode_lines(own.removesuffix(self.end), self.first, self.end, is_cut, self.encoding or "utf-8")
+                    held += self.look_ahead(blob, blobs)
+            for whole_lines, is_cut in held:
+                lines = whole_lines.removesuffix(self.end)
+                chunk = decode_lines(lines, self.first, self.end, is_cut, self.encoding or "utf-8")
                 self.first += len(chunk.lines)
                 yield chunk
 
-    def look_ahead(self, blob: bytes, found: Iterator[Blob]) -> list[Blob]:
-        """Decide the encoding by the next lines, always the same amount; return the blobs that were read for that."""
+    def look_ahead(self, blob: bytes, blobs: Iterator[Blob]) -> list[Blob]:
+        """Decide the encoding by the next `WINDOW_BYTES` of lines; return the blobs that were read for that."""
         first = next(place for place, byte in enumerate(blob) if byte > 127)
         window, held = blob[blob.rfind(self.end, 0, first) + 1 :], list[Blob]()
-        while len(window) < WINDOW_BYTES and (more := next(found, None)):
+        while len(window) < WINDOW_BYTES and (more := next(blobs, None)):
             held.append(more)
             window += more[0]
         if len(window) > WINDOW_BYTES:

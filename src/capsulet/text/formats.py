@@ -223,16 +223,16 @@ def folder_rows(folder: Path, classes: dict[str, list[Path]], reading: Reading) 
     """Yield one row per .txt file; the label is the name of the folder that the file is in."""
     for label, files in classes.items():
         for path in files:
-            own = replace(reading, source=printable(str(path), limit=1000))
+            file_reading = replace(reading, source=printable(str(path), limit=1000))
             with path.open("rb") as stream:
                 if path.stat().st_size > MAX_LINE_BYTES:
-                    own.reject(1, f"a text of more than {MAX_LINE_BYTES >> 20} MiB", "Split it")
+                    file_reading.reject(1, f"a text of more than {MAX_LINE_BYTES >> 20} MiB", "Split it")
                     continue
-                chunks = read_chunks(stream, own.source, own.options.encoding, own.tell)
-                lines = [line for _, line in good_lines(chunks, own)]
+                chunks = read_chunks(stream, file_reading.source, reading.options.encoding, reading.tell)
+                lines = [line for _, line in good_lines(chunks, file_reading)]
             text = "\n".join(lines).strip()
             record = {"file": f"{label}/{path.name}"}
-            yield from own.row(1, {"text": text}, [label] if own.options.multi_label else label, record)
+            yield from file_reading.row(1, {"text": text}, [label] if reading.options.multi_label else label, record)
 
 
 def parquet_rows(stream: Stream, reading: Reading) -> Iterator[Row]:

@@ -23,10 +23,10 @@ CONVERTED = "refs/convert/parquet"  # where the Hub keeps Parquet files of data 
 
 def local_files(sources: Sequence[T]) -> list[T | str]:
     """The sources, with addresses of the Hub replaced by the paths of the downloaded files."""
-    found: list[T | str] = []
+    files: list[T | str] = []
     for source in sources:
-        found += download(source) if isinstance(source, str) and source.startswith(SCHEME) else [source]
-    return found
+        files += download(source) if isinstance(source, str) and source.startswith(SCHEME) else [source]
+    return files
 
 
 def download(address: str) -> list[str]:

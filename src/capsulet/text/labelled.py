@@ -58,9 +58,9 @@ def can_be_read_again(source: Source) -> bool:
     return not source.once if isinstance(source, Records) else Path(source).is_file() or Path(source).is_dir()
 
 
-def named(found: Sequence[Source]) -> str:
+def named(files: Sequence[Source]) -> str:
     """Return the names of sources, for messages."""
-    return ", ".join(map(str, found))
+    return ", ".join(map(str, files))
 
 
 def labelled_pairs(

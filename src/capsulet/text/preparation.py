@@ -1,4 +1,4 @@
-"""Make corpora of labelled files: read the rows, number the words, split off the validation texts, use the cache."""
+"""Labelled files to corpora: read the rows, number the words, split off the validation texts, use the cache."""
 
 import dataclasses
 import tempfile
@@ -72,7 +72,7 @@ def prepare(
             check_path(source)
     try:
         if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
-            # the cache would hash a pipe or an iterator first, which can be read only once; it does not support weights
+            # the cache first reads all files for their digests, which consumes a pipe or an iterator; it has no weights
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
@@ -120,70 +120,85 @@ def build(
         notes.append(line)
         listener.tell(line)
 
-    reading = files.reading
-    used = list[Columns]()
-    pairs = labelled_pairs(files.train, reading, note, used=used)
-    first = list(islice(pairs, FEWEST_ROWS))
-    max_tokens = options.max_tokens or most_tokens(len(first))
-    writer = CorpusWriter(folder, max_tokens, reading.multi_label, options.tokens)
-    writer.add(chain(first, pairs), listener.rows_read)
+    columns = list[Columns]()
+    pairs = labelled_pairs(files.train, files.reading, note, used=columns)
+    first_pairs = list(islice(pairs, FEWEST_ROWS))  # enough to know how many tokens to read per text
+    max_tokens = options.max_tokens or most_tokens(len(first_pairs))
+    writer = CorpusWriter(folder, max_tokens, files.reading.multi_label, options.tokens)
+    writer.add(chain(first_pairs, pairs), listener.rows_read)
     rows = len(writer)
-    fraction = held_out_fraction(valid_fraction, rows)
     labels = sorted_labels(set(writer.label_numbers))
     if not rows:
         raise InputError(f"{named(files.train)}: no usable row, expected a label and a text in each row")
     check_classes(sorted({*labels, *files.known}), rows, files.train)
     writer.worth = None if files.weights is None else checked_weights(files.weights, rows)
-    label_starts = None if writer.label_starts is None else np.array(writer.label_starts)  # copied: it may grow
-    if label_starts is not None and np.diff(label_starts).max() < 2:
-        separator = reading.label_separator or LABEL_SEPARATOR
+    if writer.label_starts is not None and np.diff(np.array(writer.label_starts)).max() < 2:
+        separator = files.reading.label_separator or LABEL_SEPARATOR
         note(
             f"note: no text has several labels. If another character than {separator!r} separates them, set "
             "--label-separator"
         )
     if files.valid:
-        if shared := [str(file) for file in files.valid if is_file(file) and file in files.train]:
-            note(
-                f"note: {shared[0]} has both training and validation texts: the accuracy on texts that the model knows "
-                "is too high; give other texts with --valid"
-            )
-        writer.add(labelled_pairs(files.valid, reading, note, known=labels), listener.rows_read)
-        if len(writer) == rows:
-            raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
-        valid_rows = np.arange(rows, len(writer))
-    elif label_starts is None:
-        groups = groups_of(*writer.tokens())
-        if groups is not None:
-            note("note: many texts are parts of other texts: such texts stay together, in training or in validation")
-        classes = writer.classes(labels)
-        split = stratified_split(classes, fraction) if groups is None else grouped_split(groups, classes, fraction)
-        valid_rows = split[1]
+        valid_rows = add_validation_files(writer, files, labels, note, listener)
     else:
-        _, valid_rows = multi_label_split(writer.classes(labels), label_starts, fraction)
+        valid_rows = split_off(writer, labels, held_out_fraction(valid_fraction, rows), note)
     if writer.cut_texts:
-        whole = writer.tokens_of_cut_texts
-        unread = whole - writer.cut_texts * max_tokens
-        texts = f"{writer.cut_texts:,} of {count(len(writer), 'text')} {agreed('{have}', writer.cut_texts)}"
-        note(
-            f"note: {texts} more than --max-tokens {max_tokens:,} tokens: {unread:,} of their {whole:,} tokens are not "
-            f"read ({100 * unread / whole:.0f} %)"
-        )
+        note(cut_texts_note(writer))
     resolved = resolve_text(options, len(writer) - len(valid_rows))
     unknown_words = decided(resolved.unknown_words)
-    writer.columns = next((columns for columns in used if not columns.usual), None)
+    writer.columns = next((names for names in columns if not names.usual), None)
     writer.finish(labels, valid_rows, decided(resolved.min_count), options.max_words, notes, unknown_words)
+
+
+def add_validation_files(
+    writer: CorpusWriter, files: LabelledFiles, labels: Sequence[str], note: Tell, listener: Listener
+) -> NDArray[np.int64]:
+    """Add the texts of the validation files; return their rows."""
+    if shared := [str(file) for file in files.valid if is_file(file) and file in files.train]:
+        note(
+            f"note: {shared[0]} has both training and validation texts: the accuracy on texts that the model knows "
+            "is too high; give other texts with --valid"
+        )
+    rows = len(writer)
+    writer.add(labelled_pairs(files.valid, files.reading, note, known=labels), listener.rows_read)
+    if len(writer) == rows:
+        raise InputError(f"{named(files.valid)}: no usable row, expected a label and a text in each row")
+    return np.arange(rows, len(writer))
+
+
+def split_off(writer: CorpusWriter, labels: Sequence[str], fraction: float, note: Tell) -> NDArray[np.int64]:
+    """Choose this fraction of the training rows for validation; return the chosen rows."""
+    classes = writer.classes(labels)
+    if writer.label_starts is not None:
+        return multi_label_split(classes, np.array(writer.label_starts), fraction)[1]
+    groups = groups_of(*writer.tokens())
+    if groups is None:
+        return stratified_split(classes, fraction)[1]
+    note("note: many texts are parts of other texts: such texts stay together, in training or in validation")
+    return grouped_split(groups, classes, fraction)[1]
+
+
+def cut_texts_note(writer: CorpusWriter) -> str:
+    """The note about texts that are longer than the limit: how many, and how much of them is not read."""
+    whole = writer.tokens_of_cut_texts
+    unread = whole - writer.cut_texts * writer.max_tokens
+    texts = f"{writer.cut_texts:,} of {count(len(writer), 'text')} {agreed('{have}', writer.cut_texts)}"
+    return (
+        f"note: {texts} more than --max-tokens {writer.max_tokens:,} tokens: {unread:,} of their {whole:,} tokens are "
+        f"not read ({100 * unread / whole:.0f} %)"
+    )
 
 
 def checked_weights(weights: Sequence[float], rows: int) -> NDArray[np.float64]:
     """The weights of these rows as an array; InputError unless each row has one that is finite and above 0."""
-    found = np.asarray(weights, np.float64)
-    if found.shape != (rows,):
+    values = np.asarray(weights, np.float64)
+    if values.shape != (rows,):
         expected = f"expected one number for each of the {rows:,} rows"
-        raise InputError(f"sample_weight has the shape {found.shape}: {expected}; rows that are skipped have none")
-    if wrong := [(row, value) for row, value in enumerate(found.tolist()) if not 0 < value < float("inf")][:1]:
+        raise InputError(f"sample_weight has the shape {values.shape}: {expected}; rows that are skipped have none")
+    if wrong := [(row, value) for row, value in enumerate(values.tolist()) if not 0 < value < float("inf")][:1]:
         place = f"the weight of row {wrong[0][0]:,} is {wrong[0][1]:g}"
         raise InputError(f"sample_weight: {place}, expected a finite number above 0: leave out rows of weight 0")
-    return found
+    return values
 
 
 def check_classes(labels: Sequence[str], rows: int, files: Sequence[Source]) -> None:

@@ -80,13 +80,13 @@ class ReadOptions:
         return words + ["--on-bad-row", self.on_bad_row] * (self.on_bad_row != "fail")
 
 
-OF_A_MODEL = ("multi_label", "remembered")  # fields that a model decides, not the caller
+MODEL_FIELDS = ("multi_label", "remembered")  # fields that a model decides, not the caller
 NEARLY = 0.85  # least similarity of a misspelt option name to the right one
-READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in OF_A_MODEL)
+READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in MODEL_FIELDS)
 
 
 def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Take the options for reading out of keyword arguments that also have other options."""
+    """Remove the options for reading from keyword arguments that also have other options, and return them."""
     for name in values:
         if name not in READ_NAMES and (near := near_option(name)):
             raise InputError(f"option {name!r} is unknown; did you mean {near!r}?")
@@ -102,11 +102,11 @@ def near_option(name: str) -> str | None:
     return next(iter(difflib.get_close_matches(name, READ_NAMES, n=1, cutoff=NEARLY)), None)
 
 
-def reading_options(reading: ReadOptions | None, given: Mapping[str, Any], **defaults: Any) -> ReadOptions:
-    """The options for reading: those of `reading`, with the given ones on top, such as text_columns."""
-    if unknown := next((name for name in given if name not in READ_NAMES), None):
+def reading_options(reading: ReadOptions | None, changes: Mapping[str, Any], **defaults: Any) -> ReadOptions:
+    """The options for reading: those of `reading` (None: `defaults`), with `changes` on top, such as text_columns."""
+    if unknown := next((name for name in changes if name not in READ_NAMES), None):
         raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(READ_NAMES)}")
-    return dataclasses.replace(reading or ReadOptions(**defaults), **given)
+    return dataclasses.replace(reading or ReadOptions(**defaults), **changes)
 
 
 @dataclass
@@ -172,24 +172,24 @@ class Reading:
         return Columns(texts, label)
 
     def columns(self, names: Sequence[str]) -> tuple[tuple[int, ...], int | None]:
-        """Return the indices of the text columns and of the label column; note those that were guessed."""
-        found = self.names(names)
+        """Return the indices of the text columns and of the label column; tell the user about guessed ones."""
+        columns = self.names(names)
         places = find_columns(
-            names, self.source, labelled=self.labelled, text_columns=found.text, label_column=found.label
+            names, self.source, labelled=self.labelled, text_columns=columns.text, label_column=columns.label
         )
-        self.use(found)
+        self.use(columns)
         return places
 
-    def use(self, found: Columns) -> None:
+    def use(self, columns: Columns) -> None:
         """Record the columns of this source, and tell the user about guessed ones."""
-        self.used.append(found)
+        self.used.append(columns)
         options, known = self.options, self.options.remembered or Columns()
         guessed = list[str]()
-        if not options.text_columns and found.text not in (known.text, ("text",)):
-            guessed.append(f"texts are in the column {listing(found.text)} (--text-column)")
+        if not options.text_columns and columns.text not in (known.text, ("text",)):
+            guessed.append(f"texts are in the column {listing(columns.text)} (--text-column)")
         expected = (known.label, None, "label", *["labels"] * options.multi_label)
-        if self.labelled and not options.label_column and found.label not in expected:
-            guessed.append(f"labels are in the column {printable(found.label or '')} (--label-column)")
+        if self.labelled and not options.label_column and columns.label not in expected:
+            guessed.append(f"labels are in the column {printable(columns.label or '')} (--label-column)")
         if guessed:
             self.tell(f"note: {self.source}: guessed that {' and '.join(guessed)}")
 

@@ -68,7 +68,7 @@ def record_batches(chunks: Iterator[Chunk], delimiter: str, reject: Reject) -> I
     Whole chunks are parsed at once, which is faster, until a record has several lines or a line is bad. From then on
     the records are parsed one by one.
     """
-    first, lines, problems = 1, list[str](), dict[int, tuple[str, str]]()
+    first, lines, problems = 1, list[str](), dict[int, tuple[str, str]]()  # lines that are not parsed yet
     enough = 0  # lines to gather before parsing: doubles while a record is incomplete, so that the time stays linear
     one_line_each = more = True
     while more:

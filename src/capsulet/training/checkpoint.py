@@ -116,9 +116,9 @@ def parse(data: bytes, identity: Mapping[str, Any]) -> tuple[dict[str, Tensor], 
 
 
 def identity_in(data: bytes) -> dict[str, Any]:
-    """Texts and options of the training that a checkpoint belongs to."""
-    found: dict[str, Any] = json.loads(read_header(data, "the checkpoint").metadata["identity"])
-    return found
+    """The digest of the texts and the options of the training that a checkpoint belongs to."""
+    identity: dict[str, Any] = json.loads(read_header(data, "the checkpoint").metadata["identity"])
+    return identity
 
 
 def check_identity(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

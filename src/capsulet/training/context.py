@@ -1,4 +1,4 @@
-"""Who a training works with: the user, and other processes that train the same model."""
+"""What connects a training to the user and to the other processes that train the same model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Context:
     workers: Alone
 
     @property
-    def first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether this is the first process. It has the linear model, makes the decisions and writes the files."""
         return not self.workers.rank
 

@@ -27,7 +27,7 @@ class Rounds:
     measured: tuple[Validation, ...]  # metrics of every epoch: the mean over the rounds
 
 
-class Quiet:
+class QuietMonitor:
     """A monitor that shows the steps of a round, but not its epochs."""
 
     def __init__(self, monitor: Monitor) -> None:
@@ -38,24 +38,24 @@ class Quiet:
 
 
 def cross_validate(
-    make: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None],
+    new_network: Callable[[], Network], task: Task, folds: NDArray[np.int64], rounds: int, tell: Callable[[str], None],
     settled: Callable[[Rounds], bool] = lambda rounds: False,
 ) -> Rounds | None:  # fmt: skip
-    """Train a new network in each round, without the texts of one of the first `rounds` folds; None: stopped.
+    """Train a new network in each round, without the texts of one fold, for the first `rounds` folds; None: stopped.
 
-    `folds` are the folds of the training texts. `settled` gets the predictions so far after each round; if it returns
-    True, no further round is needed.
+    `folds` (n,) are the folds of the training texts. `settled` gets the predictions so far after each round; if it
+    returns True, no further round is needed.
     """
-    found = None
+    result = None
     rows, values, epochs = [], [], []
     for fold in range(rounds):
         train, left_out = (np.flatnonzero(choice) for choice in (folds != fold, folds == fold))
-        texts, network = choose_rows(task.train, left_out), make()
-        own = replace(
-            task, train=choose_rows(task.train, train), valid=texts, monitor=Quiet(task.monitor), keep_last=True,
+        texts, network = choose_rows(task.train, left_out), new_network()
+        round_task = replace(
+            task, train=choose_rows(task.train, train), valid=texts, monitor=QuietMonitor(task.monitor), keep_last=True,
             keep=lambda epochs, best: None, checkpoints=Checkpoints(), resume=False,
         )  # fmt: skip
-        history = train_network(network, own)
+        history = train_network(network, round_task)
         if history.stopped == "interrupted":
             return None
         network.load_state_dict(tensors_of(history.best.weights))
@@ -64,18 +64,18 @@ def cross_validate(
         epochs.append(history.epochs)
         last = history.epochs[-1]
         tell(f"network alone, cross-validation round {fold + 1} of {rounds}: {last.metric}")
-        found = Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
-        if settled(found):
+        result = Rounds(np.concatenate(rows), np.concatenate(values), tuple(map(mean_of, zip(*epochs, strict=True))))
+        if settled(result):
             break
-    return found
+    return result
 
 
 def mean_of(epochs: Sequence[Epoch]) -> Validation:
     """The mean of the metrics of the same epoch in all rounds."""
 
     def mean(name: str) -> float | None:
-        found = [getattr(epoch, name) for epoch in epochs]
-        return None if found[0] is None else float(np.mean(found))
+        values = [getattr(epoch, name) for epoch in epochs]
+        return None if values[0] is None else float(np.mean(values))
 
     loss, accuracy, macro_f1, micro_f1 = map(mean, ("valid_loss", "valid_accuracy", "valid_macro_f1", "valid_micro_f1"))
     return Validation(loss or 0.0, accuracy or 0.0, macro_f1, micro_f1)
@@ -84,9 +84,9 @@ def mean_of(epochs: Sequence[Epoch]) -> Validation:
 @torch.no_grad()
 def values_of(network: Network, texts: Corpus) -> Floats:
     """Lengths of the class capsules before squash, or logits of a linear head: (n, C)."""
-    found = np.empty((len(texts), texts.num_classes), np.float32)
+    values = np.empty((len(texts), texts.num_classes), np.float32)
     device = network.embedding.rows.device
     for rows, batch in ordered_batches(texts, EVALUATION_BATCH):
         classes = network(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.lengths).to(device))
-        found[rows] = network.head.unsquashed(classes).cpu().numpy()
-    return found
+        values[rows] = network.head.unsquashed(classes).cpu().numpy()
+    return values

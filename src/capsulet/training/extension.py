@@ -46,16 +46,16 @@ class ExtendedTable(NamedTuple):
     known: NDArray[np.bool_]
 
 
-def with_features(table: NgramTable, corpus: Corpus, classes: int, most: int) -> ExtendedTable:
+def with_features(table: NgramTable, corpus: Corpus, classes: int, most_rows: int) -> ExtendedTable:
     """The table with rows for the features of a corpus, and columns for new classes; all new numbers are 0.
 
-    `classes` is the new number of classes, and `most` the largest number of rows.
+    `classes` is the new number of classes.
     """
-    found = count_features(corpus, table.longest, most)
-    order = np.argsort(-found.counts.astype(np.int64), kind="stable")
-    hashes = np.ascontiguousarray(found.hashes[order])
+    features = count_features(corpus, table.longest, most_rows)
+    order = np.argsort(-features.counts.astype(np.int64), kind="stable")
+    hashes = np.ascontiguousarray(features.hashes[order])
     levels, checks = table.levels, table.checks.copy()
-    while (checks == 0).sum() < FREE_ROWS * missing(hashes, checks) and 2 * len(checks) <= most:
+    while (checks == 0).sum() < FREE_ROWS * missing(hashes, checks) and 2 * len(checks) <= most_rows:
         levels, checks = np.repeat(levels, 2, axis=0), np.repeat(checks, 2)
     places = np.empty(len(hashes), np.int64)
     known = checks > 0
@@ -81,7 +81,7 @@ def fit_extension(
     extended: ExtendedTable, texts: TableRows, truth: Truth, folds: Rows, learning: NDArray[np.bool_], seed: int,
     stop: Callable[[], bool],
 ) -> Extension | None:  # fmt: skip
-    """Fit what is added to a table by texts with their rows in it; None: stopped.
+    """Fit what is added to the numbers of a table, to texts that are given by their rows in it; None: stopped.
 
     `truth.bases` (n, C) are the old scores of the texts, `folds` (n,) their folds. Classes that are not `learning` (C,)
     have no new texts: their weights of old features stay, and new features get one weight for all of these classes.
@@ -96,9 +96,9 @@ def fit_extension(
     fixed = np.flatnonzero(~learning)
     regression = TableRegression(matrix, truth, intercept, seed, stop, priors, fixed)
     rows = np.arange(len(matrix), dtype=np.int64)
-    found = regression.cross_validate(rows, folds)
-    solver = found and regression.solver(rows, found.setting)
-    if not found or not solver or not solver.fit(found.setting.cost, stop):
+    measured = regression.cross_validate(rows, folds)
+    solver = measured and regression.solver(rows, measured.setting)
+    if not measured or not solver or not solver.fit(measured.setting.cost, stop):
         return None
     change = solver.table * solver.matrix.vocabulary.weights[:, None]
     # a row belongs to one feature, so at most one of its two weights is used
@@ -106,7 +106,7 @@ def fit_extension(
     values = table.levels * table.scales + change
     scales = (np.abs(values).max(0, initial=TINY) / LARGEST_LEVEL).astype(np.float32)
     levels = np.rint(values / scales).astype(np.int8)
-    return Extension(replace(table, levels=levels, scales=scales, bias=table.bias + solver.bias), found.scores)
+    return Extension(replace(table, levels=levels, scales=scales, bias=table.bias + solver.bias), measured.scores)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class TableRegression(Regression):
 
     def solver(self, rows: Rows, setting: Setting) -> Solver:
         """A solver for these texts, with all rows of the table and the priors."""
-        usual = super().solver(rows, setting)
-        solver = EvenSolver(usual.matrix, self.truth, rows, self.intercept, self.seed)
+        default = super().solver(rows, setting)
+        solver = EvenSolver(default.matrix, self.truth, rows, self.intercept, self.seed)
         solver.fixed = self.fixed
         vocabulary = solver.matrix.vocabulary
         weights = np.maximum(vocabulary.weights, np.float32(TINY))  # 0 would leave rows out, which models count
@@ -138,8 +138,8 @@ class EvenSolver(Solver):
     fixed: Rows
 
     def scores(self, rows: Rows) -> Floats:
-        found = evened(self.matrix.scores(self.table, self.bias, rows), self.fixed)
-        return found if self.truth.bases is None else found + self.truth.bases[rows]
+        scores = evened(self.matrix.scores(self.table, self.bias, rows), self.fixed)
+        return scores if self.truth.bases is None else scores + self.truth.bases[rows]
 
 
 def evened(values: Floats, classes: Rows) -> Floats:

@@ -93,28 +93,28 @@ class Matrix:
     def scores(self, table: Floats, bias: Floats, rows: Rows | None = None) -> Floats:
         """Scores of texts, of all or of some, by a table of features (F, C) and a bias (C,): (n, C)."""
         rows = np.arange(len(self), dtype=np.int64) if rows is None else rows
-        found = np.empty((len(rows), self.classes), np.float32)
+        scores = np.empty((len(rows), self.classes), np.float32)
         core_module().scores(
-            *self.arguments(), address(rows), len(rows), address(table), address(bias), address(found)
+            *self.arguments(), address(rows), len(rows), address(table), address(bias), address(scores)
         )  # fmt: skip
-        return found
+        return scores
 
     def class_counts(self, truth: "Truth", rows: Rows) -> Floats:
         """Number of these texts that have each feature: (F, C + 2), per class, without a class, and in all."""
-        found = np.zeros((len(self.vocabulary), self.classes + 2), np.float32)
+        counts = np.zeros((len(self.vocabulary), self.classes + 2), np.float32)
         core_module().class_counts(
-            *self.arguments(), address(rows), len(rows), address(truth.starts), address(truth.labels), address(found)
+            *self.arguments(), address(rows), len(rows), address(truth.starts), address(truth.labels), address(counts)
         )
-        return found
+        return counts
 
     def known_to(self, truth: "Truth", rows: Rows) -> "Matrix":
         """The matrix for a model of these texts: only features that occur in them, with values computed from them."""
-        found = self.class_counts(truth, rows)
-        counts = found[:, -1].astype(np.uint32)
+        class_counts = self.class_counts(truth, rows)
+        counts = class_counts[:, -1].astype(np.uint32)
         values = rarity(counts, len(rows))
         many = self.classes >= MANY_CLASSES and not truth.multi_label
         if not many:
-            values *= 1 + MOST_AGREEMENT * agreement(found[:, :-1], truth.totals(rows, self.classes))
+            values *= 1 + MOST_AGREEMENT * agreement(class_counts[:, :-1], truth.totals(rows, self.classes))
         weights = scaled(values, counts)
         weights[self.vocabulary.pieces :] *= PIECE_VALUE_OF_MANY if many else PIECE_VALUE
         return replace(self, vocabulary=replace(self.vocabulary, counts=counts, weights=weights))
@@ -133,10 +133,10 @@ class Truth:
 
     def flags(self, rows: Rows, classes: int) -> NDArray[np.bool_]:
         """Which classes the texts `rows` have: (n, C)."""
-        found = np.zeros((len(rows), classes), bool)
+        flags = np.zeros((len(rows), classes), bool)
         for place, row in enumerate(rows):
-            found[place, self.labels[self.starts[row] : self.starts[row + 1]]] = True
-        return found
+            flags[place, self.labels[self.starts[row] : self.starts[row + 1]]] = True
+        return flags
 
     def text_costs(self, rows: Rows, flags: NDArray[np.bool_]) -> Floats:
         """Relative cost of an error about each class, for the texts `rows` with these flags (n, C).
@@ -144,10 +144,10 @@ class Truth:
         Single-label: (n, 1), the cost of the class of the text. Multi-label: (n, C), the cost of the label if the text
         has it, otherwise the last cost. Both are multiplied by the weight of the text.
         """
-        found = np.where(flags, self.costs[:-1], self.costs[-1])
+        costs = np.where(flags, self.costs[:-1], self.costs[-1])
         if not self.multi_label:
-            found = self.costs[self.labels[self.starts[rows]]][:, None]
-        return found if self.worth is None else found * self.worth[rows, None]
+            costs = self.costs[self.labels[self.starts[rows]]][:, None]
+        return costs if self.worth is None else costs * self.worth[rows, None]
 
     def totals(self, rows: Rows, classes: int) -> NDArray[np.float64]:
         """Number of these texts per class, and of those without a class: (C + 1,)."""
@@ -161,14 +161,14 @@ class Truth:
 def count_features(corpus: Corpus, longest: int, most: int) -> Vocabulary:
     """Return the features of the texts of a corpus, at most `most`; pieces have at most `longest` characters."""
     rows = np.arange(len(corpus), dtype=np.int64)
-    found = core_module().count(*texts_of(corpus, rows, longest), least_count(len(rows)), MOST_COUNTED)
-    hashes, counts = np.frombuffer(found[0], np.uint64), np.frombuffer(found[1], np.uint32)
+    counted = core_module().count(*texts_of(corpus, rows, longest), least_count(len(rows)), MOST_COUNTED)
+    hashes, counts = np.frombuffer(counted[0], np.uint64), np.frombuffer(counted[1], np.uint32)
     order = np.lexsort((hashes, -counts.astype(np.int64)))  # most frequent first
     pieces = (hashes[order] & np.uint64(1)).astype(bool)
-    whole, parts = order[~pieces], order[pieces]  # words and pairs, pieces
-    # if there are too many, half are words and pairs: pieces are more frequent, but a class may have only a rare word
-    room = max(most - len(parts), -(-most // 2), int((~pieces[:most]).sum()))
-    whole = whole[:room]
+    whole, parts = order[~pieces], order[pieces]  # words and pairs; pieces
+    # of too many features, at least half of the kept ones are words and pairs: pieces are more frequent, but a class
+    # may have only a rare word
+    whole = whole[: max(most - len(parts), -(-most // 2), int((~pieces[:most]).sum()))]
     chosen = np.concatenate([whole, parts[: most - len(whole)]])
     hashes, counts = np.ascontiguousarray(hashes[chosen]), np.ascontiguousarray(counts[chosen])
     return Vocabulary(hashes, scaled(rarity(counts, len(rows)), counts), counts, len(whole), longest)

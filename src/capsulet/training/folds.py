@@ -36,9 +36,9 @@ def class_of(corpus: Corpus, rows: Rows) -> Rows:
     if corpus.label_starts is None:
         return corpus.targets[rows].astype(np.int64)
     counts = np.bincount(corpus.targets, minlength=1)
-    starts, found = corpus.label_starts, np.full(len(rows), -1, np.int64)
+    starts, classes = corpus.label_starts, np.full(len(rows), -1, np.int64)
     for place, row in enumerate(rows):
         labels = corpus.targets[starts[row] : starts[row + 1]]
         if len(labels):
-            found[place] = labels[counts[labels].argmin()]
-    return found
+            classes[place] = labels[counts[labels].argmin()]
+    return classes

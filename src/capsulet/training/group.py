@@ -34,7 +34,7 @@ class Group(Alone):
         dense = [parameter for parameter in optimiser.dense if parameter.requires_grad]
         if not optimiser.options.rowwise:
             dense.append(optimiser.rows)
-        # one message for all parameters
+        # one message for all parameters, instead of one per parameter
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in dense])
         distributed.all_reduce(flat)
         for parameter, part in zip(dense, torch.split(flat, [p.numel() for p in dense]), strict=True):
@@ -43,7 +43,7 @@ class Group(Alone):
             optimiser.rows.grad = self.add_rows(optimiser.rows)
 
     def add_rows(self, table: Tensor) -> Tensor:
-        """Sum of the sparse gradients of all processes, as a sparse gradient."""
+        """Sum of the sparse gradients (R, W) of all processes, as a sparse gradient in which rows may repeat."""
         rows, values = torch.zeros(0, dtype=torch.int64, device=table.device), table.new_zeros(0, table.shape[1])
         if table.grad is not None:
             rows, values = distinct_rows(table.grad)
@@ -54,8 +54,8 @@ class Group(Alone):
         return torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, table.shape, check_invariants=False)
 
     def gather(self, values: Tensor, counts: Sequence[int]) -> Tensor:
-        """Concatenate the values of all processes, which have these counts of rows."""
-        most, width = max(counts), values.shape[1:]  # all messages have the length of the longest
+        """Concatenate the rows of all processes; `counts` has the number of rows of each process."""
+        most, width = max(counts), values.shape[1:]  # all_gather needs messages of one length: shorter ones are padded
         parts = [values.new_empty(most, *width) for _ in counts]
         distributed.all_gather(parts, torch.cat([values, values.new_zeros(most - len(values), *width)]))
         return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
@@ -68,7 +68,7 @@ class Group(Alone):
         distributed.all_reduce(total)
         return np.asarray(total.cpu().numpy())
 
-    def spread(self, data: bytes) -> bytes:
+    def broadcast(self, data: bytes) -> bytes:
         size = int(self.add(0 if self.rank else len(data))[0])
         if not size:
             return b""

@@ -80,14 +80,14 @@ def fit_corpus(
     matrix, truth = matrix_of(corpus, rows, vocabulary), truth_of(corpus, rows, weights)
     chosen = np.sort(np.random.default_rng([seed, 1]).permutation(rows)[:FOLD_TEXTS])
     regression = Regression(matrix, truth, intercept, seed, stop)
-    found = regression.cross_validate(chosen, fold_numbers(corpus, chosen, seed))
-    solver = found and regression.solver(rows, found.setting)
-    if not found or not solver or not solver.fit(found.setting.cost, stop):
+    out_of_fold = regression.cross_validate(chosen, fold_numbers(corpus, chosen, seed))
+    solver = out_of_fold and regression.solver(rows, out_of_fold.setting)
+    if not out_of_fold or not solver or not solver.fit(out_of_fold.setting.cost, stop):
         return None
     if corpus.label_starts is None:  # a number that is added to the scores of all classes changes nothing
         solver.table -= solver.table.mean(1, keepdims=True)
         solver.bias -= solver.bias.mean()
-    return LinearModel(solver.matrix.vocabulary, solver.table, solver.bias, found.setting.cost, found)
+    return LinearModel(solver.matrix.vocabulary, solver.table, solver.bias, out_of_fold.setting.cost, out_of_fold)
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ class Regression:
         choosing = numbers if work < MUCH_WORK else numbers[:1]
         flags, chosen = self.truth.flags(rows, classes), np.isin(folds, choosing)
         worth, best, losses = self.worth(rows[chosen]), None, dict[Setting, float]()
-        for setting, clearly in self.candidates(len(rows)):
+        for setting, is_clearly_better in self.candidates(len(rows)):
             counted = best is not None and best.setting.counted  # if counts were better, priors are tried with counts
-            other = self.sweep(rows, folds, choosing, flags, replace(setting, counted=setting.counted or counted))
-            if other is None:
+            tried = self.sweep(rows, folds, choosing, flags, replace(setting, counted=setting.counted or counted))
+            if tried is None:
                 return None
-            losses |= other.losses
-            if best is None or clearly(best.scores[chosen], other.scores[chosen], flags[chosen], worth):
-                best = other
+            losses |= tried.losses
+            if best is None or is_clearly_better(best.scores[chosen], tried.scores[chosen], flags[chosen], worth):
+                best = tried
         assert best is not None
         scores = best.scores
         for fold in np.setdiff1d(numbers, choosing):
@@ -143,7 +143,7 @@ class Regression:
         return np.ones(len(rows), np.float32) if self.truth.worth is None else self.truth.worth[rows]
 
     def candidates(self, texts: int) -> Iterator[tuple[Setting, Comparison]]:
-        """Settings to try with every cost, each with the test whether it is better than the best so far."""
+        """Yield settings to try with every cost, each with the test whether it is better than the best so far."""
         yield Setting(0.0), lower_loss
         if self.matrix.repetition() > REPEATED:
             yield Setting(0.0, counted=True), lower_loss
@@ -151,12 +151,12 @@ class Regression:
         if not self.truth.multi_label and classes > 2 and texts < FEW_PER_CLASS * classes:
             yield Setting(0.0, class_priors=True), more_right
 
-    def sweep(self, rows: Rows, folds: Rows, choosing: Rows, flags: Flags, tried: Setting) -> OutOfFold | None:
-        """Try rising costs until the log loss of left-out texts rises, and return the best scores; None: stopped.
+    def sweep(self, rows: Rows, folds: Rows, choosing: Rows, flags: Flags, setting: Setting) -> OutOfFold | None:
+        """Try a setting with rising costs until the log loss of left-out texts rises, and keep the best; None: stopped.
 
         Only the folds `choosing` are left out and scored; the scores of other texts are 0.
         """
-        solvers = [(folds == fold, self.solver(rows[folds != fold], tried)) for fold in choosing]
+        solvers = [(folds == fold, self.solver(rows[folds != fold], setting)) for fold in choosing]
         chosen, losses = np.isin(folds, choosing), dict[Setting, float]()
         best = np.zeros((len(rows), self.matrix.classes), np.float32)
         for cost in COSTS:
@@ -166,7 +166,7 @@ class Regression:
                     return None
                 scores[left_out] = solver.scores(rows[left_out])
             text_losses = log_losses(scores[chosen], flags[chosen]) * self.worth(rows[chosen])
-            losses[replace(tried, cost=cost)] = loss = float(text_losses.mean())
+            losses[replace(setting, cost=cost)] = loss = float(text_losses.mean())
             if loss > min(losses.values()):
                 break
             best = scores

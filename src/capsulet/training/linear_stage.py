@@ -39,7 +39,7 @@ class LinearStage:
     rows: Rows  # (n,) indices of the validation texts in the corpus
     scores: Floats  # (n, C)
     folds: Rows | None  # fold of every text of the corpus, -1 if it is in none; None: no cross-validation
-    weights: Weights  # (C,)
+    weights: Weights  # (C,) of the classes
 
 
 def fit_linear_stage(corpora: Corpora, options: Options, weights: Weights, stop: Callable[[], bool]) -> LinearStage:
@@ -53,14 +53,17 @@ def fit_linear_stage(corpora: Corpora, options: Options, weights: Weights, stop:
         return LinearStage(
             linear, corpora.valid, np.arange(len(corpora.valid)), linear.scores(corpora.valid), None, weights
         )
-    found = linear.out_of_fold
+    left_out = linear.out_of_fold
     folds = np.full(len(corpora.train), -1, np.int64)
-    folds[found.rows] = found.folds
+    folds[left_out.rows] = left_out.folds
     if model.multi_label:
-        return LinearStage(linear, corpora.train, found.rows, found.scores, folds, weights)
+        return LinearStage(linear, corpora.train, left_out.rows, left_out.scores, folds, weights)
     # the only row of a class cannot be classified correctly by a model that was trained without it
-    seen = np.bincount(corpora.train.targets, minlength=len(corpora.labels))[corpora.train.targets[found.rows]] > 1
-    rows, scores = (found.rows[seen], found.scores[seen]) if seen.any() else (found.rows, found.scores)
+    counts = np.bincount(corpora.train.targets, minlength=len(corpora.labels))
+    possible = counts[corpora.train.targets[left_out.rows]] > 1
+    if not possible.any():
+        possible[:] = True
+    rows, scores = left_out.rows[possible], left_out.scores[possible]
     return LinearStage(linear, corpora.train, rows, scores - scores.mean(1, keepdims=True), folds, weights)
 
 
@@ -69,40 +72,40 @@ def usual_share(texts: int, classes: int) -> float:
     return SHARE_OF_MANY if texts >= MANY_TEXTS or classes >= MANY_CLASSES else USUAL_SHARE
 
 
-def measured_linear_model(first: LinearStage, corpora: Corpora, options: Options) -> MeasuredModel:
+def measured_linear_model(stage: LinearStage, corpora: Corpora, options: Options) -> MeasuredModel:
     """The linear model as a result of the training, and its validation texts."""
     multi_label = options.model.multi_label
-    mixture, offsets = shifted(linear_alone(first.scores, multi_label), first, first.rows, options)
-    table = table_of(first.linear, 1.0, offsets, decided(options.model.ngram_features))
+    mixture, offsets = shifted(linear_alone(stage.scores, multi_label), stage, stage.rows, options)
+    table = table_of(stage.linear, 1.0, offsets, decided(options.model.ngram_features))
     macro = 0.0 if decided(options.training.select) == "macro-f1" else None
-    epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)  # `measured` replaces the metrics
-    best = replace(measured(mixture, first.corpus, first.rows, epoch), weights=table.weights())
+    epoch = Epoch(0, 0, 0, 0.0, 0.0, 0.0, 0.0, True, valid_macro_f1=macro)  # the next line replaces the metrics
+    best = replace(measured_snapshot(mixture, stage.corpus, stage.rows, epoch), weights=table.weights())
     ngrams = {"rows": len(table.checks), "strength": 1.0, "counts": table.counts}
-    history = History((), best, "finished", ngrams, linear_only=True, folds=fold_count(first))
+    history = History((), best, "finished", ngrams, linear_only=True, folds=fold_count(stage))
     # without cross-validation, the model was not fitted on the validation texts and computes their lengths itself
-    lengths = None if first.folds is None else mixture.lengths
-    return MeasuredModel(history, ValidationTexts(first.corpus, corpora.vocab_size, first.rows, lengths, first.folds))
+    lengths = None if stage.folds is None else mixture.lengths
+    return MeasuredModel(history, ValidationTexts(stage.corpus, corpora.vocab_size, stage.rows, lengths, stage.folds))
 
 
-def fold_count(first: LinearStage) -> int:
+def fold_count(stage: LinearStage) -> int:
     """The number of folds; 0 without cross-validation."""
-    return 0 if first.folds is None else int(first.folds.max(initial=0)) + 1
+    return 0 if stage.folds is None else int(stage.folds.max(initial=0)) + 1
 
 
-def shifted(mixture: Mixture, first: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
+def shifted(mixture: Mixture, stage: LinearStage, rows: Rows, options: Options) -> tuple[Mixture, Floats]:
     """Add class offsets (C,) to a mixture if that raises the metric of the validation texts; also return the offsets.
 
     A multi-label mixture has its offset already, the same for all labels.
     """
     if options.model.multi_label or mixture.strength == 0:
         return mixture, np.full(mixture.values.shape[1], mixture.offset, np.float32)
-    truth = first.corpus.targets[rows].astype(np.int64)
+    truth = stage.corpus.targets[rows].astype(np.int64)
     strength = mixture.strength or 1.0  # factor of the scores of the regression in the mixture
-    offsets = strength * fit_offsets(mixture.values / strength, truth, decided(options.training.select), first.weights)
+    offsets = strength * fit_offsets(mixture.values / strength, truth, decided(options.training.select), stage.weights)
     return replace(mixture, values=mixture.values + offsets), offsets
 
 
-def measured(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
+def measured_snapshot(mixture: Mixture, corpus: Corpus, rows: Rows, epoch: Epoch) -> Snapshot:
     """A snapshot without weights: the epoch with the metrics of a mixture on the validation texts, and the thresholds.
 
     The snapshot has a macro-F1 if the model is multi-label, or if `epoch` has one because macro-F1 selects the epoch.

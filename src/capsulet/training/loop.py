@@ -32,7 +32,7 @@ from capsulet.training.optimiser import Optimiser, learning_rate_factor
 from capsulet.training.workers import Alone
 
 TINY = 1e-12  # keeps the direction of a zero gradient finite
-EVALUATION_BATCH = 128
+EVALUATION_BATCH = 128  # texts per batch where no gradients are computed
 ALONE = Alone()
 METRICS = {"accuracy": "valid_accuracy", "macro-f1": "valid_macro_f1", "micro-f1": "valid_micro_f1"}
 
@@ -105,23 +105,23 @@ def train_network(network: Network, task: Task) -> History:
         network.embedding.draws = options.code_draws
     network.to(options.device)
     optimiser = Optimiser(network, options)
-    size, epochs, select = decided(options.batch_size), decided(options.epochs), decided(options.select)
-    steps = -(-len(train) // size)
+    batch_size, epochs, select = decided(options.batch_size), decided(options.epochs), decided(options.select)
+    steps = -(-len(train) // batch_size)  # per epoch; the last batch may have fewer texts
     state = State()
-    data = workers.spread(task.checkpoints.read() if task.resume and workers.rank == 0 else b"")
-    if data:
-        weights, memory, state = parse(data, task.checkpoints.identity)
+    checkpoint = workers.broadcast(task.checkpoints.read() if task.resume and workers.rank == 0 else b"")
+    if checkpoint:
+        weights, optimiser_state, state = parse(checkpoint, task.checkpoints.identity)
         network.load_state_dict(weights)
-        optimiser.restore(memory)
+        optimiser.restore(optimiser_state)
     task.monitor.begin(epochs, steps, (state.epoch - 1) * steps + len(state.losses))
 
     while state.epoch <= epochs and not exhausted(state, options.patience):
-        plan = Plan(train, size, np.random.default_rng([options.seed, state.epoch]), options.window)
-        seen, started, stopping = 0, time.perf_counter(), False
+        plan = Plan(train, batch_size, np.random.default_rng([options.seed, state.epoch]), options.window)
+        tokens_here, started, stopping = 0, time.perf_counter(), False  # tokens_here: since the start or a resumption
         while len(state.losses) < steps and not stopping:
             step = (state.epoch - 1) * steps + len(state.losses)
             rows = plan[len(state.losses)]
-            places = workers.share(len(rows))
+            places = workers.share(len(rows))  # indices in the batch of the texts of this process
             optimiser.zero()
             loss, tokens_read = 0.0, 0
             for part in plan.parts(rows[places]):  # none if the last batch has fewer texts than workers
@@ -137,8 +137,8 @@ def train_network(network: Network, task: Task) -> History:
             loss, tokens, votes = workers.add(loss, tokens_read, task.stop())
             state.losses.append(finite(loss))
             state.tokens += int(tokens)
-            seen, stopping = seen + int(tokens), votes > 0
-            speed = seen / (time.perf_counter() - started)
+            tokens_here, stopping = tokens_here + int(tokens), votes > 0
+            speed = tokens_here / (time.perf_counter() - started)
             task.monitor.step(state.epoch, len(state.losses), float(np.mean(state.losses[-100:])), speed)
             if stopping or task.checkpoints.due():
                 task.checkpoints.save(network.state_dict(), optimiser.state(), state)
@@ -148,20 +148,20 @@ def train_network(network: Network, task: Task) -> History:
         step = (state.epoch - 1) * steps + len(state.losses) - 1
         rate = options.learning_rate * learning_rate_factor(options.schedule, options.warmup, step, epochs * steps)
         if task.measured:
-            measured = task.measured[state.epoch - 1]
+            validation = task.measured[state.epoch - 1]
         else:
-            measured = validate(network, task.held_out, objective, select, workers)
-        loss, value = finite(measured.loss), getattr(measured, select.replace("-", "_"))
-        state.highest = max(state.highest, value)
-        enough = state.highest - leeway(options, state.highest, len(task.held_out))
-        better = task.keep_last or state.best is None or is_better(value, loss, state.best.epoch, enough, select)
+            validation = validate(network, task.held_out, objective, select, workers)
+        valid_loss, metric = finite(validation.loss), getattr(validation, select.replace("-", "_"))
+        state.highest = max(state.highest, metric)
+        enough = state.highest - tolerance(options, state.highest, len(task.held_out))
+        best = task.keep_last or state.best is None or is_better(metric, valid_loss, state.best.epoch, enough, select)
         report = Epoch(
-            state.epoch, len(state.losses), state.tokens, rate, float(np.mean(state.losses)), loss, measured.accuracy,
-            better, measured.macro_f1, measured.micro_f1,
+            state.epoch, len(state.losses), state.tokens, rate, float(np.mean(state.losses)), valid_loss,
+            validation.accuracy, best, validation.macro_f1, validation.micro_f1,
         )  # fmt: skip
         state.history.append(report)
-        if better:
-            state.best = Snapshot(report, arrays_of(network.state_dict()), measured.thresholds)
+        if best:
+            state.best = Snapshot(report, arrays_of(network.state_dict()), validation.thresholds)
             task.keep(state.history, state.best)
         task.monitor.epoch(report)
         if stopping:  # in the first epoch: a model of a part of an epoch is better than no model
@@ -221,25 +221,25 @@ def on_device(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tenso
 
 
 def exhausted(state: State, patience: int) -> bool:
-    """Whether no epoch has been better for as many epochs as patience allows."""
+    """Whether the last `patience` epochs were not better than the best one; 0: never."""
     return bool(patience and state.best and state.epoch - 1 - state.best.epoch.epoch >= patience)
 
 
-def is_better(value: float, loss: float, best: Epoch, enough: float, select: str = "accuracy") -> bool:
+def is_better(metric: float, loss: float, best: Epoch, enough: float, select: str = "accuracy") -> bool:
     """Whether an epoch replaces the best: a higher metric, an equal one at a smaller loss, or one above `enough`.
 
-    `value` and `loss` are those of the epoch.
+    `metric` and `loss` are those of the epoch on the validation texts. `select` names the metric.
     """
-    return (value, -loss) > (getattr(best, METRICS[select]), -best.valid_loss) or value > enough
+    return (metric, -loss) > (getattr(best, METRICS[select]), -best.valid_loss) or metric > enough
 
 
-def leeway(options: TrainingOptions, accuracy: float, texts: int) -> float:
+def tolerance(options: TrainingOptions, highest: float, texts: int) -> float:
     """How far below the highest metric a later epoch may be and still replace it: one standard error.
 
     The highest of twenty accuracies on few texts is mostly chance, and in later epochs the learning rate is lower. With
-    a constant learning rate there is no tolerance.
+    a constant learning rate the tolerance is 0.
     """
-    return 0.0 if options.schedule == "constant" else math.sqrt(accuracy * (1 - accuracy) / max(texts, 1))
+    return 0.0 if options.schedule == "constant" else math.sqrt(highest * (1 - highest) / max(texts, 1))
 
 
 def finite(loss: float) -> float:
@@ -275,5 +275,5 @@ def validate(network: Network, corpus: Corpus, objective: Objective, select: str
         return Validation(loss, accuracy, None if per_class is None else macro_f1(*per_class))
     scores, truth = workers.add_array(scores), true_labels(corpus, np.arange(len(corpus)))
     thresholds = fit_thresholds(scores, truth)
-    measured = counted_labels(truth, scores, thresholds)
-    return Validation(loss, measured.accuracy, measured.macro_f1, measured.micro_f1, thresholds)
+    metrics = counted_labels(truth, scores, thresholds)
+    return Validation(loss, metrics.accuracy, metrics.macro_f1, metrics.micro_f1, thresholds)

@@ -19,7 +19,8 @@ from capsulet.training.planning import NetworkPlan, described, measured_speed, p
 from capsulet.training.resuming import Resuming
 from capsulet.training.setup import Setup
 
-MANY_VALIDATION_TEXTS, NEARLY_ALL = 1_000, 0.995  # with this accuracy on as many texts, no network can clearly raise it
+# at this accuracy on this many texts, a network cannot be clearly better
+MANY_VALIDATION_TEXTS, NEARLY_ALL = 1_000, 0.995
 WORTH_A_TRIAL = 1_000_000  # tokens; if a training reads more, a short trial estimates its time first
 
 
@@ -71,7 +72,7 @@ class NetworkPlanner:
         if before is not None:  # a resumed training keeps its plan
             return NetworkPlan(before, usual_rounds(before, self.setup.size.tokens, held_out))
         plan = None
-        if self.context.first:
+        if self.context.is_first:
             left = None if limit is None else seconds_of(limit) - (time.perf_counter() - self.started)
             plan = planned(self.candidates, self.setup.size.tokens, held_out, left)
             if plan is not None and plan.seconds is None:
@@ -116,13 +117,13 @@ class NetworkPlanner:
     def of_size(self, size: str) -> Options:
         """The options that are resolved from those of the user with another size."""
         asked = replace(self.setup.asked, model=replace(self.setup.asked.model, size=size))
-        found = resolve(asked, self.setup.size)
-        training = replace(found.training, valid_fraction=self.setup.options.training.valid_fraction)
-        return replace(found, training=training)
+        resolved = resolve(asked, self.setup.size)
+        training = replace(resolved.training, valid_fraction=self.setup.options.training.valid_fraction)
+        return replace(resolved, training=training)
 
     def unfinished(self) -> Options | None:
         """The options of the training that is resumed; None: there is none."""
-        stored = json.loads(self.context.workers.spread(json.dumps(dict(self.resuming.stored_options())).encode()))
+        stored = json.loads(self.context.workers.broadcast(json.dumps(dict(self.resuming.stored_options())).encode()))
         if "size" not in stored:  # no checkpoint, or one of an older version, which is refused later
             return None
         options = self.of_size(stored["size"])
@@ -131,16 +132,16 @@ class NetworkPlanner:
 
     def shared(self, plan: NetworkPlan | None) -> NetworkPlan | None:
         """Give the plan of the first process to all processes; only the first one has it in `plan`."""
-        made = {}
+        sent = {}
         if plan is not None:
             training = plan.options.training
-            made = {
+            sent = {
                 "size": plan.options.model.size, "epochs": training.epochs, "adversarial": training.adversarial,
                 "rounds": plan.rounds, "seconds": plan.seconds,
             }  # fmt: skip
-        found = json.loads(self.context.workers.spread(json.dumps(made).encode()))
-        if not found:
+        received = json.loads(self.context.workers.broadcast(json.dumps(sent).encode()))
+        if not received:
             return None
-        options = self.of_size(found["size"])
-        training = replace(options.training, epochs=found["epochs"], adversarial=found["adversarial"])
-        return NetworkPlan(replace(options, training=training), found["rounds"], found["seconds"])
+        options = self.of_size(received["size"])
+        training = replace(options.training, epochs=received["epochs"], adversarial=received["adversarial"])
+        return NetworkPlan(replace(options, training=training), received["rounds"], received["seconds"])

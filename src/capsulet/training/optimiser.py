@@ -33,7 +33,7 @@ class RowAdam:
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Update the rows that have a gradient."""
+        """Update the rows that have a gradient: U distinct rows of W numbers."""
         if self.table.grad is None:
             return
         rows, values = distinct_rows(self.table.grad)  # (U,), (U, W)
@@ -64,11 +64,11 @@ class DenseAdam:
     def __init__(self, groups: Sequence[tuple[Iterable[Tensor], float]]) -> None:
         self.groups = [(list(parameters), peak) for parameters, peak in groups]
         # names are those of the state of torch.optim.Adam
-        self.memory = {parameter: fresh_memory(parameter) for parameters, _ in self.groups for parameter in parameters}
+        self.state = {parameter: initial_state(parameter) for parameters, _ in self.groups for parameter in parameters}
 
     def zero(self) -> None:
         """Clear the gradients."""
-        for parameter in self.memory:
+        for parameter in self.state:
             parameter.grad = None
 
     @torch.no_grad()
@@ -77,7 +77,7 @@ class DenseAdam:
         for parameters, peak in self.groups:
             moved = [parameter for parameter in parameters if parameter.grad is not None]
             means, squares, steps = (
-                [self.memory[parameter][name] for parameter in moved] for name in ("exp_avg", "exp_avg_sq", "step")
+                [self.state[parameter][name] for parameter in moved] for name in ("exp_avg", "exp_avg_sq", "step")
             )
             gradients = [parameter.grad for parameter in moved if parameter.grad is not None]
             adam(
@@ -86,7 +86,7 @@ class DenseAdam:
             )  # fmt: skip
 
 
-def fresh_memory(parameter: Tensor) -> dict[str, Tensor]:
+def initial_state(parameter: Tensor) -> dict[str, Tensor]:
     """The state of Adam for a parameter before the first step."""
     means, squares = torch.zeros_like(parameter), torch.zeros_like(parameter)
     return {"step": torch.zeros((), device=parameter.device), "exp_avg": means, "exp_avg_sq": squares}
@@ -117,7 +117,7 @@ class Optimiser:
 
     def clip(self) -> None:
         """Clip the norm of the gradient of the dense parameters."""
-        # without the codes: Adam scales each of them, and their norm would grow with the number of words in a batch
+        # without the codes: their norm would grow with the number of words in a batch, and Adam scales each code anyway
         if self.options.clip:
             torch.nn.utils.clip_grad_norm_(self.dense, self.options.clip)
 
@@ -132,7 +132,7 @@ class Optimiser:
         state = {
             f"adam.{place}.{name}": value
             for place, parameter in enumerate(self.adam_parameters)
-            for name, value in self.adam.memory[parameter].items()
+            for name, value in self.adam.state[parameter].items()
         }
         if self.row_adam:
             state |= {f"rows.{name}": getattr(self.row_adam, name) for name in ("mean", "square", "steps")}
@@ -146,7 +146,7 @@ class Optimiser:
                 assert self.row_adam
                 setattr(self.row_adam, rest[0], value.clone())
             else:
-                self.adam.memory[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
+                self.adam.state[self.adam_parameters[int(rest[0])]][rest[1]] = value.clone()
 
 
 def learning_rate_factor(schedule: str, warmup: float, step: int, total: int) -> float:

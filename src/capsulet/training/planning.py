@@ -1,4 +1,4 @@
-"""Plan the training of the network: its size, its epochs, its noise and the rounds of its cross-validation."""
+"""Plan the training of the network: its size, epochs, adversarial passes and rounds of cross-validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEFT_OUT = 0.2  # share of the texts that a round leaves out
 PROBE_SECONDS, PROBE_TEXTS = 1.5, 2_000  # length and texts of the trial that measures the speed
 WARM_UP = 0.3  # share of the trial that is not counted
 MARGIN = 0.85  # share of the available time that a plan may use
-WITHOUT_NOISE = 1.6  # factor of the speed if there are no adversarial passes
+SPEEDUP = 1.6  # factor of the speed if there are no adversarial passes
 Candidate = tuple[Options, Callable[[], float]]  # options, and a function that measures tokens per second
 
 
@@ -40,7 +40,7 @@ class Probe:
     def __init__(self) -> None:
         self.speed = 0.0  # tokens per second
         self.began = self.epoch_began = time.perf_counter()
-        self.tokens = 0.0  # of the epochs before this one
+        self.tokens = 0.0  # read in the epochs before this one
         self.warm: tuple[float, float] | None = None  # seconds and tokens when the first, slow steps are over
 
     def reading(self, rows: int) -> None: ...
@@ -73,12 +73,12 @@ def measured_speed(network: Network, task: Task) -> float:
     """Tokens per second of this training in one process, measured in a short trial whose result is discarded."""
     rows = np.random.default_rng(0).permutation(len(task.train))[:PROBE_TEXTS]
     few, probe = choose_rows(task.train, np.sort(rows)), Probe()
-    own = replace(
+    trial = replace(
         task, train=few, valid=choose_rows(few, np.arange(min(len(few), 8))), monitor=probe, stop=probe.stop,
         keep=lambda epochs, best: None, checkpoints=Checkpoints(), workers=ALONE, resume=False, measured=(),
         keep_last=True,
     )  # fmt: skip
-    train_network(network, own)
+    train_network(network, trial)
     return probe.speed
 
 
@@ -98,18 +98,18 @@ def passes(epochs: int, rounds: int) -> float:
 def fitting(options: Options, tokens: int, rounds: int, seconds: float, speed: float) -> NetworkPlan | None:
     """The plan with the fewest reductions that fits into this many seconds at this speed; None: there is none.
 
-    First rounds of cross-validation and epochs are reduced, then the adversarial passes are left out as well.
+    First the rounds of cross-validation are reduced, then the epochs; at last the adversarial passes are left out, too.
     """
     if seconds <= 0 or speed <= 0:
         return None
     epochs, adversarial = decided(options.training.epochs), decided(options.training.adversarial)
-    for without_noise in (False, True) if adversarial else (False,):
-        fewest = 1 if without_noise or not adversarial else FEWEST_EPOCHS
+    for strength in (adversarial, 0.0) if adversarial else (0.0,):
+        fewest = FEWEST_EPOCHS if strength else 1
+        speedup = SPEEDUP if strength < adversarial else 1.0
         for fewer_epochs, fewer_rounds in reductions(epochs, rounds, fewest):
-            needed = tokens * passes(fewer_epochs, fewer_rounds) / (speed * (WITHOUT_NOISE if without_noise else 1.0))
+            needed = tokens * passes(fewer_epochs, fewer_rounds) / (speed * speedup)
             if needed <= MARGIN * seconds:
-                noise = 0.0 if without_noise else adversarial
-                training = replace(options.training, epochs=fewer_epochs, adversarial=noise)
+                training = replace(options.training, epochs=fewer_epochs, adversarial=strength)
                 return NetworkPlan(replace(options, training=training), fewer_rounds, needed)
     return None
 
@@ -132,17 +132,17 @@ def planned(
 
     None: no reduced plan fits. Without a limit (`seconds` is None) it is the first candidate, and nothing is measured.
     """
-    found = None
+    plan = None
     for options, speed in candidates():
         rounds = usual_rounds(options, tokens, held_out)
         if seconds is None:
             return NetworkPlan(options, rounds)
         began = time.perf_counter()
-        found = fitting(options, tokens, rounds, seconds, speed())
+        plan = fitting(options, tokens, rounds, seconds, speed())
         seconds -= time.perf_counter() - began
-        if found and found.options == options:  # no epochs and no adversarial passes had to be left out
-            return found
-    return found
+        if plan and plan.options == options:  # no epochs and no adversarial passes had to be left out
+            return plan
+    return plan
 
 
 def described(plan: NetworkPlan, limit: str | None) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from capsulet.text.labelled import Tell
 
 SECONDS_BETWEEN_LINES = 10
-SECONDS_BETWEEN_PICTURES = 0.3  # of a notebook
+SECONDS_BETWEEN_UPDATES = 0.3  # of a notebook
 MOST_EPOCHS = 12  # rows in a notebook
 BEST = "★ best"
 
@@ -51,8 +51,8 @@ class LineMonitor:
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None: ...
 
     def epoch(self, report: Epoch) -> None:
-        made = max(report.epoch - self.done, 1 / report.steps)
-        left = (time.perf_counter() - self.started) / made * (self.epochs - report.epoch)
+        epochs_here = max(report.epoch - self.done, 1 / report.steps)  # without those of an earlier run
+        left = (time.perf_counter() - self.started) / epochs_here * (self.epochs - report.epoch)
         self.tell(f"{epoch_line(report, self.epochs)}, about {clock(left)} left")
 
 
@@ -124,7 +124,8 @@ class NotebookMonitor:
         kit: Any = importlib.import_module("IPython.display")
         self.html = kit.HTML
         self.handle = kit.display(kit.HTML(""), display_id=True)
-        self.lines, self.now, self.share = list[str](), "", 0.0
+        self.lines = list[str]()  # messages
+        self.status, self.share = "", 0.0  # what runs now, and the share of the training that is done
         self.epochs: list[Epoch] = []
         self.shown = self.started = time.perf_counter()
 
@@ -132,7 +133,7 @@ class NotebookMonitor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.now = ""
+        self.status = ""
         self.show()
 
     def tell(self, line: str) -> None:
@@ -149,34 +150,34 @@ class NotebookMonitor:
 
     def step(self, epoch: int, step: int, loss: float, tokens_per_second: float) -> None:
         share = ((epoch - 1) * self.steps + step) / (self.number * self.steps)
-        made = max(share - self.first, 1e-9)
-        left = (time.perf_counter() - self.started) / made * (1 - share)
+        share_here = max(share - self.first, 1e-9)  # without that of an earlier run
+        left = (time.perf_counter() - self.started) / share_here * (1 - share)
         self.update(f"epoch {epoch} of {self.number}, loss {loss:.4f}, about {clock(left)} left", share)
 
     def epoch(self, report: Epoch) -> None:
         self.epochs.append(report)
         self.show()
 
-    def update(self, now: str, share: float) -> None:
+    def update(self, status: str, share: float) -> None:
         """Show where the training is, at most every fraction of a second."""
-        self.now, self.share = now, share
-        if time.perf_counter() - self.shown > SECONDS_BETWEEN_PICTURES:
+        self.status, self.share = status, share
+        if time.perf_counter() - self.shown > SECONDS_BETWEEN_UPDATES:
             self.show()
 
     def show(self) -> None:
         """Replace what is shown."""
         self.shown = time.perf_counter()
-        self.handle.update(self.html(self.picture()))
+        self.handle.update(self.html(self.content()))
 
-    def picture(self) -> str:
+    def content(self) -> str:
         """Return messages, bar and epochs as HTML."""
         from capsulet.report.elements import cell, escape, scrolled, table
         from capsulet.report.notebook import styled
 
         parts = [f"<div>{escape(line)}</div>" for line in self.lines]
-        if self.now:
+        if self.status:
             bar = f'<progress max="1" value="{self.share:.4f}"></progress>' if self.share else ""
-            parts.append(f'<div class="soft">{bar} {escape(self.now)}</div>')
+            parts.append(f'<div class="soft">{bar} {escape(self.status)}</div>')
         if self.epochs:
             best = next((one.epoch for one in reversed(self.epochs) if one.best), 0)
             listed = [one for one in self.epochs if one in self.epochs[-MOST_EPOCHS:] or one.epoch == best]

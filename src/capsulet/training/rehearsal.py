@@ -53,14 +53,14 @@ def walks(
     generator: np.random.Generator,
 ) -> Integers:  # fmt: skip
     """Draw words (count, length) by their cumulative shares (V,); if possible, neighbours make pairs of the table."""
-    found = np.empty((count, length), np.int64)
-    found[:, 0] = draw(shares, (count,), generator)
+    words = np.empty((count, length), np.int64)
+    words[:, 0] = draw(shares, (count,), generator)
     for place in range(1, length):
         candidates = draw(shares, (count, CANDIDATES), generator)
-        pairs = step(step(PAIR_SEED, hashes[found[:, place - 1]])[:, None], hashes[candidates]) & ~np.uint64(1)
+        pairs = step(step(PAIR_SEED, hashes[words[:, place - 1]])[:, None], hashes[candidates]) & ~np.uint64(1)
         first = in_table(pairs, checks).argmax(1)  # the first candidate if none makes a pair
-        found[:, place] = candidates[np.arange(count), first]
-    return found
+        words[:, place] = candidates[np.arange(count), first]
+    return words
 
 
 def draw(shares: NDArray[np.float64], shape: tuple[int, ...], generator: np.random.Generator) -> Integers:
@@ -75,13 +75,13 @@ WORD_SEED, PAIR_SEED = 0x243F6A8885A308D3, np.uint64(0x13198A2E03707344)
 
 def word_hashes(words: list[str]) -> Hashes:
     """Hashes of words, from which the hashes of pairs are computed."""
-    found = []
+    pairs = []  # value and bytes of each word
     for word in words:
         value, letters = WORD_SEED, word.encode()
         for letter in letters:
             value = (value ^ letter) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-        found.append((value, len(letters)))
-    values, sizes = np.array(found, np.uint64).reshape(-1, 2).T
+        pairs.append((value, len(letters)))
+    values, sizes = np.array(pairs, np.uint64).reshape(-1, 2).T
     return step(values, sizes)
 
 
@@ -100,12 +100,12 @@ def in_table(hashes: Hashes, checks: NDArray[np.uint8]) -> NDArray[np.bool_]:
     check = np.maximum(mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(56), 1)
     half = np.uint64(32)
     places = mixed >> half, mixed & np.uint64(0xFFFFFFFF)
-    found = [checks[(place * rows >> half).astype(np.int64)] == check for place in places]
-    return np.asarray(found[0] | found[1])
+    first, second = (checks[(place * rows >> half).astype(np.int64)] == check for place in places)
+    return np.asarray(first | second)
 
 
 def classes_of(classifier: Classifier, texts: list[str]) -> Integers:
     """The class that a model predicts for each text: (n,)."""
     windows = [texts[start : start + LARGEST_WINDOW] for start in range(0, len(texts), LARGEST_WINDOW)]
-    found = [np.asarray(classifier.lengths(window)).reshape(len(window), -1).argmax(1) for window in windows]
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    classes = [np.asarray(classifier.lengths(window)).reshape(len(window), -1).argmax(1) for window in windows]
+    return np.concatenate([np.zeros(0, np.int64), *classes])

@@ -59,8 +59,9 @@ def train(
             raise InputError("--replay has the old rows of a model that grows: name the model with --from")
         labelled = LabelledFiles(sources(files), sources(valid), reading, cache, sample_weight)
         return train_files(labelled, out, recipe=recipe, values=values, **call)
-    from capsulet.training.forgetting import measured
-    from capsulet.training.growth import extend, inherited, open_old
+    from capsulet.training.forgetting import with_comparison
+    from capsulet.training.growth import extend
+    from capsulet.training.old_model import inherited, open_old
 
     out = folder_of(out)
     old = open_old(from_model, out, values.get("threads"))
@@ -83,7 +84,7 @@ def train(
         command = command_line(labelled, recipe, build_options(recipe, **values), words)
         values = {**inherited(old.config), **values}
         training = train_files(all_rows, out, recipe=recipe, values=values, command=command, **call)
-    return measured(training, old, labelled, spoken(tell))
+    return with_comparison(training, old, labelled, spoken(tell))
 
 
 def train_files(
@@ -116,10 +117,10 @@ def train_files(
         warnings = announce(corpora, setup.options, context.tell)
         writer = ModelWriter(out, setup.start_config(recipe, command), corpora)
 
-        first = linear = None
-        if decided(setup.options.model.ngram_features) and context.first:
-            first = fit_linear_stage(corpora, setup.options, setup.weights, context.stop)
-            linear = measured_linear_model(first, corpora, setup.options)
+        linear_stage = linear = None
+        if decided(setup.options.model.ngram_features) and context.is_first:
+            linear_stage = fit_linear_stage(corpora, setup.options, setup.weights, context.stop)
+            linear = measured_linear_model(linear_stage, corpora, setup.options)
             writer.finish(linear, measure=False)
             context.tell(linear_line(linear, corpora, time.perf_counter() - started, out))
 
@@ -127,14 +128,14 @@ def train_files(
         if not options.training.linear_only:
             from capsulet.training.network_stage import NetworkStage
 
-            path = checkpoint_path(out) if context.first else None
+            path = checkpoint_path(out) if context.is_first else None
             resuming = Resuming(path, resume, corpora.digest, context.tell)
-            stage = NetworkStage(setup, first, linear, writer, context, resuming, started)
+            stage = NetworkStage(setup, linear_stage, linear, writer, context, resuming, started)
             model = stage.run()
             writer, decision = stage.writer, stage.decision
 
         history, validation = model.history, model.validation
-        if context.first:
+        if context.is_first:
             measures = writer.finish(model, measure=history.stopped != "interrupted")
         context.workers.add(0.0)  # wait until the model is written: a process that ends early can end the whole run
         if page and measures:

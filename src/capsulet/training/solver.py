@@ -42,6 +42,7 @@ class Solver:
         """Fit the table and the bias with this cost of an error; return False if `stop` ended the fit."""
         costs = (cost * self.truth.costs).astype(np.float32)
         most_passes, settled = effort(len(self.rows))
+        optional = self.priors, self.truth.worth, self.truth.bases
         for _ in range(most_passes):
             if stop():
                 return False
@@ -50,7 +51,7 @@ class Solver:
                 *self.matrix.arguments(), address(order), len(order), address(self.truth.starts),
                 address(self.truth.labels), address(costs), not self.truth.multi_label, self.intercept**2,
                 address(self.table), address(self.descended), address(self.duals),
-                *(0 if one is None else address(one) for one in (self.priors, self.truth.worth, self.truth.bases)),
+                *(0 if values is None else address(values) for values in optional),
             )  # fmt: skip
             if change < settled:
                 break
@@ -61,8 +62,8 @@ class Solver:
 
     def scores(self, rows: Rows) -> Floats:
         """Scores of some texts by the last fit: (n, C)."""
-        found = self.matrix.scores(self.table, self.bias, rows)
-        return found if self.truth.bases is None else found + self.truth.bases[rows]
+        scores = self.matrix.scores(self.table, self.bias, rows)
+        return scores if self.truth.bases is None else scores + self.truth.bases[rows]
 
     def shift(self, cost: float) -> Floats:
         """Return what to add to the bias (C,) to minimise the loss of the texts, with the table fixed."""

@@ -47,20 +47,20 @@ class ValidationTexts:
     @property
     def encoded(self) -> "list[array[int]]":
         """Ids of the words of each text. Words that only occur in texts of the same fold are unknown."""
-        corpus, found = self.corpus, []
-        own = np.zeros(len(corpus), np.int64) if self.folds is None else self.folds
+        corpus, encoded = self.corpus, []
+        folds = np.zeros(len(corpus), np.int64) if self.folds is None else self.folds
         known = None if self.folds is None else self.known_words(self.folds)
         for row in self.rows:
             ids = corpus.ids[corpus.starts[row] : corpus.starts[row + 1]]
             ids = ids if corpus.read_as is None else corpus.read_as[ids]
             ids = np.where(ids < self.vocab_size, ids, UNKNOWN_ID)
             if known is not None:
-                ids = np.where(known[ids, own[row]], ids, UNKNOWN_ID)
-            found.append(array("i", ids.astype(np.int32).tobytes()))
-        return found
+                ids = np.where(known[ids, folds[row]], ids, UNKNOWN_ID)
+            encoded.append(array("i", ids.astype(np.int32).tobytes()))
+        return encoded
 
     def known_words(self, folds: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each word occurs outside each fold: (V, folds)."""
+        """Whether each word occurs in a text of another fold than this one: (V, folds)."""
         corpus = self.corpus
         ids = corpus.ids if corpus.read_as is None else corpus.read_as[corpus.ids]
         owners = np.repeat(folds, corpus.lengths)
@@ -85,6 +85,8 @@ class ValidationTexts:
         """The texts with their labels and class lengths, in windows of bounded size."""
         for start in range(0, len(self), LARGEST_WINDOW):
             part = slice(start, start + LARGEST_WINDOW)
-            own = replace(self, rows=self.rows[part], lengths=None if self.lengths is None else self.lengths[part])
-            truth = [tuple(np.flatnonzero(row).tolist()) for row in own.truth]
-            yield LabelledTexts(own.texts, own.encoded, truth, spelled=True, lengths=own.answers(classifier))
+            window = replace(self, rows=self.rows[part], lengths=None if self.lengths is None else self.lengths[part])
+            truth = [tuple(np.flatnonzero(row).tolist()) for row in window.truth]
+            yield LabelledTexts(
+                window.texts, window.encoded, truth, spelled=True, lengths=window.answers(classifier)
+            )  # fmt: skip

@@ -27,19 +27,19 @@ class Alone:
         """Give every process the sum of all gradients."""
 
     def add(self, *numbers: float) -> list[float]:
-        """Sum of each number over the processes."""
+        """Sum of each number over the processes (all-reduce)."""
         return list(numbers)
 
     def add_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum of an array over the processes."""
+        """Sum of an array over the processes (all-reduce)."""
         return values
 
-    def spread(self, data: bytes) -> bytes:
-        """Give the data of the first process to all processes, and return it."""
+    def broadcast(self, data: bytes) -> bytes:
+        """Send the data of the first process to all processes, and return it. The data of the others is ignored."""
         return data
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """Do work on one process per machine first, so that the others find its result in the cache."""
+        """Let one process per machine do the work first, so that the others find its result in the cache."""
         return work()
 
     def __enter__(self) -> "Alone":

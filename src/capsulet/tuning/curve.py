@@ -52,21 +52,25 @@ def curve(
     with tempfile.TemporaryDirectory(prefix="capsulet-curve-") as scratch:
         folder = Path(scratch)
         stored = store_rows(files, reading, tell, folder / "rows.jsonl")
-        fixed, rest = held_out_rows(stored)
-        stored.write({folder / "held_out.jsonl": fixed})
-        own = ReadOptions(multi_label=options.model.multi_label)
-        pairs = list(labelled_pairs(folder / "held_out.jsonl", own, silent))
+        held_out, rest = held_out_rows(stored)
+        stored.write({folder / "held_out.jsonl": held_out})
+        stored_reading = ReadOptions(multi_label=options.model.multi_label)
+        pairs = list(labelled_pairs(folder / "held_out.jsonl", stored_reading, silent))
         levels = []
         for count in part_sizes(len(rest), stored.num_classes):
             whole = count == len(rest)
-            found = []
+            counts = []  # hits and misses of each draw
             for draw in range(1 if whole else draws):
                 chosen = rest if whole else rest[stratified_draw(stored.classes[rest], count, SEED + draw)]
                 stored.write({folder / "part.jsonl": chosen})
-                own_values = {"seed": options.training.seed + draw, "progress": False, **values}
-                train(folder / "part.jsonl", folder / "model", reading=own, cache=None, report=None, **own_values)
-                found.append(answers(load(folder / "model"), pairs))
-            levels.append(Level(len(chosen), *(np.array(part, dtype=float) for part in zip(*found, strict=True))))
+                draw_values = {"seed": options.training.seed + draw, "progress": False, **values}
+                train(
+                    folder / "part.jsonl", folder / "model", reading=stored_reading, cache=None, report=None,
+                    **draw_values,
+                )  # fmt: skip
+                counts.append(hits_and_misses(load(folder / "model"), pairs))
+            hits, misses = (np.array(draws_of, dtype=float) for draws_of in zip(*counts, strict=True))  # (draws, texts)
+            levels.append(Level(len(chosen), hits, misses))
             tell(described(levels[-1], len(pairs)))
     result = result_of(levels, len(pairs), "micro-F1" if options.model.multi_label else "accuracy")
     if plot is not None:
@@ -77,13 +81,13 @@ def curve(
 def held_out_rows(stored: StoredRows) -> tuple[Rows, Rows]:
     """Rows that measure every training, and the rows to train on; every class stays in the latter."""
     wanted = min(round(HELD_OUT * len(stored)), MOST_HELD_OUT)
-    fixed = stratified_draw(stored.classes, wanted, SEED)
+    held_out = stratified_draw(stored.classes, wanted, SEED)
     _, first = np.unique(stored.classes, return_index=True)
-    fixed = np.setdiff1d(fixed, first)
-    if not len(fixed):
+    held_out = np.setdiff1d(held_out, first)
+    if not len(held_out):
         problem = f"{numbered(len(stored), 'row')} in {numbered(stored.num_classes, 'class')}"
         raise InputError(f"{problem}: expected some rows per class. Add rows")
-    return fixed, np.setdiff1d(np.arange(len(stored)), fixed)
+    return held_out, np.setdiff1d(np.arange(len(stored)), held_out)
 
 
 def part_sizes(rows: int, classes: int) -> list[int]:
@@ -98,7 +102,7 @@ def part_sizes(rows: int, classes: int) -> list[int]:
     return sorted(found)
 
 
-def answers(classifier: Classifier, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
+def hits_and_misses(classifier: Classifier, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
     """Hits and misses of each text: right labels, and labels that are wrong or missing."""
     hits, misses = [], []
     for prediction, (_, labels) in zip(classifier.predict([text for text, _ in pairs]), pairs, strict=True):

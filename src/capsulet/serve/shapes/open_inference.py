@@ -165,8 +165,9 @@ def outputs(values: dict[str, Any]) -> tuple[list[str], dict[str, bool]]:
         name = entry.get("name") if isinstance(entry, dict) else entry
         if not isinstance(name, str) or name not in OUTPUTS:
             raise RefusalError(422, f"the output {shown(name)} is unknown: expected one of {', '.join(OUTPUTS)}")
-        own = entry.get("parameters") or {}
-        binary[name] = flag(own, "binary_data") if isinstance(own, dict) and "binary_data" in own else usual
+        chosen = entry.get("parameters") or {}
+        is_set = isinstance(chosen, dict) and "binary_data" in chosen
+        binary[name] = flag(chosen, "binary_data") if is_set else usual
     return list(binary), binary
 
 
