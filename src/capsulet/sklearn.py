@@ -82,7 +82,9 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = None if (weights == weights[:1]).all() else weights
         used = set(chain.from_iterable(labels))
         if len(used) < 2:
-            raise ValueError(f"y has {len(used)} class(es) with texts: CapsuletClassifier needs at least two classes")
+            raise ValueError(
+                f"y has {len(used)} class{'es' * (len(used) != 1)}: CapsuletClassifier needs at least two classes"
+            )
         self.model_ = self._train(texts, labels, weights)
         return self
 
@@ -165,7 +167,7 @@ class CapsuletClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y is {kind}: expected one label per text, or an indicator matrix (n, C)")
         rows = y.shape[0] if hasattr(y, "shape") else len(y)
         if rows != texts:
-            raise ValueError(f"X has {texts} texts and y has {rows} rows: expected as many")
+            raise ValueError(f"X has {texts} texts and y has {rows} rows: expected the same number")
         if self.multi_label_:
             self.classes_ = np.arange(dense(y).shape[1])
         else:

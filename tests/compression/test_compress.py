@@ -332,6 +332,6 @@ def test_a_model_that_was_cross_validated(rows_file: Path, tmp_path: Path, capsy
         small = tmp_path / "small.safetensors"
         assert main(["compress", str(tmp_path / "model"), str(rows_file), "--out", str(small), "--threads", "1"]) == 0
         said = capsys.readouterr().err
-        assert " on the training texts, in " in said and "validation texts" not in said and "calibrated" not in said
+        assert " on the given texts, in " in said and "validation texts" not in said and "calibrated" not in said
         whole, made = (capsulet.load(path).config for path in (tmp_path / "model", small))
         assert made.calibration["texts"] == whole.calibration["texts"] == 12 and made.linear_only == (not network)

@@ -15,6 +15,7 @@ from capsulet.errors import InputError
 from capsulet.presentation import agreed, count
 from capsulet.runtime.classifier import Classifier, load
 from capsulet.spelling import speller, spoken
+from capsulet.storage.atomic import check_not_read
 from capsulet.text.columns import Columns
 from capsulet.text.files import check_path, source_name
 from capsulet.text.labelled import Data, Source, Tell, can_be_read_again, named, silent, sources
@@ -43,7 +44,7 @@ def check(
         raise InputError("the data are empty: expected rows with a label and a text, or names of files")
     check_arguments([*train_files, *test_files], model, labels, folds, out)
     classifier = model if model is None or isinstance(model, Classifier) else load(model)
-    reading = reading_of(reading_options(reading, columns, on_bad_row="skip"), multi_label, classifier)
+    reading = reading_of(reading_options(reading, columns, check, on_bad_row="skip"), multi_label, classifier)
     with ExitStack() as scratch:
         train_files, test_files = ([spooled(source, scratch) for source in part] for part in (train_files, test_files))
         result = checked(train_files, test_files, reading, tell, Suspicion(classifier, labels, folds, seed))
@@ -129,6 +130,7 @@ def check_arguments(files: Sequence[Source], model: object, labels: bool, folds:
             raise InputError(f"--folds is {folds}: expected at least 2")
     if out is not None:
         check_out(Path(out))
+        check_not_read(Path(out), files)
 
 
 def unreadable(skipped: SkippedRows) -> list[Finding]:

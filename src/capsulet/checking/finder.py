@@ -44,7 +44,7 @@ PROBLEMS = {  # kind -> title, advice
     "near_conflicts": ("row{s} that {are} nearly equal to another row and {have} a different label",
                        "look at them: often one of the two labels is wrong"),
     "near_overlap": ("test row{s} that {are} nearly equal to {a}training row{s}",
-                     "remove them from the training files, or report them with the results"),
+                     "remove them from one of the files, or state their number with the results"),
     "one_class": ("label in all rows", "add rows of another class, or name another column with --label-column"),
     "small_classes": (f"class{{es}} with fewer than {SMALL_CLASS} rows", "add examples, or merge with a similar class"),
     "imbalance": (f"class{{es}} that {{are}} {LARGEST_RATIO} times smaller than the largest, or more",

@@ -20,8 +20,9 @@ from capsulet.cli.progress import StepMonitor
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-    from capsulet.results import Compression
+    from capsulet.results import Compression, CurvePoint
 
 ARGUMENTS = {
     **MODEL_FOLDER,
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     kept = f"{percent(result.agreement)} of the answers on generated texts unchanged (no labelled texts were given)"
     if result.accuracy is not None:
-        texts = f"{result.valid_rows:,} validation texts" if result.valid_rows else "training texts"
+        texts = f"{result.valid_rows:,} validation texts" if result.valid_rows else "given texts"
         kept = (
             f"{result.measure} {percent(result.accuracy)} instead of {percent(result.accuracy_before)} on the {texts}"
         )
@@ -75,7 +76,19 @@ def print_tables(result: Compression) -> None:
     curve = [
         (f"{point.bytes:,}", percent(point.accuracy), f"{point.words:,}", str(point.codebooks or "none"),
          f"{point.bits}", f"{point.ngram_rows:,}" if point.ngram_rows else "none", "*" * point.chosen)
-        for point in result.curve
+        for point in best_points(result.curve)
     ]  # fmt: skip
     title = f"{measure} against bytes; * marks the file, the sizes of the others are estimates"
+    if len(curve) < len(result.curve):
+        title += f"; the best of {len(result.curve)} settings, --json lists all"
     show_table((">bytes", f">{measure}", ">words", ">codebooks", ">bits", ">n-grams", ""), curve, title)
+
+
+def best_points(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
+    """The chosen setting, and settings with a higher accuracy than all smaller ones."""
+    best, found = -1.0, []
+    for point in curve:
+        if point.chosen or point.accuracy > best:
+            found.append(point)
+        best = max(best, point.accuracy)
+    return found

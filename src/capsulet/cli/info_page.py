@@ -30,16 +30,18 @@ def sections(description: dict[str, Any]) -> dict[str, Rows]:
         measured = f"in {folds}-fold cross-validation, on {count(trained['valid_measured'], 'training text')}"
     elif trained["valid_rows"]:
         measured = f"on {count(trained['valid_rows'], 'validation text')}"
+    compressed = description.get("compression") is not None
+    before = "of the model before its compression, " if compressed else ""
     return {
         f"{description['model']}: a text classifier with {len(labels):,} labels, {kind}": {
             "labels": label_list(labels),
             "texts": f"{count(round(length), 'token')} per training text on average",
             **script_rows(trained),
         },
-        f"Quality {measured}": quality(description),
+        f"Quality {before}{measured}": quality(description),
         "Size": {
             "bytes": f"{description['bytes']:,}",
-            "parameters": f"{description['parameters']:,}",
+            "parameters": f"{description['parameters']:,}{' before the compression' * compressed}",
             "vocabulary": f"{description['vocab_size']:,} words",
             **({"network": NO_NETWORK} if "linear_only" in description else {}),
             "trained on": f"{count(trained['train_rows'], 'text')}, {count(trained['train_tokens'], 'token')}",

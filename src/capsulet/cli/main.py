@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_streams()
     try:
         return run(parse(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:  # while the call was parsed
+        tell("capsulet: interrupted")
+        return INTERRUPTED
     finally:
         flush_streams()
 

@@ -84,10 +84,12 @@ def run(arguments: argparse.Namespace) -> None:
         from pathlib import Path
 
         from capsulet.cli.output import check_text_file
+        from capsulet.storage.atomic import check_not_read
         from capsulet.text.table_writers import format_of
 
         format_of(Path(arguments.out))
         check_text_file(arguments.out, "")
+        check_not_read(Path(arguments.out), arguments.files)
     classifier, texts = load_with_texts(arguments, arguments.threads)
     top_k = min(arguments.top_k, len(classifier.labels))
     rules = classifier.abstention_rules(arguments.abstain, arguments.coverage, arguments.max_error, arguments.sets)

@@ -51,7 +51,7 @@ ARGUMENTS = {
     "--valid FILE…": "validation texts (default: a held-out part of FILE, or cross-validation below 5,000 rows)",
     "--from MODEL": "grow this model: learn the rows, words and classes of FILE; MODEL itself is not changed",
     "--replay FILE…": "with --from: also train on the files that MODEL was trained on, so that it does not forget them",
-    "--resume": "continue an interrupted training, with the same files and options",
+    "--resume": "continue the interrupted training of a network, with the same files and options",
     "--report FILE=": "HTML report about the training (default: MODEL.report.html beside the model)",
     "--no-report": "write no report",
     **JSON,

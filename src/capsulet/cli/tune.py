@@ -15,7 +15,7 @@ The first Ctrl-C ends the search and trains with the best options so far.
 from __future__ import annotations
 
 from capsulet.cli.options import JSON, LABELLED_FILES, READING, given_values, reading_options, values_of
-from capsulet.cli.output import clock, percent, print_json, show, show_table, tell
+from capsulet.cli.output import clock, count, percent, print_json, show, show_table, tell
 from capsulet.cli.train import add_basic_options, option_classes
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -71,7 +71,7 @@ def print_tuning(result: Tuning) -> None:
          "*" * (one.number == result.chosen), shown(one.options))
         for one in finished[:MOST_SHOWN]
     ]  # fmt: skip
-    title = f"the best of {len(result.trials)} trials; * marks the options of the model"
+    title = f"the best of {count(len(result.trials), 'trial')}; * marks the options of the model"
     show_table((">trial", f">{result.measure}", ">bytes", ">time", "", "options"), rows, title)
     if result.confirmed is not None:
         show(

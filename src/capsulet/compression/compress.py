@@ -61,7 +61,7 @@ def compress(
     source = read_source(folder)
     if not source.config.linear_only:
         require_training("Compressing")
-    reading = reading_options(reading, columns).for_model(source.config.multi_label, source.config.columns)
+    reading = reading_options(reading, columns, compress).for_model(source.config.multi_label, source.config.columns)
     with ExitStack() as scratch:
         if not source.config.linear_only:
             from capsulet.model.kernels import training_threads

@@ -129,7 +129,10 @@ def card_section(setting: Setting, had_ngrams: bool) -> str:
     if setting.codebooks:
         codewords = f"{setting.codebooks} of {setting.codebooks * CODEWORDS} codewords"
         network = f" A word is the sum of {codewords}; weights have {setting.bits} bits."
-    return f"\n## Compressed\n\nThis file knows the {setting.words:,} most important words.{network}\n{ngrams}"
+    figures = "The figures above are those of the model before its compression."
+    return (
+        f"\n## Compressed\n\n{figures} This file knows the {setting.words:,} most important words.{network}\n{ngrams}"
+    )
 
 
 def thinned_calibration(stored: Mapping[str, Any] | None, most_bytes: float = float("inf")) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def drift(
     classifier = model if isinstance(model, Classifier) else load(model)
     skipped = SkippedRows()
     if texts is None:
-        options = reading_options(reading, columns)
+        options = reading_options(reading, columns, drift)
         options = replace(options, multi_label=classifier.multi_label, remembered=classifier.config.columns)
         rows = read_rows(
             named_sources, labelled=False, options=options, skipped=skipped, allow_empty=True, tell=tell

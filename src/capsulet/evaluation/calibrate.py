@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -45,7 +46,7 @@ def calibrate(
     Either may be data, as for `train`. The histograms for `drift` are made from the same texts. `columns` are options
     of `ReadOptions`.
     """
-    model, reading, tell = Path(model_path(model)), reading_options(reading, columns), spoken(tell)
+    model, reading, tell = Path(model_path(model)), reading_options(reading, columns, calibrate), spoken(tell)
     trained_on, others = sources(files), sources(valid)
     if not model.is_dir():
         raise ModelError(
@@ -72,6 +73,11 @@ def calibrate(
             f"{source}: {count} validation texts, but the model is already calibrated on {known:,}: name at least "
             f"{FEWEST_TEXTS} texts with --valid"
         )
+    if others and like_training_texts(classifier.config.data.label_counts, [labels for _, labels in pairs]):
+        tell(
+            "note: the texts have the same number per label as the training texts: if they are the training texts, the "
+            "probabilities become too high; give other texts with --valid"
+        )
     truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, classifier.multi_label)
     if not classifier.multi_label and truth.any(0).sum() < 2:
         raise InputError(
@@ -81,6 +87,12 @@ def calibrate(
     description = describe_all(classifier, [pairs[row][0] for row in rows], truth)
     write(model, description)
     return dict(description["calibration"])
+
+
+def like_training_texts(counts: Mapping[str, int], labels: Sequence[Labels]) -> bool:
+    """Whether each label has as many texts as in the training."""
+    lists = [[text_labels] if isinstance(text_labels, str) else text_labels for text_labels in labels]
+    return Counter(chain.from_iterable(lists)) == Counter(dict(counts))
 
 
 def validation_rows(classifier: Classifier, labels: Sequence[Labels], files: Sequence[Source]) -> NDArray[np.int64]:

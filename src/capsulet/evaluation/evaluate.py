@@ -38,7 +38,7 @@ def evaluate(
 
     `columns` are options of `ReadOptions`, such as text_columns and label_column.
     """
-    page, reading, tell = report and Path(report), reading_options(reading, columns), spoken(tell)
+    page, reading, tell = report and Path(report), reading_options(reading, columns, evaluate), spoken(tell)
     if page:
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LONGEST_LABEL, MOST_LABELS = 200, 1000
 FIELDS = "text", "label", "model", "predicted"
 NEXT_FIELDS = "input", "model", "count"
+LONGEST_CHECKED = 1 << 16  # bytes of the first line of an existing file
 MOST_NEXT = 100  # texts to label next; the time to choose them grows with the square of their number
 
 
@@ -91,12 +92,16 @@ def lock(descriptor: int) -> None:
 
 
 def check_feedback_file(path: str) -> None:
-    """Refuse a file that cannot be appended to, before the server starts."""
+    """Refuse a file that cannot be appended to or has other content than JSON lines, before the server starts."""
     try:
-        with open(path, "ab"):  # noqa: PTH123
-            pass
+        with open(path, "ab"), open(path, "rb") as file:  # noqa: PTH123
+            first = file.readline(LONGEST_CHECKED).strip()
     except OSError as error:
         raise InputError(f"--feedback {path} cannot be written: {error.strerror}; name another file") from None
+    if first and not first.startswith(b"{"):
+        raise InputError(
+            f"--feedback {path} has other content than JSON lines: name a new file, such as feedback.jsonl"
+        )
 
 
 async def next_texts(server: Server, request: Request) -> Response:

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from capsulet.errors import CapsuletError, InputError
@@ -34,6 +34,13 @@ def check_place(path: Path, ending: str = "") -> None:
         raise InputError(f"{path} is a folder: name the file to write")
     if (closed := closed_folder(path.resolve())) is not None:
         raise InputError(f"{path} cannot be written, because no file can be created in {closed}: choose another folder")
+
+
+def check_not_read(path: Path, inputs: Iterable[object]) -> None:
+    """Refuse to write a file that is also read; `inputs` are paths, or data of other kinds."""
+    for source in inputs:
+        if isinstance(source, (str, os.PathLike)) and path.exists() and Path(source).exists() and path.samefile(source):
+            raise InputError(f"{path} is also an input, which writing would replace: choose another file")
 
 
 def closed_folder(place: Path) -> Path | None:

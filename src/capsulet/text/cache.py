@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from capsulet.errors import CapsuletError
+from capsulet.errors import InputError
 from capsulet.text.corpus import DESCRIPTION, file_digest
 
 try:
@@ -44,7 +44,7 @@ class Cache:
             (folder / "contents").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             reason = f"{folder} cannot be used for tokenised texts ({error.strerror or error})"
-            raise CapsuletError(f"{reason}: name another folder with --cache, or use --no-cache") from None
+            raise InputError(f"{reason}: name another folder with --cache, or use --no-cache") from None
 
     def key(self, files: Mapping[str, list[str]], settings: Mapping[str, Any]) -> str:
         """Return the name of the entry for these files and settings."""

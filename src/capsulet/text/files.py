@@ -19,6 +19,13 @@ MAX_LINE_BYTES = 64 << 20  # a longer line is a bad row: it bounds the memory
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 ZIP_MAGIC, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+BINARY_MAGIC = {
+    b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"GIF8": "a GIF image", b"%PDF-": "a PDF document",
+    b"\x7fELF": "a program", b"MZ\x90": "a program", b"BZh": "a bzip2 archive", b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive", b"7z\xbc\xaf": "a 7-Zip archive", b"SQLite format 3\0": "a database",
+}  # fmt: skip
+CONTROLS = [bytes((byte,)) for byte in range(32) if byte not in b"\t\n\v\f\r\x1b"]
+FEWEST_BYTES, MOST_CONTROLS = 64, 0.05  # from this many bytes on, a larger share of control characters is binary
 WINDOW_BYTES = 1 << 16  # bytes that decide between UTF-8 and Windows-1252
 Stream = io.BufferedReader | gzip.GzipFile  # both have peek and read1
 Blob = tuple[bytes, bool]  # whole lines; whether the first one is too long and its beginning is missing
@@ -161,6 +168,8 @@ def read_chunks(
     if start[:4] == OLD_EXCEL:
         raise InputError(f"{source}: an old Excel file, expected text. Open it in Excel and save it as .xlsx or CSV")
     other = encoding or marked_encoding(start)
+    if other is None and (kind := binary_kind(start)):
+        raise InputError(f"{source}: {kind}, expected a table or text. Check the path")
     if other and other.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
         if encoding is None:
             tell(f"note: {source} is read as {other.upper()[:6]}")
@@ -171,6 +180,13 @@ def read_chunks(
     # a CR in a file with LF line ends is part of a text
     end = b"\r" if b"\n" not in start and b"\r" in start.rstrip(b"\r") else b"\n"
     yield from Lines(end, source, encoding, tell).chunks(blobs(stream, end))
+
+
+def binary_kind(start: bytes) -> str | None:
+    """What kind of binary file begins with these bytes; None: it may be text."""
+    kind = next((kind for magic, kind in BINARY_MAGIC.items() if start.startswith(magic)), None)
+    controls = sum(start.count(byte) for byte in CONTROLS)
+    return kind or ("a binary file" if len(start) >= FEWEST_BYTES and controls > MOST_CONTROLS * len(start) else None)
 
 
 def blobs(stream: Stream, end: bytes) -> Iterator[Blob]:

@@ -53,6 +53,11 @@ def find_layout(fields: Sequence[str], reading: Reading) -> Layout:
         return Layout(names, tuple(range(1, len(fields))), 0, has_header=False, integer_labels=detect)
     if labelled:
         raise InputError(f"{source}: 1 column, expected 2 or more (label,text). Check the delimiter or --format")
+    if detect and source.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+        reading.tell(
+            f"note: {source}: the first line is read as a text; if it is the name of a column, add --text-column "
+            f"{printable(fields[0])}"
+        )
     return Layout(("text",), (0,), None, has_header=False)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +24,7 @@ from capsulet.text.rows import ReadOptions, SkippedRows, Tell
 from capsulet.text.strings import Labels
 
 Pair = tuple[str, Labels]  # text, label or labels
+WHOLE_NUMBER = re.compile(r"-?\d{1,15}(\.0+)?", re.ASCII)
 # names of files, or data: a data frame, (texts, labels), a list or iterator of pairs or dicts, … (see `sources`)
 Data: TypeAlias = Any
 __all__ = ["Data", "Source", "Tell", "silent"]
@@ -72,21 +74,36 @@ def labelled_pairs(
     The columns of each source are appended to `used`.
     """
     skipped = SkippedRows()
-    allowed = set(known)
+    allowed, numbers = set(known), labels_by_number(known)
     rows = read_rows(
         sources(files), labelled=True, options=reading, skipped=skipped, allow_empty=allow_empty, tell=tell, used=used
     )
     for row in rows:
         labels = row.labels if row.label is None else (row.label,)
         unknown = [label for label in labels if label not in allowed] if known else []
+        if unknown and numbers:  # a column of whole numbers may be read as 1 from a data frame and as 1.0 from a file
+            labels = tuple(label if label in allowed else numbers.get(number_of(label), label) for label in labels)
+            unknown = [label for label in labels if label not in allowed]
         if unknown:
             problem = f"label {unknown[0]!r} is not a label of the training texts ({some(known)})"
             remedy = "Correct it, or skip such rows with --on-bad-row skip"
             skipped.add(RowError(row.source, row.line, problem, remedy, unit_of(row.source)), reading.on_bad_row)
         else:
-            yield row.text, row.labels if row.label is None else row.label
+            yield row.text, labels if row.label is None else labels[0]
     if skipped.count:
         tell(skipped.summary())
+
+
+def labels_by_number(labels: Sequence[str]) -> dict[float | None, str]:
+    """The labels that are numbers, by their value; values of several labels are left out."""
+    values = [number_of(label) for label in labels]
+    pairs = zip(values, labels, strict=True)
+    return {value: label for value, label in pairs if value is not None and values.count(value) == 1}
+
+
+def number_of(label: str) -> float | None:
+    """The value of a label that is a whole number, such as 1 or 1.0; None for other labels."""
+    return float(label) if WHOLE_NUMBER.fullmatch(label) else None
 
 
 def unit_of(source: str) -> str:

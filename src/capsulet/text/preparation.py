@@ -71,15 +71,32 @@ def prepare(
         if not isinstance(source, Records):
             check_path(source)
     try:
-        if files.cache is None or files.weights is not None or not all(map(is_file, every_file)):
-            # the cache first reads all files for their digests, which consumes a pipe or an iterator; it has no weights
+        # the cache first reads all files for their digests, which consumes a pipe or an iterator; it has no weights
+        cacheable = files.weights is None and all(map(is_file, every_file))
+        cache = open_cache(files.cache, listener.tell) if cacheable else None
+        if cache is None:
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(prefix="capsulet-")))
             build(folder, files, options, valid_fraction, listener)
             return open_corpora(folder)
-        return cached(Cache(Path(files.cache or default_folder())), files, options, valid_fraction, listener)
+        return cached(cache, files, options, valid_fraction, listener)
     except OSError as error:
         problem = f"the tokenised texts could not be written ({error.strerror or error})"
-        raise CapsuletError(f"{problem}: free disk space, or name another folder with --cache") from None
+        raise CapsuletError(
+            f"{problem}: free disk space, name another folder with --cache, or use --no-cache"
+        ) from None
+
+
+def open_cache(folder: str | Path | None, tell: Tell) -> Cache | None:
+    """The cache in a folder, "" for the default one; None: no cache, or the default folder cannot be used."""
+    if folder is None:
+        return None
+    try:
+        return Cache(Path(folder or default_folder()))
+    except InputError as error:
+        if folder:
+            raise
+        tell(f"note: no cache: {error.message.partition(': ')[0]}")
+        return None
 
 
 def cached(

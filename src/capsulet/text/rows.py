@@ -81,31 +81,53 @@ class ReadOptions:
 
 
 MODEL_FIELDS = ("multi_label", "remembered")  # fields that a model decides, not the caller
-NEARLY = 0.85  # least similarity of a misspelt option name to the right one
+SIMILAR, NEARLY_EQUAL = 0.7, 0.85  # least similarity of a misspelt name to the right one; among training options, too
 READ_NAMES = tuple(spec.name for spec in dataclasses.fields(ReadOptions) if spec.name not in MODEL_FIELDS)
 
 
-def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options for reading from keyword arguments that also have other options, and return them."""
+def pop_columns(values: dict[str, Any], verb: Callable[..., object]) -> dict[str, Any]:
+    """Remove the options for reading from keyword arguments that also have training options, and return them.
+
+    `verb` is the public function that was called.
+    """
     for name in values:
-        if name not in READ_NAMES and (near := near_option(name)):
+        is_training_option = any(name in get_type_hints(kind) for kind in GROUPS.values())
+        if (
+            name not in READ_NAMES
+            and not is_training_option
+            and (near := nearest(name, argument_names(verb), NEARLY_EQUAL))
+        ):
             raise InputError(f"option {name!r} is unknown; did you mean {near!r}?")
     return {name: values.pop(name) for name in READ_NAMES if name in values}
 
 
-def near_option(name: str) -> str | None:
-    """The option for reading that a misspelt name is nearest to; None for a training option, or if none is similar."""
-    if any(name in get_type_hints(kind) for kind in GROUPS.values()):
-        return None
+def argument_names(verb: Callable[..., object]) -> list[str]:
+    """Names that can be given to a public function: its own arguments and the options for reading."""
+    import inspect
+
+    own = [name for name, found in inspect.signature(verb).parameters.items() if found.kind != found.VAR_KEYWORD]
+    return [*own, *READ_NAMES]
+
+
+def nearest(name: str, names: Sequence[str], similarity: float = SIMILAR) -> str | None:
+    """The name that a misspelt one is nearest to; None if none is similar."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, READ_NAMES, n=1, cutoff=NEARLY)), None)
+    return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=similarity)), None)
 
 
-def reading_options(reading: ReadOptions | None, changes: Mapping[str, Any], **defaults: Any) -> ReadOptions:
-    """The options for reading: those of `reading` (None: `defaults`), with `changes` on top, such as text_columns."""
+def reading_options(
+    reading: ReadOptions | None, changes: Mapping[str, Any], verb: Callable[..., object], **defaults: Any
+) -> ReadOptions:
+    """The options for reading: those of `reading` (None: `defaults`), with `changes` on top, such as text_columns.
+
+    `verb` is the public function that was called.
+    """
     if unknown := next((name for name in changes if name not in READ_NAMES), None):
-        raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(READ_NAMES)}")
+        names = argument_names(verb)
+        if near := nearest(unknown, names):
+            raise InputError(f"argument {unknown!r} is unknown; did you mean {near!r}?")
+        raise InputError(f"argument {unknown!r} is unknown: expected one of {', '.join(names)}")
     return dataclasses.replace(reading or ReadOptions(**defaults), **changes)
 
 

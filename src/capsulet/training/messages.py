@@ -51,9 +51,10 @@ def announce(corpora: Corpora, options: Options, tell: Tell) -> list[str]:
     tell(f"{line}, a network of {parameters:,} parameters")
     window = options.training.window
     if long := int((corpora.train.lengths > window).sum()) if window else 0:
+        texts = agreed("{texts} {have}", long, texts=numbered(long, "training text"))
         tell(
-            f"{long:,} training texts have more than --window {window:,} tokens: a training step of the network reads "
-            f"{window:,} tokens of such a text, from a random place"
+            f"{texts} more than --window {window:,} tokens: a training step of the network reads {window:,} tokens of "
+            "such a text, from a random place"
         )
     return warnings
 

@@ -12,15 +12,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capsulet.config import build_options, decided
+from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import InputError
 from capsulet.model.shapes import num_parameters, shapes_of
 from capsulet.report.writer import check_report
 from capsulet.results import Training
 from capsulet.spelling import speller, spoken
 from capsulet.storage.folder import check_target
-from capsulet.text.labelled import Data, Tell, silent, sources
+from capsulet.text.labelled import Data, Source, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles
+from capsulet.text.records import Records
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
 from capsulet.training.class_weights import check_weights
 from capsulet.training.command import command_line
@@ -49,10 +50,10 @@ def train(
     `from_model` grows a model by the files, and `replay` are the files that it was trained on (docs/how-to/grow.md).
     The processes that torchrun starts share the work.
     """
-    columns = pop_columns(values)
+    columns = pop_columns(values, train)
     if isinstance(valid, list) and not valid:  # the default is an empty tuple
         raise InputError("--valid is an empty list: give labelled texts, or leave it out")
-    reading, old_rows = reading_options(reading, columns), sources(replay)
+    reading, old_rows = reading_options(reading, columns, train), sources(replay)
     call: dict[str, Any] = {"monitor": monitor, "tell": tell, "progress": progress, "resume": resume, "report": report}
     if from_model is None:
         if old_rows:
@@ -65,6 +66,8 @@ def train(
 
     out = folder_of(out)
     old = open_old(from_model, out, values.get("threads"))
+    if resume and not old_rows:
+        raise InputError("--resume continues the training of a network, and a model grows without one: leave it out")
     if sample_weight is not None:
         raise InputError("sample_weight is for a training from the beginning: leave it out, or leave out from_model")
     words = ["--from", str(from_model), *(word for file in old_rows for word in ("--replay", str(file)))]
@@ -97,6 +100,7 @@ def train_files(
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
     labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
+    check_distinct(labelled.train)
     if page:
         check_report(page)
     check_weights(options.training.class_weight)
@@ -125,7 +129,11 @@ def train_files(
             context.tell(linear_line(linear, corpora, time.perf_counter() - started, out))
 
         model, measures, decision = linear or NO_MODEL, None, ""
-        if not options.training.linear_only:
+        limit = options.training.time
+        if linear and context.workers.size == 1 and limit and time.perf_counter() - started >= seconds_of(limit):
+            decision = f"{limit} is over, so no network is trained: the model is linear"
+            context.tell(decision)
+        if not options.training.linear_only and not decision:
             from capsulet.training.network_stage import NetworkStage
 
             path = checkpoint_path(out) if context.is_first else None
@@ -158,3 +166,13 @@ def folder_of(out: Any) -> Path:
             "together, as (texts, labels)"
         )
     return Path(out)
+
+
+def check_distinct(files: Sequence[Source]) -> None:
+    """Refuse a file that is given twice: copies of its rows would be validation texts."""
+    paths = [Path(file).resolve() for file in files if not isinstance(file, Records)]
+    twice = next((path for number, path in enumerate(paths) if path in paths[:number]), None)
+    if twice is not None:
+        raise InputError(
+            f"{twice.name} is given twice: name each file once; sample_weight or --class-weight weights rows"
+        )

@@ -41,13 +41,13 @@ def curve(
     from capsulet.training.installed import require_training
     from capsulet.training.run import train
 
-    columns, tell = pop_columns(values), spoken(tell)
+    columns, tell = pop_columns(values, curve), spoken(tell)
     options = build_options(**values)
     if not isinstance(draws, int) or draws < 1:
         raise InputError(f"--draws is {draws!r}: expected an integer of at least 1")
     if plot is not None:
         check_place(Path(plot), ".svg")
-    reading = reading_options(reading, columns).for_model(options.model.multi_label)
+    reading = reading_options(reading, columns, curve).for_model(options.model.multi_label)
     require_training("A learning curve", network=not options.training.linear_only)
     with tempfile.TemporaryDirectory(prefix="capsulet-curve-") as scratch:
         folder = Path(scratch)

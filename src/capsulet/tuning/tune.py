@@ -51,7 +51,7 @@ def tune(
     from capsulet.compression.setting import parse_size
     from capsulet.training.installed import require_training
 
-    columns, tell = pop_columns(values), spoken(tell)
+    columns, tell = pop_columns(values, tune), spoken(tell)
     options = build_options(**values)
     multi_label = options.model.multi_label
     metric = metric or (MICRO_F1 if multi_label else ACCURACY)
@@ -70,7 +70,7 @@ def tune(
     size = None if target_size is None else parse_size(target_size)
     job = Job(metric, size, dict(values), ReadOptions(multi_label=multi_label))
     search = Search(job, out, Path(f"{out.resolve()}.tuning"), limit, trials, tell)
-    reading = reading_options(reading, columns).for_model(multi_label)
+    reading = reading_options(reading, columns, tune).for_model(multi_label)
     return search.run(files, reading, resume, Path(picture) if picture else None)
 
 
