@@ -338,7 +338,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "an unknown reading option": (
         lambda out: capsulet.evaluate(out, (TEXT, LABELS), columns="x"),
-        "argument 'columns' is unknown: expected one of text_columns, label_column",
+        "argument 'columns' is unknown; did you mean 'text_columns'?",
     ),
 }
 

@@ -17,7 +17,7 @@ def test_one_object_and_one_line(run, model: Path, rows_file: Path, tmp_path: Pa
     answer = run("calibrate", copy, "--valid", rows_file, "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["texts"] == 12
-    assert "on 12 validation texts; expected calibration error" in answer.line
+    assert "on 12 validation texts; expected calibration error" in answer.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]
 
 

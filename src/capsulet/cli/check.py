@@ -100,7 +100,7 @@ def summary(result: Check) -> str:
 def languages(result: Check) -> str:
     """Shares of the languages that are recognised by their function words."""
     total = result.rows + result.test_rows
-    unknown = f"too few known words {100 * (1 - sum(result.languages.values()) / total):.1f} %"
+    unknown = f"not recognised {100 * (1 - sum(result.languages.values()) / total):.1f} %"
     return f"languages by frequent words: {shares(result.languages, total)}; {unknown}"
 
 

@@ -73,11 +73,6 @@ def calibrate(
             f"{source}: {count} validation texts, but the model is already calibrated on {known:,}: name at least "
             f"{FEWEST_TEXTS} texts with --valid"
         )
-    if others and like_training_texts(classifier.config.data.label_counts, [labels for _, labels in pairs]):
-        tell(
-            "note: the texts have the same number per label as the training texts: if they are the training texts, the "
-            "probabilities become too high; give other texts with --valid"
-        )
     truth = label_matrix([pairs[row][1] for row in rows], classifier.labels, classifier.multi_label)
     if not classifier.multi_label and truth.any(0).sum() < 2:
         raise InputError(
@@ -86,6 +81,11 @@ def calibrate(
         )
     description = describe_all(classifier, [pairs[row][0] for row in rows], truth)
     write(model, description)
+    if others and like_training_texts(classifier.config.data.label_counts, [labels for _, labels in pairs]):
+        tell(
+            "note: the texts have the same number per label as the training texts: if they are the training texts, the "
+            "probabilities become too high; give other texts with --valid"
+        )
     return dict(description["calibration"])
 
 

@@ -1,5 +1,6 @@
 """Numbered lines of text from plain files, gzip files and standard input."""
 
+import codecs
 import gzip
 import io
 import stat
@@ -185,8 +186,13 @@ def read_chunks(
 def binary_kind(start: bytes) -> str | None:
     """What kind of binary file begins with these bytes; None: it may be text."""
     kind = next((kind for magic, kind in BINARY_MAGIC.items() if start.startswith(magic)), None)
-    controls = sum(start.count(byte) for byte in CONTROLS)
-    return kind or ("a binary file" if len(start) >= FEWEST_BYTES and controls > MOST_CONTROLS * len(start) else None)
+    if kind or len(start) < FEWEST_BYTES or sum(map(start.count, CONTROLS)) <= MOST_CONTROLS * len(start):
+        return kind
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # the last character may be incomplete
+    except UnicodeDecodeError:
+        return "a binary file"
+    return None
 
 
 def blobs(stream: Stream, end: bytes) -> Iterator[Blob]:
