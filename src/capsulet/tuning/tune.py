@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
+from capsulet.option_names import translated
 from capsulet.presentation import clock, percent
-from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
@@ -51,7 +51,7 @@ def tune(
     from capsulet.compression.setting import parse_size
     from capsulet.training.installed import require_training
 
-    columns, tell = pop_columns(values), spoken(tell)
+    columns, tell = pop_columns(values), translated(tell)
     options = build_options(**values)
     multi_label = options.model.multi_label
     metric = metric or (MICRO_F1 if multi_label else ACCURACY)
