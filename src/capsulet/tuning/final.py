@@ -61,7 +61,7 @@ class Final:
     folder: Path
     study: optuna.Study
     tell: Tell
-    left: Callable[[], float]  # seconds
+    seconds_left: Callable[[], float]
 
     def run(self, finalists: Sequence[Trial]) -> tuple[list[Trial], bool]:
         """The finalists with their figures on the parts of all complete rounds, and whether Ctrl-C ended the final.
@@ -74,7 +74,7 @@ class Final:
         try:
             for part in range(number_of_parts(len(self.rows))):
                 if not self.is_complete(part, finalists):
-                    if self.left() < seconds:
+                    if self.seconds_left() < seconds:
                         break
                     self.round(part, finalists)
                 rounds = part + 1
@@ -88,7 +88,7 @@ class Final:
     def report(self, finalists: Sequence[Trial]) -> None:
         """Print the figures so far."""
         shown = ", ".join(f"{name_of(one)} {percent(one.quality)}" for one in finalists)
-        remaining = clock(int(max(self.left(), 0.0)))
+        remaining = clock(int(max(self.seconds_left(), 0.0)))
         self.tell(f"final, {finalists[0].texts:,} held-out rows: {shown}; {remaining} left")
 
     def round(self, part: int, finalists: Sequence[Trial]) -> None:
