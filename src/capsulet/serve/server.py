@@ -317,7 +317,7 @@ class Server:
         for old in await self.engine.call(self.models.changed):
             try:
                 new = await self.engine.call(self.models.renewed, old)
-                await self.engine.take_up(new)
+                await self.engine.prepare(new)
             except CapsuletError as error:
                 self.metrics.count_reload(old.name, False)
                 self.log.say(f"{old.name}: the new model is refused, the old one stays: {error}")

@@ -117,7 +117,7 @@ def train_network(network: Network, task: Task) -> History:
 
     while state.epoch <= epochs and not exhausted(state, options.patience):
         plan = Plan(train, batch_size, np.random.default_rng([options.seed, state.epoch]), options.window)
-        tokens_here, started, stopping = 0, time.perf_counter(), False  # tokens_here: since the start or a resumption
+        tokens_here, started, stopping = 0, time.perf_counter(), False  # tokens_here: of this epoch, by this run
         while len(state.losses) < steps and not stopping:
             step = (state.epoch - 1) * steps + len(state.losses)
             rows = plan[len(state.losses)]
