@@ -38,7 +38,7 @@ from capsulet.automatic import smallest_num_codewords
 from capsulet.config import ModelOptions, TrainingOptions, build_options
 from capsulet.cores import available_cores
 from capsulet.model.kernels import training_threads
-from capsulet.model.losses import Reading, total_loss
+from capsulet.model.losses import Variants, total_loss
 from capsulet.model.network import build_network, initialise
 from capsulet.model.noise import step_noise
 from capsulet.text.numbering import Words
@@ -151,7 +151,7 @@ def our_step(vocabulary: int) -> Callable[[], object]:
         ids, targets = rows[number % len(rows)]
         with training_threads(0):
             classes = network(ids, lengths, step_noise(1, number, places))
-            loss = total_loss(options.loss, classes, targets, Reading(options.sum_margin))
+            loss = total_loss(options.loss, classes, targets, Variants(options.sum_margin))
             optimiser.zero()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.clip()

@@ -9,7 +9,10 @@
 static const double smallest = 1e-6;           /* distance of a length from 0 and 1 */
 static const double certainty_of_error = 0.9;  /* probability of a guarantee of max_error */
 static const double starts[] = {0.125, 0.25, 0.5}; /* shares of the validation texts from which thresholds are tested */
-static const double usual_coverage = 0.95, unknown_cost = 2, mostly = 0.5, strange = -100, next_test = 1.03;
+static const double usual_coverage = 0.95; /* of `abstain` alone */
+static const double unknown_cost = 2;      /* what the confidence loses if all words are unknown */
+static const double mostly = 0.5, strange = -100; /* from this share of unknown words on, this is the confidence */
+static const double next_test = 1.03;      /* each tested threshold is reached by this many times as many texts as the one before */
 
 enum { MOST_VALIDATION_TEXTS = 1000000000 };
 

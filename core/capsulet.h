@@ -83,7 +83,8 @@ size_t capsulet_spell(const capsulet_model *model, const char *text, size_t size
 int capsulet_classify(const capsulet_model *model, const char *const *texts, const size_t *sizes, size_t n, int form, float *lengths,
                       float *unknown);
 
-/* Scores (C) of the n-gram features of a text with their bias, zeros without a table: programs that run an ONNX export give them to it. */
+/* Scores (C) of the n-gram features of a text with their bias; zeros if the model has no such features. An ONNX export needs
+ * them as its input `ngrams`. */
 int capsulet_ngrams(const capsulet_model *model, const char *text, size_t size, int form, float *scores);
 
 /* Probabilities (n, C) of class lengths (n, C). */
@@ -102,8 +103,8 @@ struct capsulet_rules { /* the smallest values of a text that gets an answer; -I
   double confidence, certainty, set_score;
   int32_t texts; /* validation texts behind the values */
 };
-/* Thresholds for a request, from the validation texts in the model. CAPSULET_IMPOSSIBLE and a message without them, or if
- * they are too few. */
+/* Thresholds for a request, from the values of the validation texts in the model. CAPSULET_IMPOSSIBLE and a message if the model
+ * has none, or too few. */
 int capsulet_rules_for(const capsulet_model *model, const struct capsulet_request *request, struct capsulet_rules *rules,
                        char *message);
 /* How similar a text of these lengths (C) and share of unknown words is to any of the classes, and to exactly one. */

@@ -249,7 +249,7 @@ void reading_free(struct reading *reading);
 int read_ngrams(const capsulet_model *model, const char *text, size_t size, int form, struct hits *hits, int32_t *tokens,
                   int32_t *unknown);
 
-/* What the encoder computed for one text; each pointer but the last (T, blocks, 16). */
+/* What the encoder computed for one text: states, gates, and what enters and leaves tanh; each (T, blocks, 16). */
 struct trace {
   float *states[MOST_LAYERS][2], *reset[MOST_LAYERS][2], *update[MOST_LAYERS][2];
   float *before[MOST_LAYERS][2], *after[MOST_LAYERS][2]; /* of tanh */
@@ -257,7 +257,8 @@ struct trace {
 };
 
 struct classes;
-/* Runs one text with the scores of its n-gram features, or NULL, and keeps what it computed; `pooled` (H), `head` scratch memory of the head, which `classes` points into. */
+/* Runs one text with the scores of its n-gram features, or NULL, and keeps what it computed. It writes the pooled state (H) to
+ * `pooled`. `head` is scratch memory of the head; afterwards `classes` points into it. */
 int trace_text(const capsulet_model *model, const struct reading *reading, const float *ngrams, struct trace *trace, float *pooled,
                float *head, struct classes *classes);
 

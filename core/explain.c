@@ -37,17 +37,18 @@ static void new_gate(const capsulet_model *model, const struct weights *weights,
   }
 }
 
-/* What a number between -1 and 1 is read as, divided by it. */
+/* A state (between -1 and 1) is read as a rounded number: the rounded number divided by the state. 1 for float32. */
 static float reading(const capsulet_model *model, float value) {
   if (!model->integers) return 1;
-  float rounded = (value * 127.0f + 12582912.0f) - 12582912.0f;
+  float rounded = (value * 127.0f + ROUND) - ROUND;
   return value == 0 ? 0 : rounded * (1.0f / 127) / value;
 }
 
 struct work {
   float *memory;
+  /* the credit of a number is the factor with which it enters the length of the class capsule */
   float *credit[2];  /* of the states of both directions of a layer (T, width) */
-  float *inputs;     /* of the inputs of a layer (T, inputs) */
+  float *inputs;     /* credit of the inputs of a layer (T, inputs) */
   float *input_rows, *recurrent_rows; /* the new gate of W and R */
   float *carried, *entering, *through, *product;
   float *back;       /* (H) weight of each pooled state */
@@ -123,7 +124,7 @@ static void through_encoder(const capsulet_model *model, const struct trace *tra
     const float *vector = trace->embedded + token * size, *credit = work->inputs + token * size;
     float top = largest_magnitude(vector, size), factor = quotient(127, top), scale = top * (1.0f / 127);
     for (int64_t i = 0; i < size; i++) { /* as the encoder rounded it */
-      float value = model->integers ? ((vector[i] * factor + 12582912.0f) - 12582912.0f) * scale : vector[i];
+      float value = model->integers ? ((vector[i] * factor + ROUND) - ROUND) * scale : vector[i];
       parts[token] += (double)value * (double)credit[i];
     }
   }

@@ -1,9 +1,9 @@
 /* N-gram features: a table with a row of small integers per feature. A feature counts once per text, or by its occurrences.
  *
  * The scores of a text are the sum of its rows, divided by the square root of their number: once for words and pairs, once for
- * pieces, then added; plus a bias per class. Where occurrences count, a row is multiplied by its factor (ngram_factor), and the sum is
- * divided by the square root of the sum of the squared factors. A row has a check byte, so that features that the table does not have are found to be absent (with one
- * error in about 255). */
+ * pieces, then added; plus a bias per class. Where occurrences count, a row is multiplied by its factor (ngram_factor), and the
+ * sum is divided by the square root of the sum of the squared factors. A row has a check byte of its feature. A feature that the
+ * table does not have is therefore rarely taken for another one (once in about 255 cases per row). */
 #include "ngrams.h"
 
 #include "numbers.h"
@@ -138,7 +138,7 @@ static const uint8_t *row_of(const capsulet_model *model, uint32_t row) {
   return model->ngram_levels + (size_t)row * model->ngram_row_bytes;
 }
 
-/* Times 16 what a row counts in the text; 1 where occurrences do not count. */
+/* How much a row counts in the text, in sixteenths; 1 where occurrences do not count. */
 static uint32_t factor_of(const capsulet_model *model, const struct hits *hits, uint32_t key) {
   return model->ngram_counts ? ngram_factor(hits->times[slot_of(hits, key)]) : 1;
 }

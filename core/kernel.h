@@ -3,11 +3,12 @@
  *   NAME(x)   the name of x for this instruction set
  *   TARGET    the attribute of its functions
  *   LANES     floats per vector: 4, 8 or 16
- *   SUMS      vectors of sums that fit into the registers, divided by 3
+ *   SUMS      vectors of sums per gate that fit into the registers; a GRU has three gates
  *   FLIP      0x80 if a quantised number is stored with its sign bit flipped, so that it is unsigned; else 0
  *   DOT(sum, weights, x)  sum + four products per lane: weights has LANES x 4 bytes, x four quantised numbers
  *   TOTAL     the type of these sums, if it is not a vector of LANES integers, and FINISH(total) to make one of it
- *   LEAST(bound, x), MOST(bound, x)  the larger and the smaller of two vectors, NaN if x is NaN; without them, comparisons
+ *   LEAST(bound, x)  x, but at least the bound: the larger of two vectors; NaN where x is NaN
+ *   MOST(bound, x)   x, but at most the bound: the smaller one; NaN where x is NaN. Without both, comparisons are used
  *
  * A step of a GRU for `texts` texts, in PyTorch's order of the gates:
  *
@@ -47,7 +48,7 @@ INLINE FLOATS NAME(clamp)(FLOATS x, float low, float high) { return MOST(NAME(al
 
 /* e^x for x between -87 and 88: power_of_e of numbers.h in every lane. */
 INLINE FLOATS NAME(power_of_e)(FLOATS x) {
-  FLOATS magic = NAME(all)(12582912.0f);
+  FLOATS magic = NAME(all)(ROUND);
   FLOATS shifted = x * 1.44269504f + magic;
   FLOATS n = shifted - magic;
   FLOATS r = x - n * 0.693359375f + n * 2.12194440e-4f;
@@ -97,7 +98,7 @@ INLINE void NAME(quick_sigmoids)(FLOATS *left, FLOATS *right) {
 
 /* Quantises states between -1 and 1. */
 INLINE void NAME(quantise)(FLOATS x, uint8_t *to) {
-  FLOATS magic = NAME(all)(12582912.0f);
+  FLOATS magic = NAME(all)(ROUND);
   INTS q = (INTS)((WORDS)(x * 127.0f + magic) - (WORDS)magic);
   *(NAME(bytes) *)(void *)to = __builtin_convertvector(q ^ FLIP, NAME(bytes));
 }

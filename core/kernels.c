@@ -1,6 +1,7 @@
 /* The kernels of this build, and which of them this processor can run. */
 #include "core.h"
 
+#include "numbers.h"
 #include "tanh.h"
 
 #if defined(__x86_64__) && !defined(CAPSULET_PLAIN)

@@ -21,14 +21,14 @@ int classify_features(const capsulet_model *model, const char *const *texts, con
   size_t classes = (size_t)model->classes;
   struct hits hits = {0};
   int64_t *sums = reserve(2 * (uint64_t)classes, sizeof *sums);
-  int32_t tokens, strange;
+  int32_t tokens, unknown_words;
   float *scores = reserve(classes + head_room(model), sizeof *scores);
   int result = sums && scores ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; !result && i < n; i++) {
     struct classes answer = {.lengths = lengths + i * classes};
-    result = read_ngrams(model, texts[i], sizes[i], form, &hits, &tokens, unknown ? &strange : NULL);
+    result = read_ngrams(model, texts[i], sizes[i], form, &hits, &tokens, unknown ? &unknown_words : NULL);
     if (result) break;
-    if (unknown) unknown[i] = (float)strange / (float)tokens;
+    if (unknown) unknown[i] = (float)unknown_words / (float)tokens;
     ngram_scores(model, &hits, sums, scores);
     result = head_run(model, NULL, scores, scores + classes, &answer);
   }

@@ -100,7 +100,7 @@ static float round_row(const struct matrix *matrix, uint64_t row, struct shape s
   float alone = top * (1.0f / 127), together = pair * (1.0f / 127.4f), largest = together > alone ? together : alone;
   float factor = quotient(1, largest);
   for (uint64_t column = 0; column < columns; column++)
-    bytes[column] = (int8_t)((int32_t)bits_of_float(values[column] * factor + 12582912.0f) - 0x4B400000);
+    bytes[column] = (int8_t)((int32_t)bits_of_float(values[column] * factor + ROUND) - ROUND_BITS);
   return largest;
 }
 

@@ -6,7 +6,7 @@
 enum {
   CHUNK = 16,          /* steps of which the inputs are projected together */
   MOST_GROUP = 4096,   /* tokens of texts that run together */
-  CACHE = 256,         /* word vectors that are kept */
+  CACHE = 256,         /* quantised word vectors that are kept for the next occurrence of the word */
 };
 
 int32_t known_id(const capsulet_model *model, int32_t id) { return id < model->vocabulary ? id : id - model->vocabulary; }
@@ -31,7 +31,7 @@ static const float *word_row(const capsulet_model *model, int32_t id, size_t *si
   return model->codes ? model->codes + (size_t)id * *size : NULL;
 }
 
-/* Not checked at opening: most words of a large model are never read. */
+/* Whether the numbers of a word are finite. They are checked here and not at opening: most words of a large model are never read. */
 static bool word_finite(const capsulet_model *model, int32_t id) {
   size_t size;
   const float *row = word_row(model, id, &size);
@@ -110,8 +110,8 @@ static bool word_vector(const capsulet_model *model, int32_t id, float *weights,
 static float quantise(const float *vector, int32_t size, uint8_t flip, uint8_t *bytes) {
   float top = largest_magnitude(vector, size), factor = quotient(127, top);
   for (int32_t i = 0; i < size; i++) {
-    float value = vector[i] * factor + 12582912.0f;
-    bytes[i] = (uint8_t)((bits_of_float(value) - 0x4B400000u) ^ flip);
+    float value = vector[i] * factor + ROUND;
+    bytes[i] = (uint8_t)((bits_of_float(value) - ROUND_BITS) ^ flip);
   }
   return top * (1.0f / 127);
 }
@@ -141,7 +141,7 @@ static uint64_t input_width(const capsulet_model *model) { /* numbers of an inpu
   return states > words ? states : words;
 }
 
-/* Divides memory, or with memory NULL adds up its size. */
+/* Gives each field its part of the memory; returns the size of all parts. With memory NULL it only adds up the size. */
 static uint64_t divide(const capsulet_model *model, uint64_t tokens, struct scratch *scratch, char *memory) {
   uint64_t used = 0, element = model->integers ? 1 : sizeof(float), width = (uint64_t)model->blocks * UNITS;
   uint64_t codes = (uint64_t)model->codebooks * (uint64_t)model->codewords + UNITS, vector = (uint64_t)model->padded_size;
@@ -381,10 +381,10 @@ int capsulet_classify(const capsulet_model *model, const char *const *texts, con
   int result = counts && sums && (ngrams || !model->ngram_rows) ? CAPSULET_OK : CAPSULET_NO_MEMORY;
   for (size_t i = 0; !result && i < n; i++) {
     size_t before = reading.count;
-    int32_t strange;
-    result = read_text(model, texts[i], sizes[i], form, &reading, ngrams ? &hits : NULL, &strange);
+    int32_t unknown_words;
+    result = read_text(model, texts[i], sizes[i], form, &reading, ngrams ? &hits : NULL, &unknown_words);
     counts[i] = (int32_t)(reading.count - before);
-    if (unknown && !result) unknown[i] = (float)strange / (float)counts[i];
+    if (unknown && !result) unknown[i] = (float)unknown_words / (float)counts[i];
     if (ngrams && !result) ngram_scores(model, &hits, sums, ngrams + i * classes);
   }
   if (!result) result = run_texts(model, &reading, counts, n, ngrams, lengths);

@@ -21,6 +21,11 @@ static inline uint32_t bits_of_float(float value) {
   return bits;
 }
 
+/* 1.5 * 2^23. Floats of this size are whole numbers: adding it to a small number rounds that number to an integer, which is
+ * then in the lowest bits of the sum, and subtracting it again gives the rounded number. ROUND_BITS are its bits. */
+#define ROUND 12582912.0f
+#define ROUND_BITS 0x4B400000
+
 /* The value of a 16-bit float. */
 static inline float half_float(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
@@ -30,11 +35,11 @@ static inline float half_float(uint16_t half) {
   return sign ? -small : small;
 }
 
-/* above / below, by which numbers are multiplied before they are rounded; 0, which rounds them all to 0, for a `below` so small
- * that the quotient may not be finite. */
+/* above / below, a factor of numbers that are then rounded. If `below` is so small that the quotient may not be finite, it is 0,
+ * and all numbers are rounded to 0. */
 static inline float quotient(float above, float below) { return below > 1e-30f ? above / below : 0; }
 
-/* By their bits, so that the loop runs in vectors. */
+/* Whether no number is NaN or infinite. It compares bits, so that the loop runs in vectors. */
 static inline bool all_finite(const float *values, uint64_t count) {
   uint32_t wrong = 0;
   for (uint64_t i = 0; i < count; i++) wrong |= (bits_of_float(values[i]) & 0x7F800000) == 0x7F800000;
@@ -54,12 +59,11 @@ static inline float largest_magnitude(const float *values, int64_t count) {
 
 static inline float root(float value) { return __builtin_sqrtf(value); }
 
-/* e^x: x = n log 2 + r, e^r by its series. The sum with `magic` rounds to an integer. */
+/* e^x: x = n log 2 + r, where n is an integer, and e^r by its series. */
 static inline float power_of_e(float x) {
-  const float magic = 12582912.0f;
   x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-  float shifted = x * 1.44269504f + magic;
-  float n = shifted - magic;
+  float shifted = x * 1.44269504f + ROUND; /* x / log 2, rounded */
+  float n = shifted - ROUND;
   float r = x - n * 0.693359375f + n * 2.12194440e-4f;
   float p = 1.0f / 720;
   p = p * r + 1.0f / 120;
@@ -69,7 +73,7 @@ static inline float power_of_e(float x) {
   p = p * r + 1.0f;
   p = p * r + 1.0f;
   /* a product and not a sum of bits: a NaN stays one */
-  return p * float_of_bits(0x3F800000 + ((bits_of_float(shifted) - bits_of_float(magic)) << 23));
+  return p * float_of_bits(0x3F800000 + ((bits_of_float(shifted) - ROUND_BITS) << 23));
 }
 
 static inline double double_of_bits(uint64_t bits) {

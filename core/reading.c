@@ -76,15 +76,15 @@ int read_ngrams(const capsulet_model *model, const char *text, size_t size, int 
                   int32_t *unknown) {
   struct reader reader = text_reader(model, text, size, form);
   struct word word;
-  int32_t count = 0, strange = 0;
+  int32_t count = 0, unknown_words = 0;
   hits_start(hits, model);
   for (; count < model->max_tokens && next_word(&reader, &word); count++) {
     if (unknown) __builtin_prefetch(model->words.slots + (word.hash & model->words.mask)); /* is_known reads it */
     hits_word(hits, &word);
-    if (unknown) strange += !is_known(model, &word);
+    if (unknown) unknown_words += !is_known(model, &word);
   }
   *tokens = count ? count : 1;                  /* a text without a token is one unknown word */
-  if (unknown) *unknown = count ? strange : 1;
+  if (unknown) *unknown = count ? unknown_words : 1;
   return hits_end(hits);
 }
 

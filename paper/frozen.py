@@ -109,7 +109,7 @@ def train_head(
     """Train a head; return it as it was after its best epoch on the validation rows, the epochs, and which was best."""
     import torch
 
-    from capsulet.model.losses import Reading, total_loss
+    from capsulet.model.losses import Variants, total_loss
     from capsulet.training.optimiser import DenseAdam, learning_rate_factor
 
     (states, targets), (train, valid), training = data, map(torch.from_numpy, parts), options.training
@@ -117,7 +117,7 @@ def train_head(
     torch.manual_seed(seed)
     head.initialise(training.transform_scale, training.transforms)
     adam = DenseAdam([(head.parameters(), head_rate(training))])
-    reading = Reading(training.sum_margin, training.focal, training.linear_margin)
+    variants = Variants(training.sum_margin, training.focal, training.linear_margin)
     epochs, size = training.epochs or 10, training.batch_size or 32
     steps, step, best, kept, found = -(-len(train) // size), 0, 0, {}, []
     for epoch in range(1, epochs + 1):
@@ -125,12 +125,12 @@ def train_head(
         for rows in train[torch.randperm(len(train))].split(size):
             factor = learning_rate_factor(training.schedule, training.warmup, step, epochs * steps)
             adam.zero()
-            loss = total_loss(training.loss, head(states[rows]), targets[rows], reading)
+            loss = total_loss(training.loss, head(states[rows]), targets[rows], variants)
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step(factor)
             total, step = total + loss.item() * len(rows), step + 1
         with torch.no_grad():
-            valid_loss = total_loss(training.loss, head(states[valid]), targets[valid], reading).item()
+            valid_loss = total_loss(training.loss, head(states[valid]), targets[valid], variants).item()
         accuracy = answers(head, states[valid]).eq(targets[valid]).float().mean().item()
         found.append({"loss": total / len(train), "valid_loss": valid_loss, "valid_accuracy": accuracy})
         if not best or (accuracy, -valid_loss) > (found[best - 1]["valid_accuracy"], -found[best - 1]["valid_loss"]):

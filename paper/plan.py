@@ -142,7 +142,7 @@ def measured_speed(threads: int, options: Mapping[str, Any], steps: int = 12) ->
     import torch
 
     from capsulet.model.kernels import training_threads
-    from capsulet.model.losses import Reading
+    from capsulet.model.losses import Variants
     from capsulet.model.network import build_network, initialise
     from capsulet.model.noise import step_noise
     from capsulet.text.batch import Batch
@@ -156,7 +156,7 @@ def measured_speed(threads: int, options: Mapping[str, Any], steps: int = 12) ->
     batch = Batch(
         dice.integers(2, 1000, (texts, length), np.int64), np.full(texts, length), dice.integers(0, 4, texts, np.int64)
     )
-    objective, optimiser = Objective("margin+focal", Reading(True), None, 0.0), Optimiser(network, chosen.training)
+    objective, optimiser = Objective("margin+focal", Variants(True), None, 0.0), Optimiser(network, chosen.training)
     table = torch.zeros(4_000_000, requires_grad=True)
     adam = torch.optim.Adam([table], fused=True)
     table.grad = torch.ones_like(table)

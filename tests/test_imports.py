@@ -17,7 +17,7 @@ from tests.conftest import TINY
 ROOT = Path(capsulet.__file__).parent
 # a folder, or one module of it that sits higher than the rest: the verbs, which put the other parts together
 LAYERS = (
-    {"spelling"},
+    {"option_names"},
     {"choices", "cores", "errors", "palette", "prediction", "text.visible"},
     {"presentation"},
     {"config", "results", "native"},

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from capsulet.choices import PIECES
 from capsulet.config import SIZES, ModelOptions, Options, TextOptions, TrainingOptions, head_rate
 
-USUAL_FRACTION, FEW_ROWS = 0.05, 5_000
+USUAL_FRACTION, FEW_ROWS = 0.05, 5_000  # share of the rows that is held out; with few rows, cross-validation instead
 FEWEST_ROWS = 100  # with fewer, cross-validation cannot tell whether a network helps: none is trained
 NETWORK_TOKENS, LINEAR_TOKENS = 5_000, 50_000  # read per text: a network takes much longer per token
-MANY_TEXTS, MOST_NOISY_TEXTS, MANY_CLASSES = 20_000, 200_000, 30
+MANY_TEXTS, MANY_CLASSES = 20_000, 30  # training texts and classes from which other values are used
 SHORT_TEXTS = 20  # tokens per text on average; a larger network then costs little per text
-SMALL_BATCH, LARGE_BATCH = 32, 64
-STRONG_NOISE, WEAK_NOISE = 0.6, 0.2  # adversarial perturbation in mean word norms
-SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens
+SMALL_BATCH, LARGE_BATCH = 32, 64  # texts; the large one for many texts
+# adversarial perturbation in mean word norms: strong, weak for many texts or classes, none for even more texts
+STRONG_NOISE, WEAK_NOISE, MOST_NOISY_TEXTS = 0.6, 0.2, 200_000
+SMALL_BUDGET, LARGE_BUDGET = 8_000_000, 14_000_000  # tokens that a training reads; the small one for many texts
 FEWEST_EPOCHS, MOST_EPOCHS, MOST_EPOCHS_OF_MANY_CLASSES = 3, 12, 20
 FEWEST_STEPS, MOST_EPOCHS_OF_A_SMALL_FILE = 1000, 100  # a hundred texts are four steps per epoch
-FEWEST_PIECE_CODES, MOST_PIECE_CODES = 1 << 8, 1 << 14
+FEWEST_PIECE_CODES, MOST_PIECE_CODES = 1 << 8, 1 << 14  # rows of the table of codes of pieces
+# n-gram table: rows, rows times classes, and the number that rows are a multiple of
 MOST_NGRAM_ROWS, MOST_NGRAM_NUMBERS, NGRAM_ROW_UNIT = 1 << 19, 1 << 22, 64
 
 

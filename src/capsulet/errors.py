@@ -1,13 +1,13 @@
 """Errors with messages for users: what was found, what was expected, what to do.
 
-A message names an option by its flag. `str(error)` names the argument of Python instead (`spelling.py`).
+A message names an option by its flag. `str(error)` names the argument of Python instead (`option_names.py`).
 """
 
 from __future__ import annotations
 
 import os
 
-from capsulet.spelling import for_python
+from capsulet.option_names import for_python
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:

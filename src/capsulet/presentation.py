@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from capsulet.spelling import told_in_flags
+from capsulet.option_names import names_flags
 from capsulet.text.visible import visible
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -53,7 +53,7 @@ class Table(Result):
         return html
 
 
-@told_in_flags
+@names_flags
 def tell(line: str) -> None:
     """Print a message on standard error."""
     try:  # noqa: SIM105 - contextlib takes long to import

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.config import GROUPS
 from capsulet.errors import CapsuletError, MissingExtraError
+from capsulet.option_names import for_python
 from capsulet.runtime.classifier import Classifier
 from capsulet.runtime.matrix import Matrix
 from capsulet.runtime.session import session_of
-from capsulet.spelling import for_python
 from capsulet.text.columns import listing
 from capsulet.text.records import missing_text
 from capsulet.text.strings import check_text

@@ -10,10 +10,10 @@ import torch
 from capsulet.choices import LOGITS, PRINTED, SOFTMAX
 from capsulet.config import LOSS_SUMS
 from capsulet.model.heads import Classes
-from capsulet.model.losses import Reading, focal_loss, margin_loss, total_loss
+from capsulet.model.losses import Variants, focal_loss, margin_loss, total_loss
 
-SUMMED = Reading(sum_margin=True)
-PUBLISHED = Reading(True, SOFTMAX, LOGITS)
+SUMMED = Variants(sum_margin=True)
+PUBLISHED = Variants(True, SOFTMAX, LOGITS)
 
 
 def classes(lengths: torch.Tensor) -> Classes:
@@ -78,7 +78,7 @@ def test_classes_compete_in_the_softmax_alone() -> None:
     targets, slopes = torch.tensor([0]), {}
     for focal in (PRINTED, SOFTMAX):
         lengths = torch.tensor([[0.5, 0.4, 0.3]], requires_grad=True)
-        total_loss("focal", classes(lengths), targets, Reading(focal=focal)).backward()
+        total_loss("focal", classes(lengths), targets, Variants(focal=focal)).backward()
         assert lengths.grad is not None
         slopes[focal] = lengths.grad[0, 1:].tolist()
     assert slopes[PRINTED] == [0, 0], "the printed formula leaves wrong classes as long as they are"

@@ -12,7 +12,7 @@ import torch
 from capsulet.automatic import DataSize, resolve_training
 from capsulet.config import ModelOptions, TrainingOptions
 from capsulet.errors import CapsuletError
-from capsulet.model.losses import Reading, total_loss
+from capsulet.model.losses import Variants, total_loss
 from capsulet.model.network import Network, build_network, initialise
 from capsulet.model.noise import step_noise
 from capsulet.results import Epoch
@@ -33,7 +33,7 @@ OPTIONS = TrainingOptions(
     threads=1,
     select="accuracy",
 )
-OBJECTIVE = Objective(OPTIONS.loss, Reading(OPTIONS.sum_margin), None, 0.0)
+OBJECTIVE = Objective(OPTIONS.loss, Variants(OPTIONS.sum_margin), None, 0.0)
 MODEL = ModelOptions(hidden_size=16, embedding_size=8, num_codebooks=3, class_length=4)
 
 
@@ -96,7 +96,8 @@ def test_adversarial_noise_moves_words_to_where_the_loss_is_larger() -> None:
 
     def spy(embedded, lengths, noise):
         classes = classify(embedded, lengths, noise)
-        seen.append((embedded.detach(), total_loss(options.loss, classes, targets, Reading(options.sum_margin)).item()))
+        loss = total_loss(options.loss, classes, targets, Variants(options.sum_margin))
+        seen.append((embedded.detach(), loss.item()))
         return classes
 
     network.classify = spy

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from capsulet.config import build_options
-from capsulet.model.losses import Reading
+from capsulet.model.losses import Variants
 from capsulet.model.network import Network, build_network, initialise
 from capsulet.model.noise import step_noise
 from capsulet.text.batch import Batch
@@ -99,8 +99,8 @@ def test_ten_steps_end_at_the_same_parameters(embedding: str, head: str, routing
         network, 3, training.code_deviation, training.transform_scale, training.centre_codebooks, training.transforms
     )
     code, optimiser = Code(network, embedding, head, routing), Optimiser(network, training)
-    reading = Reading(training.sum_margin, training.focal, training.linear_margin)
-    objective, dice = Objective(training.loss, reading, None, 0.0), np.random.default_rng(1)
+    variants = Variants(training.sum_margin, training.focal, training.linear_margin)
+    objective, dice = Objective(training.loss, variants, None, 0.0), np.random.default_rng(1)
     for step in range(STEPS):
         ids, targets = dice.integers(2, WORDS, (TEXTS, TOKENS)), dice.integers(0, CLASSES, TEXTS)
         batch = Batch(ids, np.full(TEXTS, TOKENS), targets)

@@ -51,7 +51,7 @@ def test_finalists_are_measured_on_rows_that_they_were_not_trained_on(
     many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, kept = list[set[str]](), list[set[str]]()
-    trial, confirm = final.run_trial, final.confirmed
+    trial, confirm = final.run_trial, final.quality_and_loss
 
     def watched(job: Any, rows: Path, *rest: Any) -> Any:
         seen.append(texts_of(rows))
@@ -62,7 +62,7 @@ def test_finalists_are_measured_on_rows_that_they_were_not_trained_on(
         return confirm(file, rows, job)
 
     monkeypatch.setattr(final, "run_trial", watched)
-    monkeypatch.setattr(final, "confirmed", watched_confirmation)
+    monkeypatch.setattr(final, "quality_and_loss", watched_confirmation)
     result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, **FIXED)
     every = texts_of(many_rows)
     assert len(seen) == len(kept) == 4 * 2, "four parts; the default and one other trial"
@@ -74,7 +74,7 @@ def test_the_default_is_used_if_it_is_the_best_in_the_final(
     many_rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     qualities = iter((0.80, 0.90) * 4)  # of the other trial and the default, in each of four rounds
-    monkeypatch.setattr(final, "confirmed", lambda file, rows, job: (next(qualities), 0.5))
+    monkeypatch.setattr(final, "quality_and_loss", lambda file, rows, job: (next(qualities), 0.5))
     lines = list[str]()
     result = capsulet.tune(many_rows, tmp_path / "model", trials=2, plot=None, tell=lines.append, **FIXED)
     assert (result.chosen, round(result.confirmed or 0, 6)) == (0, 0.9)

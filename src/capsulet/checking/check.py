@@ -12,9 +12,9 @@ from capsulet.checking.similarity import THRESHOLD
 from capsulet.checking.survey import Survey, labelled_rows, one_line
 from capsulet.checking.suspects import check_out, contradictions, out_of_fold, write_suspects
 from capsulet.errors import InputError
+from capsulet.option_names import translated, translator
 from capsulet.presentation import agreed, count
 from capsulet.runtime.classifier import Classifier, load
-from capsulet.spelling import speller, spoken
 from capsulet.storage.atomic import check_not_read
 from capsulet.text.columns import Columns
 from capsulet.text.files import check_path, source_name
@@ -38,7 +38,7 @@ def check(
     `raw_cells`. `multi_label` reads rows with any number of labels; a multi-label `model` implies it. `columns` are
     options of `ReadOptions`.
     """
-    spell, tell = speller(tell), spoken(tell)
+    translate, tell = translator(tell), translated(tell)
     train_files, test_files = sources(files), sources(test)
     if not train_files:
         raise InputError("the data are empty: expected rows with a label and a text, or names of files")
@@ -50,7 +50,7 @@ def check(
         result = checked(train_files, test_files, reading, tell, Suspicion(classifier, labels, folds, seed))
     if out is not None:
         write_suspects(Path(out), result.suspects, raw_cells)
-    findings = tuple(dataclasses.replace(finding, advice=spell(finding.advice)) for finding in result.findings)
+    findings = tuple(dataclasses.replace(finding, advice=translate(finding.advice)) for finding in result.findings)
     return dataclasses.replace(result, findings=findings, suspects_file=None if out is None else str(out))
 
 

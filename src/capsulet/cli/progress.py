@@ -1,4 +1,4 @@
-"""Progress of other work than a training on standard error, in lines."""
+"""Lines on standard error about the progress of work other than a training."""
 
 from __future__ import annotations
 

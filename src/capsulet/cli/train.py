@@ -34,7 +34,7 @@ from capsulet.cli.options import (
     values_of,
 )  # fmt: skip
 from capsulet.cli.output import clock, count, percent, print_json, tell
-from capsulet.spelling import told_in_flags
+from capsulet.option_names import names_flags
 from capsulet.training.progress import LineMonitor, bar_monitor
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = train_on_ray(files, arguments.out, arguments.workers, **values)
     else:
         with bar_monitor() or LineMonitor() as monitor:
-            values["tell"] = told_in_flags(lambda line: monitor.tell(line))
+            values["tell"] = names_flags(lambda line: monitor.tell(line))
             result = train(
                 arguments.files, arguments.out, valid=arguments.valid or (), reading=reading, cache=arguments.cache,
                 monitor=monitor, from_model=getattr(arguments, "from"), replay=arguments.replay, **values,

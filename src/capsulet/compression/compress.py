@@ -16,8 +16,8 @@ from capsulet.compression.setting import parse_size
 from capsulet.compression.source import Source, read_source
 from capsulet.errors import InputError, model_path
 from capsulet.evaluation.calibrate import chosen_rows, other_rows
+from capsulet.option_names import translated
 from capsulet.results import Compression
-from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.model_config import ModelConfig
 from capsulet.storage.model_file import MODEL
@@ -54,7 +54,7 @@ def compress(
     started = time.perf_counter()
     folder = Path(model_path(model))
     out, picture = check_file(out, folder), check_plot(plot)
-    train, held_out, tell = sources(files), sources(valid), spoken(tell)
+    train, held_out, tell = sources(files), sources(valid), translated(tell)
     size = check_goal(target_size, max_loss, train)
     if held_out and not train:
         raise InputError("--valid was given without training files: also give the files that the model was trained on")

@@ -96,9 +96,9 @@ class Search(GoalSearch):
             for bits in BITS:
                 trials += self.fit_words(bits, ngram_rows, target)
                 if trials and trials[-1].setting == dataclasses.replace(self.largest, bits=bits, ngram_rows=ngram_rows):
-                    break  # everything fits: fewer bits would only lose
+                    break  # everything fits: fewer bits would only lose accuracy
             if trials and trials[-1].setting == self.largest:
-                break  # fewer n-gram features would only lose
+                break  # fewer n-gram features would only lose accuracy
         return trials
 
     def fit_words(self, bits: int, ngram_rows: int, target: int) -> list[Trial]:
@@ -110,7 +110,7 @@ class Search(GoalSearch):
                 continue
             trials.append(self.measure(self.students.student(setting, self.students.warmed(bits)), setting))
             if setting.words == self.source.most_words:
-                break  # fewer codebooks would only lose
+                break  # fewer codebooks would only lose accuracy
         return trials
 
     def make_file(self, setting: Setting) -> tuple[bytes, Trial]:

@@ -96,9 +96,10 @@ class Students:
         self.source, self.sample, self.ranking, self.ngrams, self.progress = source, sample, ranking, ngrams, progress
         self.training = source.config.options.training
         self.teacher = plain_network(source, source.network_weights, source.vectors)
-        self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}
-        self.warm: dict[int, Student] = {}
-        self.read: dict[int, Ids] = {}  # by the number of kept words: what each word of the corpora is read as
+        # results that are used again
+        self.fitted: dict[int, tuple[NDArray[np.uint8], Floats]] = {}  # choices and codebooks, by number of codebooks
+        self.warm: dict[int, Student] = {}  # students after a short adaptation, by bits
+        self.read: dict[int, Ids] = {}  # what each word of the corpora is read as, by number of kept words
 
     def ids(self, setting: Setting) -> Ids:
         """Id that a student of this setting reads for each word of the corpora."""

@@ -83,11 +83,11 @@ class Judge:
 
     def __init__(self, source: Source, sample: Sample) -> None:
         self.sample, valid = sample, sample.valid
-        # (n, C) class lengths and probabilities by the whole model; None: it is not calibrated, or multi-label
         whole = session_of(source.file, precision="float32", source="the model")
         lengths = whole.classify(spelled_texts(valid, np.arange(len(valid))), spelled=True)[0]
-        self.whole_lengths: Floats = np.asarray(lengths)
+        self.whole_lengths: Floats = np.asarray(lengths)  # (n, C)
         known = whole.calibrated and not source.config.multi_label
+        # (n, C) of the whole model; None: it is not calibrated, or multi-label
         self.probabilities = np.asarray(whole.probabilities(lengths)) if known else None
         self.metric = metric_of(source.config.thresholds, None if sample.train is None else valid, self.whole_lengths)
         self.accuracy = self.metric.score(self.whole_lengths)

@@ -20,7 +20,8 @@ from capsulet.errors import CapsuletError
 OLDEST_PYTHON = (3, 10)
 AGAIN = "install it again: pip install --force-reinstall --no-deps capsulet"
 MODEL = Path(__file__).with_name("small.safetensors")
-TEXT, LABEL, PROBABILITY = "The home team won the match after extra time", "sport", 0.950040  # of every processor
+# a text and its prediction, which is the same on every processor
+TEXT, LABEL, PROBABILITY = "The home team won the match after extra time", "sport", 0.950040
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from capsulet.drifting.sentences import Values, sentence
 from capsulet.drifting.traits import MOST_CODES, Rows, answered_traits, traits_of
 from capsulet.errors import InputError, ModelError
 from capsulet.evaluation.abstention import remedy
+from capsulet.option_names import translated
 from capsulet.presentation import count as numbered
 from capsulet.results import Drift, DriftPart, DriftWindow
 from capsulet.runtime.classifier import Classifier, checked, load
-from capsulet.spelling import spoken
 from capsulet.text.files import printable
 from capsulet.text.labelled import Data, is_file, named, sources, texts_of
 from capsulet.text.reading import read_rows
@@ -55,7 +55,7 @@ def drift(
     """
     check_arguments(false_alarm, window)
     refuse_texts(files)
-    named_sources, tell = sources(files), spoken(tell)
+    named_sources, tell = sources(files), translated(tell)
     if bool(named_sources) == (texts is not None):
         raise InputError("drift takes either files or texts: give exactly one of them")
     if isinstance(texts, (str, bytes)):

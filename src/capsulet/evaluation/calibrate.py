@@ -19,9 +19,9 @@ from capsulet.drifting.histograms import FEWEST_TEXTS
 from capsulet.errors import InputError, ModelError, model_path
 from capsulet.evaluation import calibration, rankings
 from capsulet.evaluation.arrays import Flags, calibration_error, label_matrix
+from capsulet.option_names import translated
 from capsulet.runtime.classifier import Classifier, load, unknown_shares
 from capsulet.runtime.matrix import Matrix
-from capsulet.spelling import spoken
 from capsulet.storage.card import model_card
 from capsulet.storage.folder import read_card, read_log, write_folder
 from capsulet.storage.model_file import pack_model, read_model
@@ -46,7 +46,7 @@ def calibrate(
     Either may be data, as for `train`. The histograms for `drift` are made from the same texts. `columns` are options
     of `ReadOptions`.
     """
-    model, reading, tell = Path(model_path(model)), reading_options(reading, columns, calibrate), spoken(tell)
+    model, reading, tell = Path(model_path(model)), reading_options(reading, columns, calibrate), translated(tell)
     trained_on, others = sources(files), sources(valid)
     if not model.is_dir():
         raise ModelError(

@@ -10,13 +10,13 @@ from typing import Any
 from capsulet.errors import InputError
 from capsulet.evaluation.labels import LabelledTexts, Places, label_places
 from capsulet.evaluation.metrics import LabelCounts, ReliabilityCounts
+from capsulet.option_names import translated
 from capsulet.presentation import count
 from capsulet.report.measures import Recorder
 from capsulet.report.writer import check_report, write_report
 from capsulet.results import Evaluation, Reliability, ReliabilityBin
 from capsulet.runtime.classifier import LARGEST_WINDOW, Classifier, checked, load
 from capsulet.runtime.matrix import Matrix
-from capsulet.spelling import spoken
 from capsulet.text.labelled import Data, Tell, labelled_pairs, named, silent, sources
 from capsulet.text.rows import ReadOptions, reading_options
 from capsulet.text.strings import Labels
@@ -38,7 +38,7 @@ def evaluate(
 
     `columns` are options of `ReadOptions`, such as text_columns and label_column.
     """
-    page, reading, tell = report and Path(report), reading_options(reading, columns, evaluate), spoken(tell)
+    page, reading, tell = report and Path(report), reading_options(reading, columns, evaluate), translated(tell)
     if page:
         check_report(page)
     classifier = model if isinstance(model, Classifier) else load(model)

@@ -71,27 +71,27 @@ def cross_entropy(
     return terms.mean() if worth is None else (worth * terms).mean()
 
 
-class Reading(NamedTuple):
-    """Variants of the losses. The published code of the paper uses the second variant of each."""
+class Variants(NamedTuple):
+    """What the losses compute where the paper and its published code differ. The defaults are those of the paper."""
 
     sum_margin: bool = False  # margin loss: mean or sum over the classes
     focal: str = PRINTED  # input of the focal loss: the lengths, or the softmax over the class scores
     linear_margin: str = PROBABILITIES  # linear head: input of the margin loss, probabilities or logits
 
 
-DEFAULT = Reading()
+DEFAULT = Variants()
 
 
 def total_loss(
-    name: str, classes: Classes, targets: Tensor, reading: Reading = DEFAULT, weights: Tensor | None = None,
+    name: str, classes: Classes, targets: Tensor, variants: Variants = DEFAULT, weights: Tensor | None = None,
     worth: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Sum of the losses in a name such as `margin+focal`."""
     # the logits of capsules are their lengths
-    margin_of = classes.lengths if reading.linear_margin == PROBABILITIES else classes.logits
-    focal_of = classes.lengths if reading.focal == PRINTED else classes.logits.softmax(-1)
+    margin_of = classes.lengths if variants.linear_margin == PROBABILITIES else classes.logits
+    focal_of = classes.lengths if variants.focal == PRINTED else classes.logits.softmax(-1)
     losses = {
-        "margin": lambda: margin_loss(margin_of, targets, reading.sum_margin, weights, worth),
+        "margin": lambda: margin_loss(margin_of, targets, variants.sum_margin, weights, worth),
         "focal": lambda: focal_loss(focal_of, targets, weights, worth),
         "cross-entropy": lambda: cross_entropy(classes.logits, targets, weights, worth),
     }

@@ -8,6 +8,7 @@ from capsulet.checking.findings import Check, Example, Finding
 from capsulet.presentation import clock, count, percent
 from capsulet.report import charts
 from capsulet.report.elements import (
+    bdi,
     cell,
     columns,
     escape,
@@ -16,7 +17,6 @@ from capsulet.report.elements import (
     label_cell,
     named,
     number_cell,
-    own,
     plain_bytes,
     scrolled,
     share_cell,
@@ -136,7 +136,7 @@ def drift_card(result: Drift) -> list[str]:
     parts = [title, soft(remark), framed(names, rows, words="change"), charts.legend(COLOURS)]
     parts += [soft(f"{DRIFT_PARTS[name]} not compared: {reason}") for name, reason in result.absent.items()]
     if result.unknown_words:
-        words = ", ".join(f"{own(word)} {texts:,}" for word, texts in result.unknown_words)
+        words = ", ".join(f"{bdi(word)} {texts:,}" for word, texts in result.unknown_words)
         parts.append(f'<p class="soft">Unknown words, with the number of texts: {words}</p>')
     if result.windows:
         rows_of = (
@@ -202,7 +202,7 @@ def finding_part(finding: Finding) -> str:
 def example_part(example: Example) -> str:
     """Return a row, and the similar row if there is one."""
     note = f" <i>{escape(example.note)}</i>" if example.note else ""
-    text = f"<div>{own(example.text)}</div>" if example.text else ""
+    text = f"<div>{bdi(example.text)}</div>" if example.text else ""
     other = f"<div>like {example_part(example.other)}</div>" if example.other else ""
     return f"{named(f'{example.file}:{example.line}')}{note}{text}{other}"
 

@@ -63,8 +63,8 @@ def named(label: str) -> str:
     return f"<bdi>{escape(label).replace('_', '_<wbr>')}</bdi>"
 
 
-def own(words: str) -> str:
-    """Return words with their own writing direction."""
+def bdi(words: str) -> str:
+    """Return words as a <bdi> element, with their own writing direction."""
     return f"<bdi>{escape(words)}</bdi>"
 
 
@@ -120,7 +120,7 @@ def label_cell(label: str, kind: str = "", more: str = "") -> str:
 
 def words_cell(*words: str) -> str:
     """Return a cell of words, each with its own writing direction."""
-    return f"<td>{' '.join(map(own, words))}</td>"
+    return f"<td>{' '.join(map(bdi, words))}</td>"
 
 
 def number_cell(value: float, written: str = "") -> str:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from capsulet.choices import NO_NETWORK
 from capsulet.report.elements import (
+    bdi,
     cell,
     columns,
     document,
     highlighted,
     named,
-    own,
     paragraph,
     scrolled,
     soft,
@@ -32,7 +32,7 @@ def explanations_page(pairs: Sequence[tuple[str, Explanation]], model: str) -> s
     )
     note = f"{words} {total}"
     articles = (article(text, explanation) for text, explanation in pairs)
-    return document(title, [f"<h1>Predictions of {own(model)}</h1>", soft(note), *articles])
+    return document(title, [f"<h1>Predictions of {bdi(model)}</h1>", soft(note), *articles])
 
 
 def article(text: str, explanation: Explanation) -> str:
@@ -81,5 +81,5 @@ def tables(explanation: Explanation) -> list[str]:
 
 def word_cell(token: TokenContribution) -> str:
     """Return a cell with a word and the known word that it was read as, each in its own direction."""
-    read_as = f" (as {own(token.read_as)})" if token.read_as else ""
-    return f"<td>{own(token.text) if token.text else token.name}{read_as}</td>"
+    read_as = f" (as {bdi(token.read_as)})" if token.read_as else ""
+    return f"<td>{bdi(token.text) if token.text else token.name}{read_as}</td>"

@@ -115,7 +115,7 @@ class Session:
     def classify(self, texts: Sequence[str], spelled: bool = False) -> tuple[Matrix, memoryview[float]]:
         """Class lengths (n, C) of texts, and the share of unknown words in each text (n,)."""
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
-        answers = self.each(lambda part: self.core.classify(part, spelled), parts)
+        answers = self.in_threads(lambda part: self.core.classify(part, spelled), parts)
         unknown: memoryview[float] = memoryview(b"".join(shares for _, shares in answers)).cast("f")
         return self.matrix(*(lengths for lengths, _ in answers)), unknown
 
@@ -187,7 +187,7 @@ class Session:
         """Concatenate the rows of parts."""
         return Matrix(parts[0] if len(parts) == 1 else b"".join(parts), self.classes)
 
-    def each(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
+    def in_threads(self, work: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
         """Results of `work` for every part, on several threads: the core releases the GIL."""
         threads = min(self.threads, len(parts))
         with self.reported():

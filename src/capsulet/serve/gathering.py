@@ -80,7 +80,7 @@ class Engine:
         """Run a function in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, work, *arguments)
 
-    async def take_up(self, model: Model) -> None:
+    async def prepare(self, model: Model) -> None:
         """Do nothing: this engine needs no preparation for a new model."""
 
     async def close(self) -> None:

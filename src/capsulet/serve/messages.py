@@ -33,7 +33,18 @@ class Request:
     """One request; `headers` have names in lower case."""
 
     __slots__ = (
-        "body", "chunks", "close", "headers", "method", "path", "query", "refusal", "since", "stream", "texts", "wild",
+        "body",
+        "chunks",
+        "close",
+        "headers",
+        "method",
+        "path",
+        "path_variable",
+        "query",
+        "refusal",
+        "since",
+        "stream",
+        "texts",
     )  # fmt: skip
 
     def __init__(self, method: str, target: bytes, headers: dict[bytes, bytes], since: float = 0.0) -> None:
@@ -45,7 +56,7 @@ class Request:
         self.chunks = True  # the client reads chunks, which HTTP/1.0 does not have
         self.refusal: RefusalError | None = None  # the request cannot be read
         self.stream: Any = None  # of the body, in place of `body`
-        self.wild = ""  # the variable part of the path
+        self.path_variable = ""  # what stands for {model} or {name} in the path of the route
         self.texts = 0  # number of texts, for the log
 
     @property

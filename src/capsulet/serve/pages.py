@@ -33,7 +33,7 @@ def page_files() -> dict[str, Response]:
 
 def page(server: Server, request: Request) -> Response:
     """The page, or one of its files."""
-    found = page_files().get(request.wild or "index.html")
+    found = page_files().get(request.path_variable or "index.html")
     if found is None:
         raise RefusalError(404, "the page has no such file: open / in a browser")
     return Response(found.body, found.content_type, headers=found.headers)

@@ -76,7 +76,7 @@ class RayEngine(Engine):
         """False: no job runs in the event loop."""
         return False
 
-    async def take_up(self, model: Model) -> None:
+    async def prepare(self, model: Model) -> None:
         """Give a model to the cluster; the replicas fetch it when they need it."""
         if self.handle is None:
             self.handle = await self.call(self.start)

@@ -124,7 +124,7 @@ async def serve_process(
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for model in models:
-        await engine.take_up(model)
+        await engine.prepare(model)
     for number in (signal.SIGTERM, signal.SIGINT):  # after Ray, which has a handler of its own
         with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C ends the process
             loop.add_signal_handler(number, ended.set)

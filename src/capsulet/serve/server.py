@@ -129,11 +129,11 @@ class Server:
         route = self.routes.get(request.path)
         if route is None and request.path.startswith("/v2/models/"):
             name, _, rest = request.path[len("/v2/models/") :].partition("/")
-            request.wild, rest = name, VERSION.sub("", rest)
+            request.path_variable, rest = name, VERSION.sub("", rest)
             route = self.routes.get("/v2/models/{model}" + ("/" + rest if rest else ""))
         if route is None and request.path.startswith("/page/"):
             route = self.routes.get("/page/{name}")
-            request.wild = request.path[len("/page/") :]
+            request.path_variable = request.path[len("/page/") :]
         return route or self.routes[""]
 
     def handle(self, connection: Connection, request: Request) -> None:
@@ -317,7 +317,7 @@ class Server:
         for old in await self.engine.call(self.models.changed):
             try:
                 new = await self.engine.call(self.models.renewed, old)
-                await self.engine.take_up(new)
+                await self.engine.prepare(new)
             except CapsuletError as error:
                 self.metrics.count_reload(old.name, False)
                 self.log.say(f"{old.name}: the new model is refused, the old one stays: {error}")

@@ -47,17 +47,18 @@ def containments(ids: NDArray[np.int32], starts: Rows) -> tuple[Rows, Rows]:
             continue
         keys, numbers = np.unique(hashes[starts[texts]], return_inverse=True)
         places = np.minimum(np.searchsorted(keys, hashes), len(keys) - 1)
-        found = np.flatnonzero(keys[places] == hashes)
-        owners = np.searchsorted(starts, found, side="right") - 1
-        inside = (found + size <= starts[owners + 1]) & (lengths[owners] > size)
-        owners, wanted = owners[inside], places[found[inside]]
-        counts = np.bincount(wanted, minlength=len(keys))
+        matches = np.flatnonzero(keys[places] == hashes)  # where the tokens of a text of this size begin
+        owners = np.searchsorted(starts, matches, side="right") - 1  # the text that a match begins in
+        inside = (matches + size <= starts[owners + 1]) & (lengths[owners] > size)
+        owners, contained = owners[inside], places[matches[inside]]  # `contained` are indices of keys
+        counts = np.bincount(contained, minlength=len(keys))
         first = np.zeros(len(keys), np.int64)
         first[numbers[::-1]] = texts[::-1]  # one of the texts that are equal
-        rare = counts[wanted] <= MOST_OWNERS
+        rare = counts[contained] <= MOST_OWNERS
+        # equal texts are linked through the first one
         linked = (counts[numbers] > 0) & (counts[numbers] <= MOST_OWNERS)
         outer += [owners[rare], texts[linked]]
-        inner += [first[wanted[rare]], first[numbers[linked]]]
+        inner += [first[contained[rare]], first[numbers[linked]]]
     return np.concatenate(outer), np.concatenate(inner)
 
 

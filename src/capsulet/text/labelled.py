@@ -120,9 +120,9 @@ def texts_of(
 ) -> Iterator[str]:
     """Yield the texts of some data, such as a Series, a data frame or a list of dicts; of a path, those of the file.
 
-    `columns` are those of the text, `remembered` those that a model was trained on.
+    `columns` names the text columns. `remembered` are the columns that a model was trained on.
     """
-    found = [item_records(data, "texts", once=False)] if isinstance(data, (list, tuple)) else sources(data)
+    files = [item_records(data, "texts", once=False)] if isinstance(data, (list, tuple)) else sources(data)
     named = (str(columns),) if isinstance(columns, (str, int)) else tuple(columns or ())
     options = ReadOptions(text_columns=named, remembered=remembered)
-    return (row.text for row in read_rows(found, labelled=False, options=options, allow_empty=True))
+    return (row.text for row in read_rows(files, labelled=False, options=options, allow_empty=True))

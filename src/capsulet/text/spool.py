@@ -22,11 +22,11 @@ def spooled(source: Source, scratch: ExitStack) -> Source:
         file.seek(0)
         while line := file.readline():
             fixed, record = json.loads(line)
-            yield Pair(record) if fixed else wanted(record, names)
+            yield Pair(record) if fixed else with_columns(record, names)
 
     return Records(source.name, source.names, records, fixed=source.fixed)
 
 
-def wanted(record: dict[str, Any], names: Sequence[str]) -> Record:
-    """Return the wanted columns of a record; all if none is named."""
+def with_columns(record: dict[str, Any], names: Sequence[str]) -> Record:
+    """Return a record with these columns only; with all if none is named."""
     return {name: record[name] for name in names} if names else record

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from capsulet.spelling import spoken
+from capsulet.option_names import translated
 from capsulet.text.labelled import Tell, silent
 from capsulet.text.preparation import Listener
 from capsulet.training.interruption import Interruption
@@ -52,7 +52,7 @@ def open_context(device: str, tell: Tell, monitor: Monitor | None, progress: boo
             return
         view = progress_monitor(progress) if monitor is None and tell is silent else None
         if view is None:
-            yield Context(spoken(tell), monitor or Silence(), interruption.requested, workers)
+            yield Context(translated(tell), monitor or Silence(), interruption.requested, workers)
             return
         with view:
-            yield Context(spoken(view.tell), view, interruption.requested, workers)
+            yield Context(translated(view.tell), view, interruption.requested, workers)

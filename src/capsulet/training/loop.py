@@ -18,7 +18,7 @@ from capsulet.evaluation.metrics import macro_f1
 from capsulet.evaluation.thresholds import fit_thresholds
 from capsulet.model.embedding import ChosenCodes
 from capsulet.model.heads import Classes
-from capsulet.model.losses import Reading, total_loss
+from capsulet.model.losses import Variants, total_loss
 from capsulet.model.network import Network, initialise
 from capsulet.model.noise import Noise, second, step_noise
 from capsulet.results import Epoch
@@ -41,12 +41,12 @@ class Objective(NamedTuple):
     """The loss of a training, and the strength of its adversarial perturbation."""
 
     loss: str
-    reading: Reading
+    variants: Variants
     class_weights: Tensor | None
     adversarial: float
 
     def __call__(self, classes: Classes, targets: Tensor, worth: Tensor | None = None) -> Tensor:
-        return total_loss(self.loss, classes, targets, self.reading, self.class_weights, worth)
+        return total_loss(self.loss, classes, targets, self.variants, self.class_weights, worth)
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Task:
         """The loss that the training minimises."""
         options, weights = self.options, self.class_weights
         tensor = None if weights is None else torch.from_numpy(weights).to(options.device)
-        reading = Reading(options.sum_margin, options.focal, options.linear_margin)
-        return Objective(options.loss, reading, tensor, decided(options.adversarial))
+        variants = Variants(options.sum_margin, options.focal, options.linear_margin)
+        return Objective(options.loss, variants, tensor, decided(options.adversarial))
 
 
 class Validation(NamedTuple):
@@ -117,7 +117,7 @@ def train_network(network: Network, task: Task) -> History:
 
     while state.epoch <= epochs and not exhausted(state, options.patience):
         plan = Plan(train, batch_size, np.random.default_rng([options.seed, state.epoch]), options.window)
-        tokens_here, started, stopping = 0, time.perf_counter(), False  # tokens_here: since the start or a resumption
+        tokens_here, started, stopping = 0, time.perf_counter(), False  # tokens_here: of this epoch, by this run
         while len(state.losses) < steps and not stopping:
             step = (state.epoch - 1) * steps + len(state.losses)
             rows = plan[len(state.losses)]

@@ -98,7 +98,7 @@ def warnings_of(corpora: Corpora, options: Options) -> list[str]:
 
 
 def share(part: int, classes: int) -> str:
-    """The first words about a part of the classes."""
+    """The beginning of a message about some of the classes, such as "3 of 5 classes have"."""
     return agreed("{part} of {classes} classes {have}", part, part=part, classes=classes)
 
 

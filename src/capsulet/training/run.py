@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import InputError
 from capsulet.model.shapes import num_parameters, shapes_of
+from capsulet.option_names import translated, translator
 from capsulet.report.writer import check_report
 from capsulet.results import Training
-from capsulet.spelling import speller, spoken
 from capsulet.storage.folder import check_target
 from capsulet.text.labelled import Data, Source, Tell, silent, sources
 from capsulet.text.preparation import LabelledFiles
@@ -80,14 +80,14 @@ def train(
         require_training(network=False)
         command = command_line(labelled, "default", build_options(**values), words)
         with Interruption() as interruption:
-            training = extend(old, out, labelled, values, command, spoken(tell), interruption.requested)
+            training = extend(old, out, labelled, values, command, translated(tell), interruption.requested)
     else:
         all_rows = dataclasses.replace(labelled, train=[*old_rows, *labelled.train])
         recipe = old.config.recipe if recipe == "default" else recipe
         command = command_line(labelled, recipe, build_options(recipe, **values), words)
         values = {**inherited(old.config), **values}
         training = train_files(all_rows, out, recipe=recipe, values=values, command=command, **call)
-    return with_comparison(training, old, labelled, spoken(tell))
+    return with_comparison(training, old, labelled, translated(tell))
 
 
 def train_files(
@@ -96,7 +96,7 @@ def train_files(
 ) -> Training:  # fmt: skip
     """Train on labelled files from the beginning. `command` is stored in the model; None: the command of this call."""
     started = time.perf_counter()
-    options, spell = build_options(recipe, **values), speller(tell)
+    options, translate = build_options(recipe, **values), translator(tell)
     out, page = folder_of(out), report_path(folder_of(out)) if report == "" else report and Path(report)
     labelled = dataclasses.replace(labelled, reading=labelled.reading.for_model(options.model.multi_label))
     check_target(out)
@@ -151,7 +151,7 @@ def train_files(
     return Training(
         str(out), tuple(corpora.labels), num_parameters(shapes_of(history.best.weights)), len(corpora.train),
         len(corpora.valid), history.best.epoch, history.epochs, history.stopped, time.perf_counter() - started,
-        tuple(spell(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
+        tuple(translate(line.removeprefix("note: ")) for line in [*corpora.notes, *warnings]),
         report=str(page) if page and measures else None, linear_only=history.linear_only, folds=history.folds,
         linear=linear.history.best.epoch if linear else None, validation_texts=len(validation or ()),
         classes=measures.evaluation.classes if measures else (), decision=decision,

@@ -11,9 +11,9 @@ import numpy as np
 
 from capsulet.config import build_options
 from capsulet.errors import InputError
+from capsulet.option_names import translated
 from capsulet.presentation import count as numbered
 from capsulet.runtime.classifier import Classifier, load
-from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.text.labelled import Data, Pair, Tell, labelled_pairs, silent
 from capsulet.text.rows import ReadOptions, pop_columns, reading_options
@@ -41,7 +41,7 @@ def curve(
     from capsulet.training.installed import require_training
     from capsulet.training.run import train
 
-    columns, tell = pop_columns(values, curve), spoken(tell)
+    columns, tell = pop_columns(values, curve), translated(tell)
     options = build_options(**values)
     if not isinstance(draws, int) or draws < 1:
         raise InputError(f"--draws is {draws!r}: expected an integer of at least 1")

@@ -17,7 +17,7 @@ from capsulet.text.labelled import Tell
 from capsulet.tuning.parts import StoredRows, stratified_parts
 from capsulet.tuning.results import Trial
 from capsulet.tuning.study import best_of
-from capsulet.tuning.trials import Job, confirmed, run_trial
+from capsulet.tuning.trials import Job, quality_and_loss, run_trial
 
 if TYPE_CHECKING:
     import optuna
@@ -61,7 +61,7 @@ class Final:
     folder: Path
     study: optuna.Study
     tell: Tell
-    left: Callable[[], float]  # seconds
+    seconds_left: Callable[[], float]
 
     def run(self, finalists: Sequence[Trial]) -> tuple[list[Trial], bool]:
         """The finalists with their figures on the parts of all complete rounds, and whether Ctrl-C ended the final.
@@ -74,7 +74,7 @@ class Final:
         try:
             for part in range(number_of_parts(len(self.rows))):
                 if not self.is_complete(part, finalists):
-                    if self.left() < seconds:
+                    if self.seconds_left() < seconds:
                         break
                     self.round(part, finalists)
                 rounds = part + 1
@@ -88,7 +88,7 @@ class Final:
     def report(self, finalists: Sequence[Trial]) -> None:
         """Print the figures so far."""
         shown = ", ".join(f"{name_of(one)} {percent(one.quality)}" for one in finalists)
-        remaining = clock(int(max(self.left(), 0.0)))
+        remaining = clock(int(max(self.seconds_left(), 0.0)))
         self.tell(f"final, {finalists[0].texts:,} held-out rows: {shown}; {remaining} left")
 
     def round(self, part: int, finalists: Sequence[Trial]) -> None:
@@ -99,10 +99,10 @@ class Final:
         model = self.folder / "final"
         for one in finalists:
             figures = self.figures
-            if place(part, one) not in figures:
+            if figures_key(part, one) not in figures:
                 outcome = run_trial(self.job, train, model, one.options, self.job.final_share(len(rest)))
                 file = outcome.file if self.job.target_size else model
-                figures[place(part, one)] = [*confirmed(file, held_out, self.job), len(rows)]
+                figures[figures_key(part, one)] = [*quality_and_loss(file, held_out, self.job), len(rows)]
                 self.study.set_user_attr(MEASURED, json.dumps(figures))
 
     @property
@@ -113,11 +113,11 @@ class Final:
 
     def is_complete(self, part: int, finalists: Sequence[Trial]) -> bool:
         """Whether all finalists have been measured on a part."""
-        return all(place(part, one) in self.figures for one in finalists)
+        return all(figures_key(part, one) in self.figures for one in finalists)
 
     def measured(self, trial: Trial, rounds: int) -> Trial:
         """A trial with the means of its figures over the rows of the first rounds."""
-        figures = [self.figures[place(part, trial)] for part in range(rounds)]
+        figures = [self.figures[figures_key(part, trial)] for part in range(rounds)]
         texts = sum(int(rows or 0) for _, _, rows in figures)
         quality, loss = (
             sum((one[figure] or 0.0) * int(one[2] or 0) for one in figures) / max(texts, 1) for figure in (0, 1)
@@ -125,8 +125,8 @@ class Final:
         return replace(trial, quality=quality, loss=None if figures[0][1] is None else loss, texts=texts)
 
 
-def place(part: int, trial: Trial) -> str:
-    """Name of the figures of a trial on a part."""
+def figures_key(part: int, trial: Trial) -> str:
+    """Key of the figures of a trial on a part."""
     return f"{part}-{trial.number}"
 
 

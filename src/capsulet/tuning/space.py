@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import optuna
 
 LINEAR = "linear"  # no network
-SLOWER = {"tiny": 0.7, "small": 1.0, "base": 4.0}  # training time against the size `small`
+RELATIVE_TIME = {"tiny": 0.7, "small": 1.0, "base": 4.0}  # training time of each size; 1 for `small`
 NGRAM_ROWS = (None, 1 << 14, 1 << 16, 1 << 18, 1 << 20)
 SMALL_NGRAM_ROWS = (None, 1 << 12, 1 << 14, 1 << 16, 1 << 17)  # with a target size, which would halve larger tables
 LONGER = (1.0, 1.5, 2.0)  # factors of the usual number of epochs
@@ -42,8 +42,8 @@ def allowed_sizes(
         return [LINEAR]
     if fixed.get("size"):
         return [fixed["size"]]
-    unit = default_seconds / SLOWER[usual]
-    fit = [size for size, factor in SLOWER.items() if 4 * factor * unit <= search_seconds]
+    unit = default_seconds / RELATIVE_TIME[usual]
+    fit = [size for size, factor in RELATIVE_TIME.items() if 4 * factor * unit <= search_seconds]
     return (fit or ["tiny"]) if fixed.get("network") == ALWAYS else [LINEAR, *fit]
 
 

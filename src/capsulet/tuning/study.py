@@ -34,10 +34,10 @@ def open_folder(folder: Path, identity: dict[str, Any], resume: bool) -> bool:
     stored = folder / IDENTITY
     if resume and stored.exists():
         try:
-            found = json.loads(stored.read_text(encoding="utf-8"))
+            stored_identity = json.loads(stored.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            found = None
-        if found != identity:
+            stored_identity = None
+        if stored_identity != identity:
             raise InputError(
                 f"{folder} belongs to a search with other files or options: repeat its command, or start again "
                 "without --resume"

@@ -147,7 +147,7 @@ def training_quality(trained: Training, metric: str) -> float:
     return epoch_quality(trained.best, metric)
 
 
-def confirmed(file: Path, rows: Path, job: Job) -> tuple[float, float | None]:
+def quality_and_loss(file: Path, rows: Path, job: Job) -> tuple[float, float | None]:
     """The metric and the log loss of a model on rows that are new to it; the loss may be None (`validation_loss`)."""
     quality = evaluation_quality(evaluate(file, rows, reading=job.reading), job.metric)
     if job.reading.multi_label or job.metric == MACRO_F1:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from capsulet.config import build_options, decided, seconds_of
 from capsulet.errors import CapsuletError, InputError
+from capsulet.option_names import translated
 from capsulet.presentation import clock, percent
-from capsulet.spelling import spoken
 from capsulet.storage.atomic import check_place, replace_file
 from capsulet.storage.folder import check_target, read_config
 from capsulet.text.labelled import Data, Tell, can_be_read_again, named, silent, sources
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SEED = 0
 LAST = 1.5  # seconds of the last training, which has more rows, per second of the best trial
-SHARE_OF_FINAL = 0.5  # largest share of the time
+SHARE_OF_FINAL = 0.5  # largest share of the time that is kept for the final
 MOST_REPEATS = 50  # the search ends after this many suggestions in a row that were tried before
 
 
@@ -51,7 +51,7 @@ def tune(
     from capsulet.compression.setting import parse_size
     from capsulet.training.installed import require_training
 
-    columns, tell = pop_columns(values, tune), spoken(tell)
+    columns, tell = pop_columns(values, tune), translated(tell)
     options = build_options(**values)
     multi_label = options.model.multi_label
     metric = metric or (MICRO_F1 if multi_label else ACCURACY)
@@ -94,27 +94,31 @@ class Search:
         rows = self.prepare(files, reading, resume)
         study = open_study(self.folder, SEED)
         interrupted = not self.search(study)
-        found = trials_of(study)
-        if not any(one.quality is not None for one in found):
+        trials = trials_of(study)
+        if not any(trial.quality is not None for trial in trials):
             raise KeyboardInterrupt
         measured: list[Trial] = []
         if not interrupted:
-            final = Final(self.job, rows, self.folder, study, self.tell, lambda: self.left - self.last(found))
-            measured, interrupted = final.run(as_time_allows(finalists_of(found), final.left()))
-        chosen, figures = self.choose(found, measured)
+
+            def seconds_left() -> float:
+                return self.seconds_left - self.last_seconds(trials)
+
+            final = Final(self.job, rows, self.folder, study, self.tell, seconds_left)
+            measured, interrupted = final.run(as_time_allows(finalists_of(trials), seconds_left()))
+        chosen, figures = self.choose(trials, measured)
         if interrupted:
             self.tell("interrupted: the best options so far are used; --resume would continue the search")
         self.tell(f"training on all {len(rows):,} rows with {shown(chosen.options)}")
         outcome, commands = self.finish(chosen, files, reading, len(rows))
         plot = None
         if picture is not None:
-            replace_file(picture, draw_trials(found, chosen.number, self.job.metric).encode())
+            replace_file(picture, draw_trials(trials, chosen.number, self.job.metric).encode())
             plot = str(picture)
         if not interrupted:
             shutil.rmtree(self.folder, ignore_errors=True)
         seconds = time.perf_counter() - self.started
         return Tuning(
-            str(outcome.file if self.job.target_size else self.out), self.job.metric, tuple(found), chosen.number,
+            str(outcome.file if self.job.target_size else self.out), self.job.metric, tuple(trials), chosen.number,
             *figures, commands, outcome.bytes, seconds, plot,
         )  # fmt: skip
 
@@ -141,7 +145,7 @@ class Search:
         return self.folder / "all.jsonl"
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the limit."""
         return self.limit - (time.perf_counter() - self.started)
 
@@ -191,9 +195,9 @@ class Search:
         usual = sum(one.seconds for one in trials) / len(trials)
         parts = number_of_parts(self.num_rows)
         final = min(SHARE_OF_FINAL * self.limit, parts * (BEST + 1) * usual)
-        return usual + final + self.last(trials) <= self.left
+        return usual + final + self.last_seconds(trials) <= self.seconds_left
 
-    def last(self, trials: list[Trial]) -> float:
+    def last_seconds(self, trials: list[Trial]) -> float:
         """Estimated seconds of the last training."""
         return LAST * best_of(trials).seconds
 
@@ -250,7 +254,7 @@ class Search:
         loss = "" if best.loss is None else f", loss {best.loss:.3f}"
         so_far = "" if best.number == number else f", best {percent(best.quality)}{loss} (trial {best.number})"
         mark = " *" if best.number == number else ""
-        remaining = f"{clock(int(max(self.left, 0.0)))} left"
+        remaining = f"{clock(int(max(self.seconds_left, 0.0)))} left"
         self.tell(f"trial {number}: {words}{mark}{so_far}; {shown(values)}; {remaining}")
 
     def choose(self, trials: list[Trial], final: list[Trial]) -> tuple[Trial, tuple[float | None, float | None, int]]:

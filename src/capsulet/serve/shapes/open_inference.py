@@ -41,13 +41,13 @@ def live(server: Server, request: Request) -> Response:
 
 def ready(server: Server, request: Request) -> Response:
     """The models are loaded, and the server is not about to end."""
-    name = {"name": server.models.find(request.wild).name} if request.wild else {}
+    name = {"name": server.models.find(request.path_variable).name} if request.path_variable else {}
     return json_response({**name, "ready": not server.draining}, 503 if server.draining else 200)
 
 
 def model_metadata(server: Server, request: Request) -> Response:
     """Inputs and outputs of a model."""
-    model = server.models.find(request.wild)
+    model = server.models.find(request.path_variable)
     classes = len(model.labels)
     shapes = {"label": ("BYTES", [-1]), "probability": ("FP32", [-1]), "probabilities": ("FP32", [-1, classes])}
     return json_response({
@@ -67,7 +67,7 @@ def labels(name: str, model: Model) -> dict[str, Any]:
 
 def infer(server: Server, request: Request) -> Question:
     """Answer a request for inference."""
-    model = server.models.find(request.wild)
+    model = server.models.find(request.path_variable)
     values, binary = split(request)
     texts = input_texts(values, binary, server)
     wanted, as_binary = outputs(values)

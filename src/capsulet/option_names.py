@@ -1,8 +1,8 @@
-"""Options in messages: a message names an option by its flag, and Python shows the argument instead.
+"""Names of options in messages: a message names an option by its flag, and Python shows the argument instead.
 
 `--text-column` becomes `text_columns=…`, `--on-bad-row skip` becomes `on_bad_row='skip'`, and `or auto` becomes
 `or None`. The command line prints messages as they are written; `str(error)` and the lines that a Python caller is told
-are spelled here.
+are translated here.
 """
 
 from __future__ import annotations
@@ -80,17 +80,17 @@ def quoted(word: str) -> str:
     return word if word == "…" or word.isupper() or word[:1] in "'\"" else repr(word)
 
 
-def told_in_flags(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Mark a function that prints messages with flags: that of the command line."""
+def names_flags(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Mark a function `tell` whose messages keep their flags: that of the command line."""
     tell.__dict__["flags"] = True
     return tell
 
 
-def speller(tell: Callable[[str], None]) -> Callable[[str], str]:
-    """Return the function that writes messages for a caller with this `tell`: with flags, or with arguments."""
+def translator(tell: Callable[[str], None]) -> Callable[[str], str]:
+    """Return the function that translates messages for the caller with this `tell`; flags stay on the command line."""
     return str if getattr(tell, "flags", False) else for_python
 
 
-def spoken(tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a `tell` whose messages name options as its caller does: as arguments of Python, or as flags."""
+def translated(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a `tell` that first translates its messages for the caller; flags stay on the command line."""
     return tell if getattr(tell, "flags", False) else lambda line: tell(for_python(line))

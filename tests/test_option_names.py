@@ -9,7 +9,7 @@ import pytest
 from capsulet.cli.options import READING_FLAGS
 from capsulet.config import GROUPS, kind_of
 from capsulet.errors import InputError
-from capsulet.spelling import for_python, spoken, told_in_flags
+from capsulet.option_names import for_python, names_flags, translated
 from capsulet.text.rows import ReadOptions
 
 
@@ -57,6 +57,6 @@ def test_switches_become_true() -> None:
 
 def test_notes_are_told_in_the_words_of_the_caller() -> None:
     python, flags = list[str](), list[str]()
-    spoken(python.append)("raise --epochs")
-    spoken(told_in_flags(lambda line: flags.append(line)))("raise --epochs")
+    translated(python.append)("raise --epochs")
+    translated(names_flags(lambda line: flags.append(line)))("raise --epochs")
     assert (python, flags) == (["raise epochs=…"], ["raise --epochs"])
