@@ -187,3 +187,18 @@ def test_info_names_the_model_that_was_measured(
     assert "Quality of the model before its compression, on" in shown and " before the compression\n" in shown
     assert command.main(["info", str(model)]) == 0
     assert "compression" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("--top-k", "2"), ("--top-k=2",)])
+def test_options_before_files(
+    model: Path, table: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["predict", str(model), *words, str(table)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(TEXTS)
+
+
+def test_the_word_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, expected in ((["help"], "examples:"), (["help", "train"], "usage: capsulet train FILE…")):
+        with pytest.raises(SystemExit) as end:
+            command.main(words)
+        assert end.value.code == 0 and expected in capsys.readouterr().out

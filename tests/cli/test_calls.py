@@ -44,7 +44,7 @@ def flags_of(verb: str) -> list[str]:
         "evaluate m f g --threads 2 --report r.html", "drift m - --window 100 --strict", "export m f.onnx",
         "check f --test t --test u --folds 2", "calibrate m", "calibrate m f --valid g",
         "compress m f --out s.onnx --no-cache", "compress m --out s.onnx --cache c", "demo", "demo --seed 2",
-        "evaluate f m --text-column -",
+        "evaluate f m --text-column -", "predict m --text a b", "evaluate m --json f", "predict --top-k 2 m --debug f",
     ],
 )  # fmt: skip
 def test_plain_calls(line: str) -> None:
@@ -56,9 +56,9 @@ def test_plain_calls(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "predict m --text a b", "predict m --top-k x --text a", "predict m --top-k=2 --text a", "predict --help",
+        "predict m --top-k x --text a", "predict m --top-k=2 --text a", "predict --help",
         "predict m --to xml --text a", "predict m --text", "predict", "evaluate m", "predict m --text -a",
-        "predict m --tex a", "predict m -- a", "evaluate m --json f", "compress m", "export m f g", "train f --out m",
+        "predict m --tex a", "predict m -- a", "compress m", "export m f g", "train f --out m",
         "info m",
     ],
 )  # fmt: skip

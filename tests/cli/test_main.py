@@ -53,7 +53,9 @@ def test_version(run) -> None:
         (["tarin"], "unknown verb tarin (did you mean train?)"),
         (["train", "x.csv"], "the following arguments are required: --out"),
         (["train", "--out", "y"], "the following arguments are required: FILE"),
-        (["predict", "m", "--text", "a", "b.txt"], "unexpected argument b.txt: put files before options"),
+        (["predict", "m", "--top-k=2", "b.txt", "--tpo"], "unrecognized argument --tpo"),
+        (["demo", "extra"], "unexpected argument extra"),
+        (["--verison"], "unknown argument --verison (did you mean --version?)"),
         (["train", "x.csv", "--out", "y", "--colour", "red"], "capsulet train: unrecognized argument --colour;"),
         (["train", "x.csv", "--out", "y", "--epoch", "3"], "unrecognized argument --epoch (did you mean --epochs?);"),
         (

@@ -59,14 +59,11 @@ def parsed_flags(words: Sequence[str], flags: Mapping[str, Settings]) -> tuple[d
         values.setdefault(dest(flag, settings), False if switch else settings.get("default"))
     positional = list[str]()
     missing = {flag for flag, settings in flags.items() if settings.get("required")}
-    place, last_positional = 0, -1  # indices of the next word and of the last positional one
+    place = 0  # of the next word
     while place < len(words):
         word = words[place]
         if not is_flag(word):
-            if positional and last_positional != place - 1:
-                raise UnusualCallError
             positional.append(word)
-            last_positional = place
             place += 1
             continue
         if word not in flags:

@@ -70,18 +70,28 @@ def short_usage(parser: argparse.ArgumentParser) -> list[str]:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; refuse unknown ones in one line, with the nearest flag of the verb."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     first = arguments[0] if arguments else ""
     parser = build_parser([first] if first in VERBS else VERBS, summaries=first in ("", "-h", "--help", "--version"))
-    if first and first not in VERBS and not first.startswith("-"):
-        parser.error(f"unknown verb {first}{did_you_mean(first, VERBS)}")
-    parsed, unknown = parser.parse_known_args(arguments)
+    if first not in VERBS:
+        if first and first not in parser._option_string_actions:
+            kind, known = ("argument", parser._option_string_actions) if first.startswith("-") else ("verb", VERBS)
+            parser.error(f"unknown {kind} {first}{did_you_mean(first, known)}")
+        return parser.parse_args(arguments)
+    verb = verbs_of(parser)[first]
+    parsed, unknown = verb.parse_known_intermixed_args(arguments[1:], argparse.Namespace(verb=first))
     if unknown:
-        verb: argparse.ArgumentParser = parsed.parser
         if not unknown[0].startswith("-"):
-            verb.error(f"unexpected argument {unknown[0]}: put files before options")
+            verb.error(f"unexpected argument {unknown[0]}")
         near = did_you_mean(unknown[0].split("=")[0], verb._option_string_actions, 0.8)
         verb.error(f"unrecognized argument {unknown[0]}{near}")
     return parsed
+
+
+def verbs_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the verbs by name."""
+    return next(dict(action.choices) for action in parser._actions if isinstance(action, argparse._SubParsersAction))
 
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
