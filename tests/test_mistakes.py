@@ -148,7 +148,7 @@ def test_no_network_after_the_time_is_over(
 ) -> None:
     monkeypatch.setattr("capsulet.training.run.seconds_of", lambda limit: 0.0)
     status, said = run(capsys, "train", table, "--out", tmp_path / "model", "--time", "1s", "--no-report")
-    assert status == 0 and "1s is over, so no network is trained: the model is linear" in said
+    assert status == 0 and "1s is too short to train a network: the model is linear" in said
 
 
 def test_calibrating_on_the_training_texts_is_noted(

@@ -120,7 +120,7 @@ def test_json_has_the_same_value(run, hostile_model: Path, verb: str) -> None:
 def test_errors(run, hostile_model: Path, tmp_path: Path) -> None:
     answer = run("explain", hostile_model, "--text", "a", "--label", "none")
     assert answer.status == 2 and r"expected one of \x1b" in shown(answer)
-    assert r"unexpected argument b\x9b31m" in shown(run("predict", "m", "--text", "a", f"b{C1}"))
+    assert r"unexpected argument b\x9b31m" in shown(run("demo", f"b{C1}"))
     for debug in ([], ["--debug"]):
         answer = run("info", tmp_path / f"none{RED}{C1}", *debug)
         assert answer.status == 2 and r"none\x1b[31m\x9b31m" in shown(answer).splitlines()[-1]

@@ -44,7 +44,7 @@ def test_a_file_reads_every_word_as_it_was_judged(tmp_path: Path) -> None:
     rows, folder, file = tmp_path / "rows.csv", tmp_path / "model", tmp_path / "small.safetensors"
     rows.write_text("text,label\n" + "".join(lines))
     capsulet.train(rows, folder, valid=rows, cache=None, report=None, **TINY)
-    capsulet.compress(folder, rows, valid=rows, out=file, target_size=15_000)
+    capsulet.compress(folder, rows, valid=rows, out=file, target_size=16_800)
     session, source = capsulet.load(file).session, read_source(folder)
     kept = keep(source, *session.words()[1:])
     assert 0 < len(kept.words) < source.num_words

@@ -56,7 +56,7 @@ def test_overload(start: Callable[..., Running], model: Path, tmp_path: Path) ->
         waits.append(time.monotonic() - started)
         time.sleep(0.2)
     found = json.loads(load.communicate()[0])
-    assert max(waits) < 3
+    assert max(waits) < 10  # once it was half a minute
     assert set(found["statuses"]) == {"200", "503"} and found["statuses"]["200"] > 20
     assert (found["wrong"], found["lost"]) == (0, 0)
     assert server.post("/v1/classify", {"input": TEXT}).status == 200

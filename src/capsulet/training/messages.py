@@ -102,6 +102,11 @@ def share(part: int, classes: int) -> str:
     return agreed("{part} of {classes} classes {have}", part, part=part, classes=classes)
 
 
+def no_time_left(limit: str) -> str:
+    """The line that --time leaves no time for a network."""
+    return f"{limit} is too short to train a network: the model is linear"
+
+
 def announce_checkpoint(path: Path, resume: bool, tell: Tell) -> None:
     """Print whether the training starts from a checkpoint, and whether one is ignored."""
     if resume:

@@ -15,6 +15,7 @@ from capsulet.text.corpus import Corpora
 from capsulet.training.context import Context
 from capsulet.training.loop import Task
 from capsulet.training.measured_model import MeasuredModel
+from capsulet.training.messages import no_time_left
 from capsulet.training.planning import NetworkPlan, described, measured_speed, passes, planned, usual_rounds
 from capsulet.training.resuming import Resuming
 from capsulet.training.setup import Setup
@@ -79,7 +80,7 @@ class NetworkPlanner:
                 plan = self.estimated(plan)
         plan = self.shared(plan)
         if plan is None:
-            return f"{limit} is too short to train a network: the model is linear"
+            return no_time_left(decided(limit))
         if plan.seconds is not None:
             self.context.tell(described(plan, limit))
         return plan

@@ -108,7 +108,7 @@ def train_files(
     from capsulet.training.context import open_context
     from capsulet.training.linear_stage import fit_linear_stage, measured_linear_model
     from capsulet.training.measured_model import NO_MODEL
-    from capsulet.training.messages import announce, linear_line
+    from capsulet.training.messages import announce, linear_line, no_time_left
     from capsulet.training.model_writer import ModelWriter
     from capsulet.training.resuming import Resuming, checkpoint_path
     from capsulet.training.setup import set_up
@@ -131,7 +131,7 @@ def train_files(
         model, measures, decision = linear or NO_MODEL, None, ""
         limit = options.training.time
         if linear and context.workers.size == 1 and limit and time.perf_counter() - started >= seconds_of(limit):
-            decision = f"{limit} is over, so no network is trained: the model is linear"
+            decision = no_time_left(limit)
             context.tell(decision)
         if not options.training.linear_only and not decision:
             from capsulet.training.network_stage import NetworkStage
