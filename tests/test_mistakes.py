@@ -15,6 +15,7 @@ from capsulet.cli.compress import best_points
 from capsulet.errors import InputError
 from capsulet.results import CurvePoint
 from capsulet.serve.feedback import check_feedback_file
+from capsulet.text.files import binary_kind
 from tests.conftest import TEXTS
 
 QUICK: dict[str, Any] = {"linear_only": True, "cache": None, "report": None}
@@ -133,6 +134,10 @@ def test_binary_files(content: bytes, kind: str, tmp_path: Path, capsys: pytest.
     status, said = run(capsys, "train", tmp_path / "rows.csv", "--out", tmp_path / "model")
     assert status == 2
     assert said == f"capsulet: {tmp_path}/rows.csv: {kind}, expected a table or text. Check the path\n"
+
+
+def test_texts_that_begin_like_binary_files() -> None:
+    assert binary_kind(b"BZhang scored a late goal") is None and binary_kind(b"GIF8 is a word") is None
 
 
 def test_a_file_that_is_given_twice(

@@ -21,8 +21,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 ZIP_MAGIC, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 BINARY_MAGIC = {
-    b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"GIF8": "a GIF image", b"%PDF-": "a PDF document",
-    b"\x7fELF": "a program", b"MZ\x90": "a program", b"BZh": "a bzip2 archive", b"\xfd7zXZ": "an xz archive",
+    b"\x89PNG": "a PNG image", b"\xff\xd8\xff": "a JPEG image", b"GIF87a": "a GIF image", b"GIF89a": "a GIF image",
+    b"%PDF-": "a PDF document",
+    b"\x7fELF": "a program", b"MZ\x90": "a program", b"BZh91AY&SY": "a bzip2 archive", b"\xfd7zXZ": "an xz archive",
     b"\x28\xb5\x2f\xfd": "a zstd archive", b"7z\xbc\xaf": "a 7-Zip archive", b"SQLite format 3\0": "a database",
 }  # fmt: skip
 CONTROLS = [bytes((byte,)) for byte in range(32) if byte not in b"\t\n\v\f\r\x1b"]

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -97,8 +98,8 @@ def labelled_pairs(
 def labels_by_number(labels: Sequence[str]) -> dict[float | None, str]:
     """The labels that are numbers, by their value; values of several labels are left out."""
     values = [number_of(label) for label in labels]
-    pairs = zip(values, labels, strict=True)
-    return {value: label for value, label in pairs if value is not None and values.count(value) == 1}
+    counts, pairs = Counter(values), zip(values, labels, strict=True)
+    return {value: label for value, label in pairs if value is not None and counts[value] == 1}
 
 
 def number_of(label: str) -> float | None:
